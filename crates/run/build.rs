@@ -1,6 +1,7 @@
-//! A fingerprint of what decides results: the sources of this crate and of every crate of the workspace that it is built on, with the data
-//! that they include, such as distributions of flow sizes. Results that are kept carry it, so that a changed mechanism never reuses
-//! previous results.
+//! A fingerprint of what decides results: the sources of this crate and of every crate of the
+//! workspace that it is built on, with the data that they include, such as distributions of flow
+//! sizes. Results that are kept carry it, so that a changed mechanism never reuses previous
+//! results.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,9 @@ fn main() {
             let source = read(&file);
             hash.add(file.to_string_lossy().as_bytes());
             hash.add(source.as_bytes());
-            for data in source.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            for data in
+                source.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next())
+            {
                 let data = file.with_file_name(data);
                 println!("cargo:rerun-if-changed={}", data.display());
                 hash.add(read(&data).as_bytes());
@@ -60,7 +63,8 @@ fn collect(folder: &Path, found: &mut BTreeSet<PathBuf>) {
         if line.starts_with('[') {
             section = line;
         } else if section == "[dependencies]"
-            && let Some(name) = line.strip_prefix("xoff-").and_then(|l| l.split(['.', ' ', '=']).next())
+            && let Some(name) =
+                line.strip_prefix("xoff-").and_then(|l| l.split(['.', ' ', '=']).next())
         {
             collect(&Path::new("..").join(name), found);
         }

@@ -7,7 +7,8 @@ use xoff_units::params::Defaults;
 
 fn build(name: &str, keys: &[(&'static str, &str)]) -> Topology {
     let builder = builders::find(name).unwrap();
-    (builder.build)(&mut keys.iter().fold(Defaults::of(builder.params), |d, (k, v)| d.with(k, v))).unwrap()
+    (builder.build)(&mut keys.iter().fold(Defaults::of(builder.params), |d, (k, v)| d.with(k, v)))
+        .unwrap()
 }
 
 #[test]
@@ -21,7 +22,10 @@ fn a_ring_has_three_remedies() {
     let links = &found.iter().find(|r| r.kind == "forbid-links").unwrap().links;
     let mut less = t.clone();
     fail_links(&mut less, links).unwrap();
-    assert_eq!((links.len(), check(&less, &rule, Traffic::AllPairs).verdict), (1, Verdict::CycleFree));
+    assert_eq!(
+        (links.len(), check(&less, &rule, Traffic::AllPairs).verdict),
+        (1, Verdict::CycleFree)
+    );
     // One turn in each direction is enough, and no shortest way in a ring of five makes two.
     let second = found.last().unwrap();
     assert_eq!((second.turns.len(), second.classes), (2, 2), "{second:#?}");

@@ -1,7 +1,8 @@
-//! The C interface: [`xoff_run::Driven`] behind the functions of `include/xoff.h`, which documents each of them.
+//! The C interface: [`xoff_run::Driven`] behind the functions of `include/xoff.h`, which documents
+//! each of them.
 //!
-//! `NULL` in place of a network is a failure, and a panic ends as one too: nothing unwinds into the caller, and the network is of no use
-//! then.
+//! `NULL` in place of a network is a failure, and a panic ends as one too: nothing unwinds into the
+//! caller, and the network is of no use then.
 
 #![allow(unsafe_code, reason = "pointers of C callers")]
 
@@ -69,7 +70,10 @@ unsafe fn text<'a>(text: *const c_char) -> Option<Result<&'a str, String>> {
 ///
 /// # Safety
 /// `net` is `NULL` or comes from [`xoff_new`], was not freed, and no other thread uses it.
-unsafe fn with<T>(net: *mut Network, act: impl FnOnce(&mut Driven) -> Result<T, String>) -> Option<T> {
+unsafe fn with<T>(
+    net: *mut Network,
+    act: impl FnOnce(&mut Driven) -> Result<T, String>,
+) -> Option<T> {
     // SAFETY: the caller's promise.
     let net = unsafe { net.as_mut() }?;
     if net.broken {
@@ -101,18 +105,26 @@ pub extern "C" fn xoff_abi() -> u32 {
 /// # Safety
 /// Both texts are `NULL` or end with a zero byte.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_new(scenario: *const c_char, folder: *const c_char, priorities: u8) -> *mut Network {
+pub unsafe extern "C" fn xoff_new(
+    scenario: *const c_char,
+    folder: *const c_char,
+    priorities: u8,
+) -> *mut Network {
     // SAFETY: the caller's promise.
     let (scenario, folder) = unsafe { (text(scenario), text(folder)) };
     let make = || -> Result<Driven, String> {
         let scenario = scenario.ok_or("the scenario is NULL")??;
         let folder = folder.unwrap_or(Ok("."))?;
         let priorities: Vec<u8> = (0..8).filter(|p| priorities >> p & 1 == 1).collect();
-        Driven::new("scenario", scenario, &[], Path::new(folder), &priorities).map_err(|e| e.to_string())
+        Driven::new("scenario", scenario, &[], Path::new(folder), &priorities)
+            .map_err(|e| e.to_string())
     };
     let made = catch_unwind(make).unwrap_or_else(|_| Err("internal error in xoff".into()));
     let (net, error) = match made {
-        Ok(driven) => (Box::into_raw(Box::new(Network { driven, error: CString::default(), broken: false })), CString::default()),
+        Ok(driven) => (
+            Box::into_raw(Box::new(Network { driven, error: CString::default(), broken: false })),
+            CString::default(),
+        ),
         Err(why) => (null_mut(), c_text(&why)),
     };
     REFUSED.set(error);
@@ -147,7 +159,8 @@ pub unsafe extern "C" fn xoff_error(net: *const Network) -> *const c_char {
 /// `xoff_host`.
 ///
 /// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed; `name` is `NULL` or ends with a zero byte.
+/// `net` is `NULL` or comes from [`xoff_new`] and was not freed; `name` is `NULL` or ends with a
+/// zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_host(net: *const Network, name: *const c_char) -> i64 {
     // SAFETY: the caller's promise.
@@ -159,7 +172,8 @@ pub unsafe extern "C" fn xoff_host(net: *const Network, name: *const c_char) -> 
 /// `xoff_hosts`.
 ///
 /// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed; `numbers` has room for `room` numbers, or is `NULL`.
+/// `net` is `NULL` or comes from [`xoff_new`] and was not freed; `numbers` has room for `room`
+/// numbers, or is `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_hosts(net: *const Network, numbers: *mut u32, room: usize) -> usize {
     // SAFETY: the caller's promise.
@@ -200,11 +214,21 @@ pub unsafe extern "C" fn xoff_lost_frames(net: *const Network) -> u64 {
 /// # Safety
 /// `net` is `NULL` or comes from [`xoff_new`], was not freed, and no other thread uses it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_send(net: *mut Network, src: u32, dst: u32, bytes: u64, priority: u8, queue_pair: u32, tag: u64) -> i64 {
+pub unsafe extern "C" fn xoff_send(
+    net: *mut Network,
+    src: u32,
+    dst: u32,
+    bytes: u64,
+    priority: u8,
+    queue_pair: u32,
+    tag: u64,
+) -> i64 {
     let send = |driven: &mut Driven| {
         let queue_pair = match queue_pair {
             OWN_PAIR => None,
-            pair => Some(u16::try_from(pair).map_err(|_| format!("queue_pair: {pair} (expected 0 to 65535, or XOFF_OWN_PAIR)"))?),
+            pair => Some(u16::try_from(pair).map_err(|_| {
+                format!("queue_pair: {pair} (expected 0 to 65535, or XOFF_OWN_PAIR)")
+            })?),
         };
         let message = Message { src, dst, bytes, priority, queue_pair, tag };
         driven.send(&message).map_err(|e| format!("{}: {} ({})", e.key, e.what, e.hint))
@@ -220,7 +244,8 @@ pub unsafe extern "C" fn xoff_send(net: *mut Network, src: u32, dst: u32, bytes:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_schedule(net: *mut Network, after_ps: u64, tag: u64) -> i64 {
     // SAFETY: the caller's promise.
-    unsafe { with(net, |driven| Ok(driven.schedule(Span(after_ps), tag))) }.map_or(-1, |id| id as i64)
+    unsafe { with(net, |driven| Ok(driven.schedule(Span(after_ps), tag))) }
+        .map_or(-1, |id| id as i64)
 }
 
 /// `xoff_next`.

@@ -24,13 +24,25 @@ fn compile(source: &Path, to: &Path) {
     let flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"];
     let include = here("include");
     let mut c = Command::new("cc");
-    c.args(flags).arg("-I").arg(include).arg(source).arg("-L").arg(folder).args(["-lxoff_c", &rpath, "-o"]).arg(to);
+    c.args(flags)
+        .arg("-I")
+        .arg(include)
+        .arg(source)
+        .arg("-L")
+        .arg(folder)
+        .args(["-lxoff_c", &rpath, "-o"])
+        .arg(to);
     let made = run(&mut c);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
 fn printed(o: &Output) -> String {
-    assert!(o.status.success(), "{}{}", String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+    assert!(
+        o.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&o.stdout),
+        String::from_utf8_lossy(&o.stderr)
+    );
     String::from_utf8_lossy(&o.stdout).into_owned()
 }
 
@@ -40,12 +52,18 @@ fn the_examples_in_c_and_python_give_the_closed_form() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = dir.path().join("ring");
     compile(&here("examples/ring.c"), &program);
-    assert_eq!(printed(&run(&mut Command::new(program))), "14 steps, 146549760 ps, 0 frames lost\n");
-    let python = run(Command::new("python3").arg(here("examples/ring.py")).arg(library().join("libxoff_c.so")));
+    assert_eq!(
+        printed(&run(&mut Command::new(program))),
+        "14 steps, 146549760 ps, 0 frames lost\n"
+    );
+    let python = run(Command::new("python3")
+        .arg(here("examples/ring.py"))
+        .arg(library().join("libxoff_c.so")));
     assert_eq!(printed(&python), "14 steps, 146549760 ps\n");
 }
 
-/// Sizes and places of what crosses the border, and what becomes of every mistake that a caller can make.
+/// Sizes and places of what crosses the border, and what becomes of every mistake that a caller can
+/// make.
 #[test]
 fn the_interface_is_that_of_the_header() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

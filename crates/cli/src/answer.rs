@@ -37,7 +37,8 @@ impl From<Conclusion> for Exit {
 /// Outcomes that the user expects although the answer is "no".
 #[derive(Clone, clap::Args)]
 pub struct Allowed {
-    /// Exit with 0 in spite of these: `deadlock`, `loss` (frames dropped, lost or rejected), or both, separated by a comma
+    /// Exit with 0 in spite of these: `deadlock`, `loss` (frames dropped, lost or rejected), or
+    /// both, separated by a comma
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     allow: Vec<Expected>,
 }
@@ -78,8 +79,13 @@ impl Allowed {
     pub fn headline(&self, title: &str, v: &Verdict) -> String {
         let allowed = self.list();
         let words: Vec<&str> = allowed.iter().map(|a| a.word()).collect();
-        let note = if v.conclusion(&[]) != v.conclusion(&allowed) { format!(" [allowed: {}]", words.join(", ")) } else { String::new() };
-        let text = format!("{}: {}{note}", if title.is_empty() { "Run" } else { title }, v.headline());
+        let note = if v.conclusion(&[]) != v.conclusion(&allowed) {
+            format!(" [allowed: {}]", words.join(", "))
+        } else {
+            String::new()
+        };
+        let text =
+            format!("{}: {}{note}", if title.is_empty() { "Run" } else { title }, v.headline());
         match v.tone(&allowed) {
             Tone::Good => terminal::good(&text),
             Tone::Caution => terminal::caution(&text),
@@ -114,7 +120,11 @@ impl Answer {
     /// As a terminal shows it.
     fn shown(&self) -> String {
         let text = terminal::shown(&self.text);
-        if self.next.is_empty() { text.into_owned() } else { format!("{}\n\n{}", text.trim_end(), terminal::next(&self.next)) }
+        if self.next.is_empty() {
+            text.into_owned()
+        } else {
+            format!("{}\n\n{}", text.trim_end(), terminal::next(&self.next))
+        }
     }
 }
 
@@ -130,7 +140,11 @@ pub struct Given {
 
 impl From<Answer> for Given {
     fn from(a: Answer) -> Given {
-        Given { text: console::strip_ansi_codes(&a.text).into_owned(), json: a.json, exit: a.exit as u8 }
+        Given {
+            text: console::strip_ansi_codes(&a.text).into_owned(),
+            json: a.json,
+            exit: a.exit as u8,
+        }
     }
 }
 
@@ -145,7 +159,11 @@ pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> u8 {
     };
     written.unwrap_or_else(|e| {
         terminal::problems(
-            &Problem::new(format!("cannot write to standard output: {e}"), "free some space, or redirect the output").into(),
+            &Problem::new(
+                format!("cannot write to standard output: {e}"),
+                "free some space, or redirect the output",
+            )
+            .into(),
         );
         Exit::Bad
     }) as u8

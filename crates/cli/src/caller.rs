@@ -1,4 +1,5 @@
-//! A caller in the same process, such as the Python package, in the place of a terminal and its Ctrl-C.
+//! A caller in the same process, such as the Python package, in the place of a terminal and its
+//! Ctrl-C.
 //!
 //! ```text
 //!   ask(args, caller) -> Given (text, JSON, exit code) | Problems
@@ -39,7 +40,8 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// `scenario`: of a run that has no folder, as text with the folder of the files that it names; it represents the argument RUN.
+    /// `scenario`: of a run that has no folder, as text with the folder of the files that it names;
+    /// it represents the argument RUN.
     pub fn new(scenario: Option<(String, PathBuf)>) -> Arc<Caller> {
         Arc::new(Caller { scenario, ..Caller::default() })
     }
@@ -59,7 +61,8 @@ impl Caller {
     pub fn step(&self) -> Step {
         held(&self.step).clone()
     }
-    /// Whether the command failed because results could not be written or read, not because of its arguments.
+    /// Whether the command failed because results could not be written or read, not because of its
+    /// arguments.
     pub fn output_failed(&self) -> bool {
         self.output.load(Ordering::Relaxed)
     }

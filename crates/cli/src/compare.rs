@@ -18,8 +18,9 @@ const JSON_MAX: usize = 1000;
 
 /// Compare runs: parameters that differ, slowdown by size, victims, pauses.
 ///
-/// xoff compares all others with the first run. Several runs of one scenario with different seeds make one side, with means and
-/// 95 % intervals: join their folders by a comma, or name a folder that contains only folders of runs.
+/// xoff compares all others with the first run. Several runs of one scenario with different seeds
+/// make one side, with means and 95 % intervals: join their folders by a comma, or name a folder
+/// that contains only folders of runs.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/pfc\n  xoff run scenarios/tutorial/ring.toml --out out/gfc \\\n    --set flow_control=gfc-buffer\n  xoff compare out/pfc out/gfc\n  xoff compare out/pfc out/gfc --html pfc-gfc.html"
@@ -31,7 +32,8 @@ pub struct Args {
     /// Name the sides [default: the value of a parameter that differs]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     names: Option<Vec<String>>,
-    /// Split the slowdown at these flow sizes, such as 10KB,1MB, or into this number of rows with equally many flows
+    /// Split the slowdown at these flow sizes, such as 10KB,1MB, or into this number of rows with
+    /// equally many flows
     #[arg(long, value_name = "SIZES", value_parser = bins)]
     bins: Option<Bins>,
     /// Also write a report with a figure
@@ -46,7 +48,12 @@ fn bins(text: &str) -> Result<Bins, String> {
     if let Ok(n) = text.parse::<usize>() {
         return if n > 0 { Ok(Bins::Equal(n)) } else { Err("expected 1 or more".into()) };
     }
-    let size = |t: &str| t.trim().parse::<Bytes>().map(|b| b.0).map_err(|e| format!("{}: expected {}", e.what, e.expected));
+    let size = |t: &str| {
+        t.trim()
+            .parse::<Bytes>()
+            .map(|b| b.0)
+            .map_err(|e| format!("{}: expected {}", e.what, e.expected))
+    };
     text.split(',').map(size).collect::<Result<_, _>>().map(Bins::At)
 }
 
@@ -62,7 +69,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         let together = opened.iter().map(|o| format!("{o}, taken as the seeds of one side; "));
         Problem::new(e.what, together.collect::<String>() + &e.hint)
     };
-    let page = args.html.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--html", file, Kind::Html, args.force)?))).transpose()?;
+    let page = args
+        .html
+        .as_ref()
+        .map(|file| Ok::<_, Problem>((file, out::draft("--html", file, Kind::Html, args.force)?)))
+        .transpose()?;
     let sides = Sides { runs, names: args.names.clone() };
     let mut c = compare(&sides, &args.bins.clone().unwrap_or_default()).map_err(refused)?;
     c.notes.splice(..0, opened.iter().map(|o| format!("{o}, taken as one side")));
@@ -88,7 +99,10 @@ fn side_of(argument: &str, opened: &mut Vec<String>) -> Result<Vec<Run>, Problem
             } else {
                 format!("there is no folder '{name}'")
             };
-            return Err(at(Problem::new(what, "expected the folder of a run (--out of xoff run), or several joined by a comma")));
+            return Err(at(Problem::new(
+                what,
+                "expected the folder of a run (--out of xoff run), or several joined by a comma",
+            )));
         }
         let inner = if is_run(folder) { Vec::new() } else { inner(folder) };
         if !inner.is_empty() {

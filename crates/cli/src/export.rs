@@ -23,8 +23,9 @@ use crate::{explain, import, interrupt, out, run};
 
 /// Export a run for other programs: Perfetto, Wireshark, spreadsheets.
 ///
-/// A trace or CSV comes from the tables of the run. A capture holds every frame, which no table has: xoff repeats the run with a tap
-/// on the links, and writes the file only if the result hash is that of the run.
+/// A trace or CSV comes from the tables of the run. A capture holds every frame, which no table
+/// has: xoff repeats the run with a tap on the links, and writes the file only if the result hash
+/// is that of the run.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml\n  xoff export out/ring --perfetto ring.pftrace  # open it at ui.perfetto.dev\n  xoff export out/ring --csv ring-csv\n  xoff export out/ring --pcapng s1.pcapng --link S1:S2\n  tshark -X lua_script:docs/wire/xoff.lua -r s1.pcapng\n\nA trace shows the records of the run: [probes] with queue_changes, pauses, control and causes show most."
@@ -34,7 +35,8 @@ use crate::{explain, import, interrupt, out, run};
 pub struct Args {
     /// Folder of a run
     run: PathBuf,
-    /// Write a Perfetto trace: queues and rates as counters, pauses and flows as slices, how pauses spread as arrows
+    /// Write a Perfetto trace: queues and rates as counters, pauses and flows as slices, how pauses
+    /// spread as arrows
     #[arg(long, value_name = "FILE.pftrace")]
     perfetto: Option<PathBuf>,
     /// Write the tables as CSV into this folder, and columns.csv, which describes them
@@ -163,7 +165,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     if !args.run.is_dir() {
         let (what, hint) = match args.run.exists() {
-            true => ("is a file, not the folder of a run", "run the scenario first: xoff run FILE --out DIR"),
+            true => (
+                "is a file, not the folder of a run",
+                "run the scenario first: xoff run FILE --out DIR",
+            ),
             false => ("does not exist", "expected the folder of a run (--out of xoff run)"),
         };
         return Err(Problem::new(format!("'{}' {what}", args.run.display()), hint).into());
@@ -171,12 +176,22 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let manifest = Manifest::read(&args.run).map_err(|e| unwritten(&e))?;
     // All of it is examined before anything is written.
     let chosen = tables_of(args)?;
-    let trace = args.perfetto.as_ref().map(|file| Ok::<_, Problem>((file, draft("--perfetto", file, args)?))).transpose()?;
+    let trace = args
+        .perfetto
+        .as_ref()
+        .map(|file| Ok::<_, Problem>((file, draft("--perfetto", file, args)?)))
+        .transpose()?;
     let taken = args.pcapng.as_ref().map(|file| Tapped::new(args, file)).transpose()?;
     interrupt::ask_first();
     let folder = args.csv.as_ref().map(|f| folder(f, args)).transpose()?;
     let mut text = String::new();
-    let mut json = Json { schema: "xoff-export/1", result_hash: manifest.result_hash.clone(), perfetto: None, csv: None, pcapng: None };
+    let mut json = Json {
+        schema: "xoff-export/1",
+        result_hash: manifest.result_hash.clone(),
+        perfetto: None,
+        csv: None,
+        pcapng: None,
+    };
     let done = (|| {
         if let Some((file, draft)) = trace {
             json.perfetto = Some(write_trace(args, &manifest, file, draft)?);
@@ -191,7 +206,13 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     })();
     match done {
         Ok(()) => {}
-        Err(Failed::Stopped) => return Ok(Answer::new("Interrupted: no partial files remain.".into(), &json, Exit::Interrupted)),
+        Err(Failed::Stopped) => {
+            return Ok(Answer::new(
+                "Interrupted: no partial files remain.".into(),
+                &json,
+                Exit::Interrupted,
+            ));
+        }
         Err(Failed::Because(problems)) => return Err(problems),
     }
     json.perfetto.iter().for_each(|t| text += &t.words());
@@ -228,19 +249,27 @@ fn failed<'a>(option: &'a str, file: &'a Path) -> impl Fn(ExportError) -> Failed
     }
 }
 
-/// A file of an option: an existing one is replaced only with --force, and never if it belongs to a run or is read.
+/// A file of an option: an existing one is replaced only with --force, and never if it belongs to a
+/// run or is read.
 fn draft(option: &str, file: &Path, args: &Args) -> Result<Draft, Problem> {
     let at = |p: Problem| p.at(terminal::option(option, &file.display().to_string()));
     if !args.force && file.is_file() {
-        return Err(at(Problem::new(format!("'{}' already exists", file.display()), import::REPLACE)));
+        return Err(at(Problem::new(
+            format!("'{}' already exists", file.display()),
+            import::REPLACE,
+        )));
     }
     out::draft(option, file, Kind::Capture, true)
 }
 
-/// The folder of --csv: never that of the run, whose tables would make room for those of the export.
+/// The folder of --csv: never that of the run, whose tables would make room for those of the
+/// export.
 fn folder(to: &Path, args: &Args) -> Result<Folder, Problems> {
     if to.canonicalize().is_ok_and(|to| args.run.canonicalize().is_ok_and(|run| run == to)) {
-        let problem = Problem::new(format!("cannot write {}: this command reads it", to.display()), "name another folder");
+        let problem = Problem::new(
+            format!("cannot write {}: this command reads it", to.display()),
+            "name another folder",
+        );
         return Err(problem.at(terminal::option("--csv", &to.display().to_string())).into());
     }
     out::claim("--csv", to, COMMAND, &out::Force { force: args.force })
@@ -258,8 +287,13 @@ fn tables_of(args: &Args) -> Result<Vec<&'static TableSpec>, Problems> {
         let found = held.iter().find(|t| t.name == name).copied();
         found.ok_or_else(|| {
             let known = tables().any(|t| t.name == name);
-            let what = if known { format!("the run has no table '{name}'") } else { format!("there is no table '{name}'") };
-            Problem::new(what, suggest::hint(name, "tables of the run", &names)).at(terminal::option("--tables", &args.tables.join(",")))
+            let what = if known {
+                format!("the run has no table '{name}'")
+            } else {
+                format!("there is no table '{name}'")
+            };
+            Problem::new(what, suggest::hint(name, "tables of the run", &names))
+                .at(terminal::option("--tables", &args.tables.join(",")))
         })
     };
     args.tables.iter().map(|name| one(name).map_err(Problems::from)).collect()
@@ -274,16 +308,28 @@ fn progress(bar: &Bar) -> impl FnMut(&'static str, u64) -> bool {
     }
 }
 
-fn write_trace(args: &Args, manifest: &Manifest, file: &Path, draft: Draft) -> Result<JsonTrace, Failed> {
+fn write_trace(
+    args: &Args,
+    manifest: &Manifest,
+    file: &Path,
+    draft: Draft,
+) -> Result<JsonTrace, Failed> {
     let bar = Bar::spinner("{spinner} {msg} {elapsed_precise:.dim}");
-    let window = perfetto::Window { from: args.from.unwrap_or(Time::ZERO), until: args.until.unwrap_or(Time::NEVER) };
-    let (draft, s) = perfetto::write(&args.run, manifest, window, draft, &mut progress(&bar)).map_err(failed("--perfetto", file))?;
+    let window = perfetto::Window {
+        from: args.from.unwrap_or(Time::ZERO),
+        until: args.until.unwrap_or(Time::NEVER),
+    };
+    let (draft, s) = perfetto::write(&args.run, manifest, window, draft, &mut progress(&bar))
+        .map_err(failed("--perfetto", file))?;
     drop(bar);
     let bytes = draft.bytes();
     draft.finish().map_err(|e| out::refused("--perfetto", file, e))?;
     let mut notes = s.notes;
     if bytes > TRACE_LARGE {
-        notes.push("a trace of this size loads slowly in a browser: choose a part with --from and --until".into());
+        notes.push(
+            "a trace of this size loads slowly in a browser: choose a part with --from and --until"
+                .into(),
+        );
     }
     Ok(JsonTrace {
         file: file.display().to_string(),
@@ -298,9 +344,15 @@ fn write_trace(args: &Args, manifest: &Manifest, file: &Path, draft: Draft) -> R
     })
 }
 
-fn write_tables(args: &Args, chosen: &[&'static TableSpec], folder: &Folder, to: &Path) -> Result<JsonTables, Failed> {
+fn write_tables(
+    args: &Args,
+    chosen: &[&'static TableSpec],
+    folder: &Folder,
+    to: &Path,
+) -> Result<JsonTables, Failed> {
     let bar = Bar::spinner("{spinner} {msg} {elapsed_precise:.dim}");
-    let s = csv::write(&args.run, chosen, folder, &mut progress(&bar)).map_err(failed("--csv", to))?;
+    let s =
+        csv::write(&args.run, chosen, folder, &mut progress(&bar)).map_err(failed("--csv", to))?;
     Ok(JsonTables { folder: to.display().to_string(), rows: s.rows, large: s.large })
 }
 
@@ -328,8 +380,15 @@ impl<'a> Tapped<'a> {
     fn write(self, args: &Args, manifest: &Manifest) -> Result<JsonCapture, Failed> {
         let Tapped { file, scenario, ports, draft } = self;
         if manifest.interrupted {
-            let what = format!("{} was interrupted, but a capture needs a complete run", args.run.display());
-            return Err(Problem::new(what, "complete the run, or export partial results with --perfetto or --csv").into());
+            let what = format!(
+                "{} was interrupted, but a capture needs a complete run",
+                args.run.display()
+            );
+            return Err(Problem::new(
+                what,
+                "complete the run, or export partial results with --perfetto or --csv",
+            )
+            .into());
         }
         let options = capture::Options {
             snap_length: args.snap_length,
@@ -379,7 +438,11 @@ fn comment(s: &NetworkScenario, m: &Manifest) -> String {
 
 /// The run repeated is not the run that is exported.
 fn another_result(args: &Args, m: &Manifest, got: &str) -> Problem {
-    let what = format!("{} run again has the result hash {got}, and its manifest {}", args.run.display(), m.result_hash);
+    let what = format!(
+        "{} run again has the result hash {got}, and its manifest {}",
+        args.run.display(),
+        m.result_hash
+    );
     let hint = if m.xoff_version != xoff_run::VERSION {
         "another version of xoff wrote the run: repeat it with this version"
     } else {
@@ -391,11 +454,15 @@ fn another_result(args: &Args, m: &Manifest, got: &str) -> Problem {
 /// The port of --link.
 fn port(t: &Topology, link: &str) -> Result<(u32, u16), Problem> {
     find_port(t, "--link", link, What::Link).map_err(|e| {
-        let names = (0..t.nodes.len() as u32).flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
-        let names: Vec<String> = names.map(|(n, p)| t.port_name(n, p).replacen("->", ":", 1)).collect();
-        let near = suggest::nearest(link, names.iter().map(String::as_str)).filter(|_| !e.hint.contains("did you mean"));
+        let names = (0..t.nodes.len() as u32)
+            .flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
+        let names: Vec<String> =
+            names.map(|(n, p)| t.port_name(n, p).replacen("->", ":", 1)).collect();
+        let near = suggest::nearest(link, names.iter().map(String::as_str))
+            .filter(|_| !e.hint.contains("did you mean"));
         let near = near.map_or(String::new(), |n| format!("did you mean '{n}'? "));
-        Problem::new(refused(&e).message, format!("{near}{}", e.hint)).at(terminal::option("--link", link))
+        Problem::new(refused(&e).message, format!("{near}{}", e.hint))
+            .at(terminal::option("--link", link))
     })
 }
 
@@ -418,10 +485,21 @@ impl JsonTrace {
 
 impl JsonTables {
     fn words(&self) -> String {
-        let rows: Vec<String> = self.rows.iter().filter(|r| r.1 > 0).map(|(name, rows)| format!("{name} {}", grouped(*rows))).collect();
-        let mut text = format!("{}: {} tables, with rows: {}\n", self.folder, self.rows.len(), rows.join(", "));
+        let rows: Vec<String> = self
+            .rows
+            .iter()
+            .filter(|r| r.1 > 0)
+            .map(|(name, rows)| format!("{name} {}", grouped(*rows)))
+            .collect();
+        let mut text = format!(
+            "{}: {} tables, with rows: {}\n",
+            self.folder,
+            self.rows.len(),
+            rows.join(", ")
+        );
         if !self.large.is_empty() {
-            let names: Vec<String> = self.large.iter().map(|(table, column)| format!("{table}.{column}")).collect();
+            let names: Vec<String> =
+                self.large.iter().map(|(table, column)| format!("{table}.{column}")).collect();
             text += &format!(
                 "Note: {} contain numbers of more than 15 digits. Excel rounds them; R rounds from 2^53. Polars, DuckDB, and pandas with \
                  the types of columns.csv keep them.\n",
@@ -436,17 +514,27 @@ impl JsonCapture {
     fn words(&self) -> String {
         let mut text = format!("{}: {}", self.file, Bytes(self.bytes));
         for i in &self.interfaces {
-            text += &format!(", {} {} frames out and {} in", i.port, grouped(i.outbound_frames), grouped(i.inbound_frames));
+            text += &format!(
+                ", {} {} frames out and {} in",
+                i.port,
+                grouped(i.outbound_frames),
+                grouped(i.inbound_frames)
+            );
         }
         text += &format!(", {} control frames among them\n", grouped(self.control_frames));
         text += "  xoff repeated the run; its result hash is the same.\n";
         text += "  tshark -X lua_script:docs/wire/xoff.lua -r FILE shows the frames of xoff's own kinds.\n";
         if self.lost_frames > 0 {
-            text += &format!("  {} frames were lost on their link: sent, but not received.\n", grouped(self.lost_frames));
+            text += &format!(
+                "  {} frames were lost on their link: sent, but not received.\n",
+                grouped(self.lost_frames)
+            );
         }
         if self.without_bytes > 0 {
             let count = grouped(self.without_bytes);
-            text += &format!("  Note: xoff leaves out {count} control frames without a wire format (docs/wire-formats.md).\n");
+            text += &format!(
+                "  Note: xoff leaves out {count} control frames without a wire format (docs/wire-formats.md).\n"
+            );
         }
         text
     }

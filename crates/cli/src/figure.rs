@@ -1,4 +1,5 @@
-//! `xoff figure`: a figure for a paper. This command gives the data; Matplotlib draws, through the Python package.
+//! `xoff figure`: a figure for a paper. This command gives the data; Matplotlib draws, through the
+//! Python package.
 //!
 //! ```text
 //!   RUN -> Data: nodes, links, one port over time (JSON) -> python -m xoff._figure -> PDF, SVG, PNG, text of the caption
@@ -68,9 +69,10 @@ impl Format {
 
 /// Draw a figure of a run for a paper, with its caption and its provenance.
 ///
-/// Writes one file for each format, and a text file with the caption and the provenance: scenario, flow control, seed, version, result
-/// hash. The same facts are in the metadata of each file. Matplotlib draws the figure, so this needs the Python package (pip install xoff).
-/// A figure of a port repeats the run.
+/// Writes one file for each format, and a text file with the caption and the provenance: scenario,
+/// flow control, seed, version, result hash. The same facts are in the metadata of each file.
+/// Matplotlib draws the figure, so this needs the Python package (pip install xoff). A figure of a
+/// port repeats the run.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff figure out/ring --of cycle\n  xoff figure out/ring --of port --port S1:S2 --format pdf,png --out s1s2"
@@ -90,7 +92,8 @@ pub struct Args {
     /// Formats, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pdf")]
     format: Vec<Format>,
-    /// Name of the files, without an ending; default: the name of the run and the content, such as ring-cycle
+    /// Name of the files, without an ending; default: the name of the run and the content, such as
+    /// ring-cycle
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace files that xoff did not draw
@@ -189,12 +192,19 @@ struct Drawn {
 /// Draws it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some(port) = args.port.as_ref().filter(|_| args.of != Of::Port) {
-        return Err(Problem::new("only a figure of a port has this option", "--of port").at(terminal::option("--port", port)).into());
+        return Err(Problem::new("only a figure of a port has this option", "--of port")
+            .at(terminal::option("--port", port))
+            .into());
     }
     let data = data(args)?;
     if args.data {
         let text = serde_json::to_string_pretty(&data).unwrap_or_default();
-        let answer = Json { files: Vec::new(), data: Some(data), caption: String::new(), provenance: String::new() };
+        let answer = Json {
+            files: Vec::new(),
+            data: Some(data),
+            caption: String::new(),
+            provenance: String::new(),
+        };
         return Ok(Answer::new(text, &answer, Exit::Done));
     }
     let stem = stem(args);
@@ -205,23 +215,41 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     for (format, bytes) in &drawn.files {
         let file = with_ending(&stem, format);
         let bytes = BASE64_STANDARD.decode(bytes).map_err(|e| python::garbled(&e))?;
-        Draft::to(&file).and_then(|d| d.finish_with(&bytes)).map_err(|e| out::refused("--out", &file, e))?;
+        Draft::to(&file)
+            .and_then(|d| d.finish_with(&bytes))
+            .map_err(|e| out::refused("--out", &file, e))?;
         files.push(file.display().to_string());
     }
-    Draft::to(&text).and_then(|d| d.finish_with(drawn.text.as_bytes())).map_err(|e| out::refused("--out", &text, e))?;
+    Draft::to(&text)
+        .and_then(|d| d.finish_with(drawn.text.as_bytes()))
+        .map_err(|e| out::refused("--out", &text, e))?;
     files.push(text.display().to_string());
-    let said = format!("{}\n\n{}\n{}\n", files.join("\n"), terminal::wrapped(&drawn.caption), terminal::wrapped(&drawn.provenance));
-    Ok(Answer::new(said, &Json { files, data: None, caption: drawn.caption, provenance: drawn.provenance }, Exit::Done))
+    let said = format!(
+        "{}\n\n{}\n{}\n",
+        files.join("\n"),
+        terminal::wrapped(&drawn.caption),
+        terminal::wrapped(&drawn.provenance)
+    );
+    Ok(Answer::new(
+        said,
+        &Json { files, data: None, caption: drawn.caption, provenance: drawn.provenance },
+        Exit::Done,
+    ))
 }
 
 /// The file's name without the ending of a format.
 fn stem(args: &Args) -> PathBuf {
     match &args.out {
-        Some(file) if file.extension().is_some_and(|e| Format::ALL.iter().any(|f| e == f.name())) => file.with_extension(""),
+        Some(file)
+            if file.extension().is_some_and(|e| Format::ALL.iter().any(|f| e == f.name())) =>
+        {
+            file.with_extension("")
+        }
         Some(file) => file.clone(),
         None => {
             let run = args.run.file_name().map_or("run".into(), |n| n.to_string_lossy());
-            let of = clap::ValueEnum::to_possible_value(&args.of).map_or(String::new(), |v| v.get_name().to_owned());
+            let of = clap::ValueEnum::to_possible_value(&args.of)
+                .map_or(String::new(), |v| v.get_name().to_owned());
             PathBuf::from(format!("{run}-{of}"))
         }
     }
@@ -233,7 +261,8 @@ fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Rejects files that another program wrote. The text file next to a figure identifies it as one of xoff.
+/// Rejects files that another program wrote. The text file next to a figure identifies it as one of
+/// xoff.
 fn free(args: &Args, stem: &Path, text: &Path) -> Result<(), Problem> {
     out::free(text, Kind::Caption, args.force).map_err(|e| out::refused("--out", text, e))?;
     let mine = args.force || text.is_file();
@@ -263,7 +292,9 @@ fn data(args: &Args) -> Result<Data, Problems> {
 fn network(t: &Topology) -> Network {
     let place = xoff_report::view::layout(t);
     let numbers = PortNumbers::new(t);
-    let ends = |p: u32| (numbers.places()[p as usize].node, numbers.places()[numbers.peer(p) as usize].node);
+    let ends = |p: u32| {
+        (numbers.places()[p as usize].node, numbers.places()[numbers.peer(p) as usize].node)
+    };
     Network {
         name: t.nodes.iter().map(|n| n.name.clone()).collect(),
         x: place.x,
@@ -277,7 +308,8 @@ fn network(t: &Topology) -> Network {
 /// The run repeated, with the samples of a port.
 fn over_time(args: &Args, s: &NetworkScenario, name: &str) -> Result<OverTime, Problems> {
     let named = find_port(&s.topology, "PORT", name, What::Port);
-    let (node, port) = named.map_err(|e| Problem::new(e.what, e.hint).at(terminal::option("--port", name)))?;
+    let (node, port) =
+        named.map_err(|e| Problem::new(e.what, e.hint).at(terminal::option("--port", name)))?;
     let (bar, sink) = (bar(), Sink::Nothing);
     interrupt::ask_first();
     let running = s.start(sink, None).map_err(problem)?.with_page(|_| None);
@@ -289,12 +321,16 @@ fn over_time(args: &Args, s: &NetworkScenario, name: &str) -> Result<OverTime, P
     if args.run.is_dir() {
         let m = Manifest::read(&args.run).map_err(|e| unwritten(&e))?;
         if !m.interrupted && finished.manifest.result_hash != m.result_hash {
-            terminal::note("the repeated run has another result hash: xoff or a file that the scenario names has changed");
+            terminal::note(
+                "the repeated run has another result hash: xoff or a file that the scenario names has changed",
+            );
         }
     }
     let Some(course) = finished.course.as_ref().filter(|c| c.looks.len() > 1) else {
         let what = format!("{name}: this network has too many ports for samples over time");
-        return Err(Problem::new(what, "record the port with [probes], and plot it in Python").into());
+        return Err(
+            Problem::new(what, "record the port with [probes], and plot it in Python").into()
+        );
     };
     let t = &s.topology;
     let peer = t.nodes[node as usize].ports[port as usize].peer;
@@ -336,9 +372,10 @@ fn sampled(course: &Course, at: usize, mut into: OverTime) -> OverTime {
 fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
     let python = python::interpreter();
     let name = python.to_string_lossy().into_owned();
-    let missing = |why: &str| python::missing(&format!("xoff figure needs Matplotlib, but {name} cannot load it: {why}"));
-    let asked =
-        serde_json::json!({ "run": args.run.to_string_lossy(), "of": args.of, "width": args.width, "formats": args.format, "data": data });
+    let missing = |why: &str| {
+        python::missing(&format!("xoff figure needs Matplotlib, but {name} cannot load it: {why}"))
+    };
+    let asked = serde_json::json!({ "run": args.run.to_string_lossy(), "of": args.of, "width": args.width, "formats": args.format, "data": data });
     let mut child = Command::new(&python)
         .args(["-m", "xoff._figure"])
         .stdin(Stdio::piped())

@@ -1,4 +1,5 @@
-//! `xoff host`: a host of a scenario on a real interface, or a shim in front of this machine's stack.
+//! `xoff host`: a host of a scenario on a real interface, or a shim in front of this machine's
+//! stack.
 
 use xoff_net::topology::NodeKind;
 use xoff_real::testbed::{nodes, shims, wiring};
@@ -9,9 +10,10 @@ use crate::live::{Node, Options, node_problem};
 
 /// Run one host of a scenario on a real interface.
 ///
-/// Without --tap it generates and receives traffic: it sends the flows of the scenario that start at the host, with numbered frames,
-/// and counts flows that end there. With --tap it is a shim: it creates an interface of that name for this machine's own stack, queues
-/// and paces the frames of the stack, and obeys the pauses, credits, rates and per-flow pauses of the network.
+/// Without --tap it generates and receives traffic: it sends the flows of the scenario that start
+/// at the host, with numbered frames, and counts flows that end there. With --tap it is a shim: it
+/// creates an interface of that name for this machine's own stack, queues and paces the frames of
+/// the stack, and obeys the pauses, credits, rates and per-flow pauses of the network.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --for 10s\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 \\\n    --tap xoff0 --address 10.0.0.1/24"
@@ -40,7 +42,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let Some(tap) = &args.tap else {
         args.options.refuse_watchdog()?;
         let links = wiring::links(&s, &nodes::only(&s, host), |_, _| false);
-        let given: Vec<_> = links.iter().map(|l| nodes::Given { link: l.clone(), interface: args.port.clone() }).collect();
+        let given: Vec<_> = links
+            .iter()
+            .map(|l| nodes::Given { link: l.clone(), interface: args.port.clone() })
+            .collect();
         let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
         let node = Node {
             command: "host",
@@ -55,13 +60,22 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some(address) = &args.address {
         nodes::address(address).map_err(|e| refused(&e))?;
     }
-    let (shims, _) = shims::insert(&mut s, std::slice::from_ref(&args.node)).map_err(|e| refused(&e))?;
+    let (shims, _) =
+        shims::insert(&mut s, std::slice::from_ref(&args.node)).map_err(|e| refused(&e))?;
     // Two ports need no table: frames received on one leave by the other, broadcasts too.
     let real = wiring::Real { learns: true, ..wiring::Real::default() };
     let here = nodes::only(&s, shims[0].node);
     let links = wiring::links(&s, &here, |node, port| shims::is_plain(&s, node, port));
     let stack = (tap.as_str(), args.address.as_deref());
-    let ports = nodes::open_shim(&s, &links, &args.port, stack, args.options.fix_offloads).map_err(node_problem)?;
-    let node = Node { command: "host", name: args.node.clone(), here, links, interfaces: vec![args.port.clone(), tap.clone()], ports };
+    let ports = nodes::open_shim(&s, &links, &args.port, stack, args.options.fix_offloads)
+        .map_err(node_problem)?;
+    let node = Node {
+        command: "host",
+        name: args.node.clone(),
+        here,
+        links,
+        interfaces: vec![args.port.clone(), tap.clone()],
+        ports,
+    };
     args.options.run(&s, node, real)
 }

@@ -14,8 +14,8 @@ use xoff_units::grouped;
 
 /// Import a scenario from the files of a real network.
 ///
-/// xoff does not guess: links without a rate or a length need --rate, --length or --delay. The answer and the first lines of the
-/// scenario list what xoff used and what it left out.
+/// xoff does not guess: links without a rate or a length need --rate, --length or --delay. The
+/// answer and the first lines of the scenario list what xoff used and what it left out.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
@@ -25,7 +25,8 @@ pub struct Args {
     /// Files of one network, or a folder of them
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Write the scenario into this file, and a table of many links next to it [default: standard output]
+    /// Write the scenario into this file, and a table of many links next to it [default: standard
+    /// output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace an existing file
@@ -95,12 +96,16 @@ pub struct Json<'a> {
 
 /// Reads the files and writes the scenario.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let format = xoff_scenario::import::find(&args.format)
-        .ok_or_else(|| Problem::new("unknown format", xoff_scenario::import::formats::hint(&args.format)))?;
+    let format = xoff_scenario::import::find(&args.format).ok_or_else(|| {
+        Problem::new("unknown format", xoff_scenario::import::formats::hint(&args.format))
+    })?;
     let network = network(format, &args.files, &options(args)?)?;
     terminal::problems(&network.findings);
     let links_file = args.out.as_ref().map(|out| out.with_extension("links.csv"));
-    let links_name = links_file.as_ref().and_then(|f| f.file_name()).map_or("links.csv".into(), |n| n.to_string_lossy().into_owned());
+    let links_name = links_file
+        .as_ref()
+        .and_then(|f| f.file_name())
+        .map_or("links.csv".into(), |n| n.to_string_lossy().into_owned());
     let files: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
     let origin = format!("Written by xoff import {} {}.", format.name, files.join(" "));
     let written = xoff_scenario::import::scenario(&network, &origin, &links_name)?;
@@ -121,8 +126,13 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     };
     let Some(out) = &args.out else {
         if written.links.is_some() {
-            let what = format!("{} links need a table next to the scenario", grouped(network.links.len() as u64));
-            return Err(Problem::new(what, "name a file for the scenario: --out network.toml").into());
+            let what = format!(
+                "{} links need a table next to the scenario",
+                grouped(network.links.len() as u64)
+            );
+            return Err(
+                Problem::new(what, "name a file for the scenario: --out network.toml").into()
+            );
         }
         return Ok(Answer::new(written.scenario, &json, Exit::Done));
     };
@@ -141,11 +151,13 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 /// Remedy if a file is in the way.
 pub const REPLACE: &str = "choose another name, or replace it with --force";
 
-/// The scenario of an import is a file of the user's as soon as it is written: it is replaced only when asked.
+/// The scenario of an import is a file of the user's as soon as it is written: it is replaced only
+/// when asked.
 pub fn free(file: &Path, force: bool) -> Result<(), Problem> {
     let at = |p: Problem| p.at(terminal::option("--out", &file.display().to_string()));
     let inputs = read::files();
-    xoff_record::output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path)).map_err(|e| at(Problem::new(e.what, e.hint)))?;
+    xoff_record::output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path))
+        .map_err(|e| at(Problem::new(e.what, e.hint)))?;
     if !force && file.is_file() {
         let there = Problem::new(format!("'{}' already exists", file.display()), REPLACE);
         return Err(at(crate::caller::of_output(there)));
@@ -155,13 +167,20 @@ pub fn free(file: &Path, force: bool) -> Result<(), Problem> {
 
 /// Writes a file as a whole.
 pub fn write(file: &Path, text: &str) -> Result<(), Problem> {
-    xoff_record::output::write(file, text.as_bytes()).map_err(|e| crate::out::refused("--out", file, e))
+    xoff_record::output::write(file, text.as_bytes())
+        .map_err(|e| crate::out::refused("--out", file, e))
 }
 
 fn text(network: &Network, json: &Json<'_>, out: &Path) -> String {
     let mut text = format!(
         "{}\n\n",
-        terminal::good(&format!("{}: {} hosts, {} switches, {} links.", out.display(), json.hosts, json.switches, json.links))
+        terminal::good(&format!(
+            "{}: {} hosts, {} switches, {} links.",
+            out.display(),
+            json.hosts,
+            json.switches,
+            json.links
+        ))
     );
     let mut t = terminal::pairs();
     if !network.flows.is_empty() {
@@ -176,7 +195,10 @@ fn text(network: &Network, json: &Json<'_>, out: &Path) -> String {
         t.add_row(["Tables", &what]);
     }
     if !network.buffering.ports.is_empty() {
-        t.add_row(["Settings", &format!("of {} with PFC", counted(network.buffering.ports.len() as u64, "port"))]);
+        t.add_row([
+            "Settings",
+            &format!("of {} with PFC", counted(network.buffering.ports.len() as u64, "port")),
+        ]);
     }
     for what in json.left_out {
         t.add_row(["Not taken over", what]);
@@ -200,7 +222,10 @@ fn options(args: &Args) -> Result<Options, Problems> {
         if let Some(value) = value
             && let Err((what, hint)) = options.set(key, value)
         {
-            problems.push(Problem::new(what, hint).at(terminal::option(&format!("--{}", key.replace('_', "-")), value)));
+            problems.push(
+                Problem::new(what, hint)
+                    .at(terminal::option(&format!("--{}", key.replace('_', "-")), value)),
+            );
         }
     }
     problems.or(options)
@@ -213,7 +238,8 @@ fn network(format: &Format, files: &[PathBuf], options: &Options) -> Result<Netw
     Ok(network)
 }
 
-/// The same result; if the scenario at `path` was refused because it is a file of another program or of a sweep, the one error that says so.
+/// The same result; if the scenario at `path` was refused because it is a file of another program
+/// or of a sweep, the one error that says so.
 pub fn or_foreign<T>(read: Result<T, Problems>, path: &Path, command: &str) -> Result<T, Problems> {
     read.map_err(|problems| {
         let other = xoff_scenario::import::foreign(path, command).or_else(|| sweep_file(path));
@@ -226,7 +252,8 @@ fn sweep_file(path: &Path) -> Option<Problem> {
     let source = Source::read_document(path).ok().filter(|_| path.is_file())?;
     let name = path.display().to_string();
     let hint = format!("use xoff sweep {}", terminal::word(&name));
-    xoff_lab::sweep::is_plan(&source).then(|| Problem::new(format!("'{name}' is a sweep file, not a scenario"), hint))
+    xoff_lab::sweep::is_plan(&source)
+        .then(|| Problem::new(format!("'{name}' is a sweep file, not a scenario"), hint))
 }
 
 /// Reads `FORMAT:FILE,FILE,...,key=value`; `None`: the text is not of this form.
@@ -238,7 +265,8 @@ pub fn short(text: &str) -> Option<Result<Network, Problems>> {
 
 fn read_short(format: &Format, text: &str, start: usize, rest: &str) -> Result<Network, Problems> {
     let source = Source::setting("command line", text);
-    let (mut options, mut files, mut problems) = (Options::default(), Vec::new(), Problems::default());
+    let (mut options, mut files, mut problems) =
+        (Options::default(), Vec::new(), Problems::default());
     let mut at = start;
     for item in rest.split(',') {
         let place = source.place(at..at + item.len());

@@ -8,7 +8,8 @@ use crate::caller::{self, Caller};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From here on the first Ctrl-C only asks to stop, see [`asked`]; the second ends the process at once.
+/// From here on the first Ctrl-C only asks to stop, see [`asked`]; the second ends the process at
+/// once.
 pub fn ask_first() {
     if caller::present().is_some() {
         return; // signals are the caller's

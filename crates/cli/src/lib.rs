@@ -56,7 +56,8 @@ pub use answer::Given;
 pub use caller::{Caller, Step};
 pub use processes::main_among;
 
-/// Version, and the commit that it was built from where that is known: `0.1.0 (292ebc0f1a2b 2026-11-23)`.
+/// Version, and the commit that it was built from where that is known:
+/// `0.1.0 (292ebc0f1a2b 2026-11-23)`.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("XOFF_BUILD"));
 
 /// Lossless networks: find deadlocks, explain pauses, size headroom, simulate.
@@ -150,18 +151,36 @@ const GROUPS: [(&str, &[&str]); 6] = [
 fn command() -> clap::Command {
     let command = Cli::command();
     let known: Vec<&str> = GROUPS.iter().flat_map(|g| g.1).copied().collect();
-    let others: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).filter(|name| !known.contains(name)).collect();
-    let heading = |title: &str| console::style(format!("{title}:")).bold().underlined().force_styling(true).to_string();
+    let others: Vec<&str> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .filter(|name| !known.contains(name))
+        .collect();
+    let heading = |title: &str| {
+        console::style(format!("{title}:")).bold().underlined().force_styling(true).to_string()
+    };
     let mut list = String::new();
-    for (title, names) in GROUPS.iter().copied().chain([("More", &others[..])]).filter(|g| !g.1.is_empty()) {
+    for (title, names) in
+        GROUPS.iter().copied().chain([("More", &others[..])]).filter(|g| !g.1.is_empty())
+    {
         list += &format!("\n{}\n", heading(title));
         for name in names {
-            let about = command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default();
-            list += &format!("  {}{}{about}\n", console::style(name).bold().force_styling(true), " ".repeat(13 - name.len()));
+            let about = command
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            list += &format!(
+                "  {}{}{about}\n",
+                console::style(name).bold().force_styling(true),
+                " ".repeat(13 - name.len())
+            );
         }
     }
-    let template =
-        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{}\n{{options}}{{after-help}}", heading("Options"));
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{}\n{{options}}{{after-help}}",
+        heading("Options")
+    );
     command.help_template(template).term_width(terminal::columns().min(110).into())
 }
 
@@ -172,7 +191,8 @@ fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
     Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
 }
 
-/// A negative number where no option begins with one: clap takes it for an option and prints how to pass one.
+/// A negative number where no option begins with one: clap takes it for an option and prints how to
+/// pass one.
 fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
     let Some(ContextValue::String(found)) = e.get(ContextKind::InvalidArg) else { return None };
     if !found.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -183,20 +203,24 @@ fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
     let at = text.iter().position(|a| a.starts_with(found.as_str()))?;
     let option = text.get(at.checked_sub(1)?).filter(|before| before.starts_with("--"));
     let name = option.map_or(String::new(), |name| format!("{name}: "));
-    let problem = Problem::new(format!("{name}'{}' is negative", text[at]), "expected 0 or more; see --help");
+    let problem =
+        Problem::new(format!("{name}'{}' is negative", text[at]), "expected 0 or more; see --help");
     Some(option.map_or(problem.clone(), |name| problem.at(terminal::option(name, text[at]))))
 }
 
-/// Command that starts a further process, if this process is another program: the program, and the words before the arguments.
+/// Command that starts a further process, if this process is another program: the program, and the
+/// words before the arguments.
 static STARTED_BY: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Sets how a further process of this command is started: its program, and the words before the arguments. For a caller whose process is
-/// not that of the program `xoff`, such as an interpreter; the first call counts.
+/// Sets how a further process of this command is started: its program, and the words before the
+/// arguments. For a caller whose process is not that of the program `xoff`, such as an interpreter;
+/// the first call counts.
 pub fn started_by(words: Vec<OsString>) {
     let _ = STARTED_BY.set(words);
 }
 
-/// Names the commit of this program in the manifests that it writes. [`main_with_args`], [`main_among`] and [`ask`] call it.
+/// Names the commit of this program in the manifests that it writes. [`main_with_args`],
+/// [`main_among`] and [`ask`] call it.
 pub fn identify() {
     xoff_record::built_from(env!("XOFF_COMMIT"));
 }
@@ -204,7 +228,9 @@ pub fn identify() {
 /// The arguments with `import hpcc` as `hpcc`: both are the same command.
 fn imported(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
-    if let Some(at) = args.windows(2).position(|w| w[0] == "import" && w[1] == "hpcc").filter(|at| *at <= 2) {
+    if let Some(at) =
+        args.windows(2).position(|w| w[0] == "import" && w[1] == "hpcc").filter(|at| *at <= 2)
+    {
         args.remove(at);
     }
     args
@@ -219,7 +245,9 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
         Err(e)
             if matches!(
                 e.kind(),
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                ErrorKind::DisplayHelp
+                    | ErrorKind::DisplayVersion
+                    | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             ) =>
         {
             // Help asked for goes to stdout, other help to stderr; a closed one is no error.
@@ -234,11 +262,15 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     answer::deliver(cli.answer(), cli.json)
 }
 
-/// The answer of a subcommand with these arguments, the program's name first, for a caller in the same process. It runs on this thread.
+/// The answer of a subcommand with these arguments, the program's name first, for a caller in the
+/// same process. It runs on this thread.
 ///
 /// # Errors
 /// The text that the command would print to stderr before exit code 2.
-pub fn ask(args: impl IntoIterator<Item = OsString>, caller: &Arc<Caller>) -> Result<Given, Problems> {
+pub fn ask(
+    args: impl IntoIterator<Item = OsString>,
+    caller: &Arc<Caller>,
+) -> Result<Given, Problems> {
     identify();
     let cli = parsed(imported(args)).map_err(|e| unparsed(&e))?;
     caller::serve(caller, || cli.answer()).map(Given::from)
@@ -260,20 +292,36 @@ fn unparsed(e: &clap::Error) -> Problem {
         .filter(|l| !l.is_empty());
     let first = lines.next().unwrap_or_default();
     let mut what = first.strip_prefix("error: ").unwrap_or(first).to_owned();
-    let mut hints: Vec<String> =
-        lines.map(|l| l.trim_start_matches('[').trim_end_matches(']').trim_start_matches("tip: ").to_owned()).collect();
+    let mut hints: Vec<String> = lines
+        .map(|l| {
+            l.trim_start_matches('[').trim_end_matches(']').trim_start_matches("tip: ").to_owned()
+        })
+        .collect();
     let argument = context(ContextKind::InvalidArg);
     let usage = context(ContextKind::Usage).join(" ");
     let usage = usage.trim().trim_start_matches("Usage:").trim();
-    let of: Vec<&str> = usage.split_whitespace().take_while(|w| w.starts_with(|c: char| c.is_ascii_lowercase())).collect();
-    let for_example = || of.get(1).and_then(|name| example(name)).map(|e| format!("for example: {e}"));
+    let of: Vec<&str> = usage
+        .split_whitespace()
+        .take_while(|w| w.starts_with(|c: char| c.is_ascii_lowercase()))
+        .collect();
+    let for_example =
+        || of.get(1).and_then(|name| example(name)).map(|e| format!("for example: {e}"));
     if e.kind() == ErrorKind::TooFewValues {
         hints.extend(for_example());
     }
     if e.kind() == ErrorKind::MissingRequiredArgument {
-        what = format!("{} {} missing", argument.join(", "), if argument.len() == 1 { "is" } else { "are" });
+        what = format!(
+            "{} {} missing",
+            argument.join(", "),
+            if argument.len() == 1 { "is" } else { "are" }
+        );
         hints = for_example().into_iter().collect();
-        hints.extend(argument.iter().filter(|a| *a == "<SCENARIO>").map(|_| "xoff new ring --out ring.toml writes a scenario".to_owned()));
+        hints.extend(
+            argument
+                .iter()
+                .filter(|a| *a == "<SCENARIO>")
+                .map(|_| "xoff new ring --out ring.toml writes a scenario".to_owned()),
+        );
         hints.push(format!("usage: {usage}"));
     }
     if hints.is_empty() && !usage.is_empty() {
@@ -287,8 +335,14 @@ fn unparsed(e: &clap::Error) -> Problem {
     }
     let problem = Problem::new(what, hints.join("; "));
     // `--engine <ENGINE>` and its value.
-    match (e.kind(), argument.first().and_then(|a| a.split(' ').next()), context(ContextKind::InvalidValue).first()) {
-        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(name), Some(value)) if name.starts_with("--") && !value.is_empty() => {
+    match (
+        e.kind(),
+        argument.first().and_then(|a| a.split(' ').next()),
+        context(ContextKind::InvalidValue).first(),
+    ) {
+        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(name), Some(value))
+            if name.starts_with("--") && !value.is_empty() =>
+        {
             problem.at(terminal::option(name, value))
         }
         _ => problem,

@@ -11,7 +11,9 @@ use xoff_real::testbed::nodes::{self, NodeError};
 use xoff_real::testbed::protocol::{FlowReport, NodeAnswer, NodeReport, Ready};
 use xoff_real::testbed::replay::{self, Facts};
 use xoff_real::testbed::wiring::{self, Real};
-use xoff_real::testbed::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive, metrics};
+use xoff_real::testbed::{
+    Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive, metrics,
+};
 use xoff_record::output::{Kind, OutputError};
 use xoff_record::{FORMATS, Folder, Sink};
 use xoff_run::{Finished, NetworkScenario};
@@ -34,17 +36,20 @@ pub struct Options {
     /// End after this time [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
     lasting: Option<String>,
-    /// Run a pause-storm watchdog on a switch, such as 200ms,300ms,drop: free a priority that the neighbour paused for DETECT, drop or
-    /// forward its frames (ACTION: drop, forward or alert), and obey flow control again after RESTORE without a pause; replaces [watchdog]
+    /// Run a pause-storm watchdog on a switch, such as 200ms,300ms,drop: free a priority that the
+    /// neighbour paused for DETECT, drop or forward its frames (ACTION: drop, forward or alert),
+    /// and obey flow control again after RESTORE without a pause; replaces [watchdog]
     #[arg(long, value_name = "DETECT,RESTORE,ACTION")]
     watchdog: Option<String>,
     /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Show the report of the node in a browser while it runs, on this port of 127.0.0.1 (--live=8080) or on any free one
+    /// Show the report of the node in a browser while it runs, on this port of 127.0.0.1
+    /// (--live=8080) or on any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     live: Option<u16>,
-    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run matches the simulation
+    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run matches
+    /// the simulation
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Keep only this many bytes of each frame in the capture; 0: all
@@ -58,10 +63,12 @@ pub struct Options {
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Open the ports, then wait for a line or the end of standard input, so that several nodes start together
+    /// Open the ports, then wait for a line or the end of standard input, so that several nodes
+    /// start together
     #[arg(long)]
     wait: bool,
-    /// Write this file once the ports are open: one line of JSON with the node, its interfaces and the address of --metrics
+    /// Write this file once the ports are open: one line of JSON with the node, its interfaces and
+    /// the address of --metrics
     #[arg(long, value_name = "FILE")]
     ready: Option<PathBuf>,
     /// Set the seed of every random stream; replaces run.seed
@@ -107,7 +114,8 @@ impl Options {
             None => Time::NEVER,
             Some(text) => {
                 let span: Span = text.parse().map_err(|e: xoff_units::UnitError| {
-                    Problem::new(e.what, format!("expected {}", e.expected)).at(terminal::option("--for", text))
+                    Problem::new(e.what, format!("expected {}", e.expected))
+                        .at(terminal::option("--for", text))
                 })?;
                 Time(span.0)
             }
@@ -119,7 +127,10 @@ impl Options {
     /// A watchdog is part of a switch.
     pub fn refuse_watchdog(&self) -> Result<(), Problems> {
         let Some(text) = &self.watchdog else { return Ok(()) };
-        let p = Problem::new("a host's NIC has no watchdog", "give it to xoff switch, or to a host behind a shim (--tap)");
+        let p = Problem::new(
+            "a host's NIC has no watchdog",
+            "give it to xoff switch, or to a host behind a shim (--tap)",
+        );
         Err(p.at(terminal::option("--watchdog", text)).into())
     }
 
@@ -138,14 +149,25 @@ impl Options {
     /// Runs the node until it ends, and prints how it went.
     pub fn run(&self, s: &NetworkScenario, node: Node, real: Real) -> Result<Answer, Problems> {
         let Node { command, name, here, links, interfaces, ports } = node;
-        let folder = self.out.as_ref().map(|out| claim("--out", out, command, &self.force)).transpose()?;
-        let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file on a disk with free space");
+        let folder =
+            self.out.as_ref().map(|out| claim("--out", out, command, &self.force)).transpose()?;
+        let written = |e: std::io::Error| {
+            Problem::new(format!("--capture: {e}"), "name a file on a disk with free space")
+        };
         let facts = Facts::of(s, &here, &links, &real);
-        let create =
-            |path: &PathBuf| capture(path, folder.as_ref(), self.force.force, |path| replay::create(path, &links, &facts, self.snap));
+        let create = |path: &PathBuf| {
+            capture(path, folder.as_ref(), self.force.force, |path| {
+                replay::create(path, &links, &facts, self.snap)
+            })
+        };
         let mut capture = self.capture.as_ref().map(create).transpose()?;
-        let ready = self.ready.as_ref().map(|file| draft("--ready", file, Kind::Ready, self.force.force)).transpose()?;
-        // Everything is open; frames from unknown sources are handled without rights. Each thread has its own: before there are others.
+        let ready = self
+            .ready
+            .as_ref()
+            .map(|file| draft("--ready", file, Kind::Ready, self.force.force))
+            .transpose()?;
+        // Everything is open; frames from unknown sources are handled without rights. Each thread
+        // has its own: before there are others.
         privileges::drop_all().map_err(|e| {
             Problem::new(
                 format!("xoff cannot give up its privileges: {e}"),
@@ -153,15 +175,29 @@ impl Options {
                                                                          needs",
             )
         })?;
-        let unserved =
-            |e: std::io::Error| Problem::new(format!("--metrics: {e}"), "name an address and a free port, such as 127.0.0.1:9464");
-        let server = self.metrics.as_deref().map(MetricsServer::bind).transpose().map_err(unserved)?;
+        let unserved = |e: std::io::Error| {
+            Problem::new(
+                format!("--metrics: {e}"),
+                "name an address and a free port, such as 127.0.0.1:9464",
+            )
+        };
+        let server =
+            self.metrics.as_deref().map(MetricsServer::bind).transpose().map_err(unserved)?;
         let out = self.out.as_ref().map_or("DIR".into(), |out| out.display().to_string());
         let mut page = self.live.map(|port| Waiting::bind(port)?.serve(s, &out)).transpose()?;
         interrupt::ask_first();
-        terminal::note(&format!("{name} runs on {}{}", interfaces.join(", "), served(server.as_ref())));
+        terminal::note(&format!(
+            "{name} runs on {}{}",
+            interfaces.join(", "),
+            served(server.as_ref())
+        ));
         if let (Some(draft), Some(file)) = (ready, &self.ready) {
-            let line = Ready::new(name.clone(), interfaces.clone(), server.as_ref().map(|s| s.address().to_string())).line();
+            let line = Ready::new(
+                name.clone(),
+                interfaces.clone(),
+                server.as_ref().map(|s| s.address().to_string()),
+            )
+            .line();
             draft.finish_with(line.as_bytes()).map_err(|e| refused_out("--ready", file, e))?;
         }
 
@@ -172,12 +208,17 @@ impl Options {
         if let Some(page) = &page {
             page.announce();
         }
-        let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
+        let runner = RunnerConfig {
+            until: s.until,
+            report: Duration::from_millis(100),
+            ..RunnerConfig::default()
+        };
         let sink = folder.map_or(Sink::Nothing, |f| Sink::Files(f, Default::default()));
         let mut table = LiveTable::new(interfaces.clone());
         // The report that was shown during the run stays next to its tables.
         let draw = |f: &Finished| Some(xoff_report::view::of_real_frames(s, f, &out));
-        let kept: Option<xoff_run::Page> = if self.live.is_some() { Some(Box::new(draw)) } else { None };
+        let kept: Option<xoff_run::Page> =
+            if self.live.is_some() { Some(Box::new(draw)) } else { None };
         let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: kept };
         let mut lasted = Time::ZERO;
         let driven = drive(s, here, links, ports, sink, d, |look| {
@@ -194,25 +235,33 @@ impl Options {
         table.clear();
         let (finished, real) = driven.map_err(|e| match e {
             DriveError::Run(e) => problem(e),
-            DriveError::Live(e) => Problem::new(e.to_string(), "check that the interface is up").into(),
+            DriveError::Live(e) => {
+                Problem::new(e.to_string(), "check that the interface is up").into()
+            }
         })?;
         if let Some(capture) = capture {
             capture.finish().map_err(written)?;
         }
         let flows = flows(s, &finished, &name, lasted);
         let verdict = verdict(&finished.manifest);
-        let headline = self.allowed.headline(&format!("{name}, {lasted} on real interfaces"), verdict);
+        let headline =
+            self.allowed.headline(&format!("{name}, {lasted} on real interfaces"), verdict);
         let text = format!("{headline}\n\n{}", text(&interfaces, &finished, &real, &flows));
         let exit = self.allowed.exit(verdict);
-        Ok(Answer::new(text, &NodeAnswer::new(report((name, lasted), &finished, real, interfaces, flows)), exit))
+        Ok(Answer::new(
+            text,
+            &NodeAnswer::new(report((name, lasted), &finished, real, interfaces, flows)),
+            exit,
+        ))
     }
 }
 
 /// Time that a program may take to open a FIFO that a capture goes to.
 const READER_WAIT: Duration = Duration::from_secs(10);
 
-/// Makes the file of `--capture`, which is written while the network runs. Links are followed, devices and FIFOs written through. A file
-/// that is neither a capture nor empty is not overwritten.
+/// Makes the file of `--capture`, which is written while the network runs. Links are followed,
+/// devices and FIFOs written through. A file that is neither a capture nor empty is not
+/// overwritten.
 pub fn capture<T>(
     path: &Path,
     folder: Option<&Folder>,
@@ -222,34 +271,52 @@ pub fn capture<T>(
     let refused = |e| Problems::from(refused_out("--capture", path, e));
     // The folder of this very run may hold a capture of an earlier one.
     let inside = folder.is_some_and(|f| f.is_parent_of(path));
-    xoff_record::output::refuse_inputs(path, read::files().iter().map(PathBuf::as_path)).map_err(refused)?;
-    let others = if inside { xoff_record::output::refuse_unlike } else { xoff_record::output::refuse_others };
+    xoff_record::output::refuse_inputs(path, read::files().iter().map(PathBuf::as_path))
+        .map_err(refused)?;
+    let others = if inside {
+        xoff_record::output::refuse_unlike
+    } else {
+        xoff_record::output::refuse_others
+    };
     others(path, Kind::Capture, force).map_err(refused)?;
     if let Some(folder) = folder.filter(|_| inside) {
-        let result = path
-            .extension()
-            .is_some_and(|e| ["json", "toml", "txt", "html"].into_iter().chain(FORMATS.iter().map(|f| f.name)).any(|r| e == r));
+        let result = path.extension().is_some_and(|e| {
+            ["json", "toml", "txt", "html"]
+                .into_iter()
+                .chain(FORMATS.iter().map(|f| f.name))
+                .any(|r| e == r)
+        });
         if result {
-            let what = format!("cannot write {}: results of this command may use that name", path.display());
+            let what = format!(
+                "cannot write {}: results of this command may use that name",
+                path.display()
+            );
             return Err(refused(OutputError::new(path, what, "name a file that ends in .pcapng")));
         }
         folder.own_if_inside(path).map_err(refused)?;
     }
     let _reader = reader(path).map_err(refused)?;
     let failed = |e: std::io::Error| {
-        refused(OutputError::new(path, format!("cannot write {}: {e}", path.display()), "name a file in a folder that exists"))
+        refused(OutputError::new(
+            path,
+            format!("cannot write {}: {e}", path.display()),
+            "name a file in a folder that exists",
+        ))
     };
     create(path).map_err(failed)
 }
 
-/// Waits until a process reads the FIFO at `path`, where it is one; keeps it open until the capture does.
+/// Waits until a process reads the FIFO at `path`, where it is one; keeps it open until the capture
+/// does.
 fn reader(path: &Path) -> Result<Option<std::fs::File>, OutputError> {
     let began = Instant::now();
     while std::fs::metadata(path).is_ok_and(|m| m.file_type().is_fifo()) {
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         match std::fs::OpenOptions::new().write(true).custom_flags(flags).open(path) {
             Ok(file) => return Ok(Some(file)),
-            Err(_) if began.elapsed() < READER_WAIT && !interrupt::asked() => std::thread::sleep(Duration::from_millis(20)),
+            Err(_) if began.elapsed() < READER_WAIT && !interrupt::asked() => {
+                std::thread::sleep(Duration::from_millis(20))
+            }
             Err(_) => {
                 let what = format!("cannot write {}: no process reads this FIFO", path.display());
                 return Err(OutputError::new(path, what, "first start the program that reads it"));
@@ -279,7 +346,13 @@ fn flows(s: &NetworkScenario, f: &Finished, name: &str, lasted: Time) -> Vec<Flo
     f.outcome.flows.iter().enumerate().map(of).filter(|r| r.src == name || r.dst == name).collect()
 }
 
-fn report((node, lasted): (String, Time), f: &Finished, real: RealReport, interfaces: Vec<String>, flows: Vec<FlowReport>) -> NodeReport {
+fn report(
+    (node, lasted): (String, Time),
+    f: &Finished,
+    real: RealReport,
+    interfaces: Vec<String>,
+    flows: Vec<FlowReport>,
+) -> NodeReport {
     NodeReport {
         node,
         interfaces,
@@ -298,10 +371,29 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
     let mut ports = Vec::new();
     for (p, i) in real.ports.iter().zip(interfaces) {
         let n = xoff_units::grouped;
-        let numbers = [p.received, p.sent, p.control_received, p.control_sent, p.refused, p.no_route, p.storms].map(n);
+        let numbers = [
+            p.received,
+            p.sent,
+            p.control_received,
+            p.control_sent,
+            p.refused,
+            p.no_route,
+            p.storms,
+        ]
+        .map(n);
         ports.push([p.port.clone(), i.clone()].into_iter().chain(numbers).collect());
     }
-    let heading = ["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No route", "Storms"];
+    let heading = [
+        "Port",
+        "Interface",
+        "In",
+        "Out",
+        "Control in",
+        "Control out",
+        "Refused",
+        "No route",
+        "Storms",
+    ];
     let ports = terminal::stacked(&heading, &ports);
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
@@ -310,19 +402,41 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
     verdict(&f.manifest).not_known().into_iter().for_each(|(name, value)| row(name, value));
     if let Some(first) = f.outcome.violations.first() {
         // Most often: a receiver that began to listen when its sender had begun to send.
-        row("Checks violated", format!("{}, the first: {}", xoff_units::grouped(f.outcome.violations_total), first.what));
+        row(
+            "Checks violated",
+            format!(
+                "{}, the first: {}",
+                xoff_units::grouped(f.outcome.violations_total),
+                first.what
+            ),
+        );
     }
-    row("Dropped by the watchdog", real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string());
+    row(
+        "Dropped by the watchdog",
+        real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string(),
+    );
     for (p, i) in real.ports.iter().zip(interfaces).filter(|(p, _)| p.downs > 0) {
-        row(&format!("{} ({i}) was down", p.port), format!("{}, {} dropped", outages(p), terminal::counted(p.port_down, "frame")));
+        row(
+            &format!("{} ({i}) was down", p.port),
+            format!("{}, {} dropped", outages(p), terminal::counted(p.port_down, "frame")),
+        );
     }
     let control = |of: fn(&PortReport) -> u64| real.ports.iter().map(of).sum::<u64>();
     let (stale, impossible) = (control(|p| p.stale), control(|p| p.impossible));
     if stale + impossible > 0 {
-        row("Control frames not obeyed", format!("{stale} older than a previous one, {impossible} with impossible values"));
+        row(
+            "Control frames not obeyed",
+            format!("{stale} older than a previous one, {impossible} with impossible values"),
+        );
     }
-    row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
-    row("Node's clock", format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds));
+    row(
+        "Loop gaps",
+        format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us),
+    );
+    row(
+        "Node's clock",
+        format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds),
+    );
     let advice: String = real.advice(interfaces).iter().map(|a| format!("\n{a}\n")).collect();
     format!("{ports}\n{}{}{advice}", terminal::draw(&t), flows_text(flows))
 }
@@ -330,7 +444,8 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
 /// Outages of a port, the first few: `from 2.000 s to 3.500 s`.
 fn outages(p: &PortReport) -> String {
     const SHOWN: usize = 4;
-    let until = |o: &OutageReport| o.until_seconds.map_or("the end".into(), |s| format!("{s:.3} s"));
+    let until =
+        |o: &OutageReport| o.until_seconds.map_or("the end".into(), |s| format!("{s:.3} s"));
     let one = |o: &OutageReport| format!("from {:.3} s to {}", o.from_seconds, until(o));
     let mut all: Vec<String> = p.outages.iter().take(SHOWN).map(one).collect();
     if p.downs > SHOWN as u64 {
@@ -343,11 +458,20 @@ fn flows_text(flows: &[FlowReport]) -> String {
     if flows.is_empty() {
         return String::new();
     }
-    let mut t = terminal::table(["Flow", "From", "To", "Sent", "Delivered", "Mean rate", "Complete"]);
+    let mut t =
+        terminal::table(["Flow", "From", "To", "Sent", "Delivered", "Mean rate", "Complete"]);
     for f in flows {
         let complete = if f.complete { "yes" } else { "-" };
         let (sent, delivered) = (Bytes(f.sent).to_string(), Bytes(f.delivered).to_string());
-        t.add_row([f.flow.to_string(), f.src.clone(), f.dst.clone(), sent, delivered, Rate(f.rate).to_string(), complete.into()]);
+        t.add_row([
+            f.flow.to_string(),
+            f.src.clone(),
+            f.dst.clone(),
+            sent,
+            delivered,
+            Rate(f.rate).to_string(),
+            complete.into(),
+        ]);
     }
     format!("\n{}", terminal::draw(&t))
 }
@@ -366,7 +490,13 @@ impl LiveTable {
     const EVERY: Span = Span::from_ms(500);
 
     fn new(interfaces: Vec<String>) -> LiveTable {
-        LiveTable { term: Term::stderr(), bytes: vec![(0, 0); interfaces.len()], interfaces, lines: 0, drawn: Time::ZERO }
+        LiveTable {
+            term: Term::stderr(),
+            bytes: vec![(0, 0); interfaces.len()],
+            interfaces,
+            lines: 0,
+            drawn: Time::ZERO,
+        }
     }
 
     fn clear(&mut self) {
@@ -388,7 +518,8 @@ impl LiveTable {
         for (i, a) in look.ports.iter().enumerate() {
             let (c, n) = (&a.counters, xoff_units::grouped);
             let rate = |now: u64, before: u64| Rate::of(Bytes(now - before), since).to_string();
-            let (was_in, was_out) = std::mem::replace(&mut self.bytes[i], (c.received_bytes, a.kernel.sent_bytes));
+            let (was_in, was_out) =
+                std::mem::replace(&mut self.bytes[i], (c.received_bytes, a.kernel.sent_bytes));
             rows.push(vec![
                 a.link.name.clone(),
                 self.interfaces[i].clone(),
@@ -398,15 +529,39 @@ impl LiveTable {
                 rate(a.kernel.sent_bytes, was_out),
                 Bytes(look.queues[i]).to_string(),
                 format!("{} / {}", n(c.control_received), n(c.control_sent)),
-                n(look.drops[i] + a.kernel.kernel_drops + a.kernel.send_errors + c.thrown_away + c.port_down),
-                n(c.malformed + c.unexpected + c.strange + c.stale + c.no_route + a.kernel.too_long),
+                n(look.drops[i]
+                    + a.kernel.kernel_drops
+                    + a.kernel.send_errors
+                    + c.thrown_away
+                    + c.port_down),
+                n(c.malformed
+                    + c.unexpected
+                    + c.strange
+                    + c.stale
+                    + c.no_route
+                    + a.kernel.too_long),
                 n(c.storms),
             ]);
         }
         let gaps = (look.gaps.quantile(0.99).as_micros(), look.gaps.longest.as_micros());
-        let heading = ["Port", "Interface", "In", "Out", "Rate in", "Rate out", "Queue", "Control", "Dropped", "Refused", "Storms"];
+        let heading = [
+            "Port",
+            "Interface",
+            "In",
+            "Out",
+            "Rate in",
+            "Rate out",
+            "Queue",
+            "Control",
+            "Dropped",
+            "Refused",
+            "Storms",
+        ];
         let table = terminal::stacked(&heading, &rows);
-        let text = format!("{table}{}, loop gaps 99 % below {} us, longest {} us\n", look.time, gaps.0, gaps.1);
+        let text = format!(
+            "{table}{}, loop gaps 99 % below {} us, longest {} us\n",
+            look.time, gaps.0, gaps.1
+        );
         self.clear();
         self.lines = text.lines().count();
         self.drawn = look.time;
@@ -418,7 +573,8 @@ impl LiveTable {
 mod tests {
     use super::*;
 
-    /// A capture takes the place of a capture or of nothing; the scenario, or any other file, is not lost by a slip.
+    /// A capture takes the place of a capture or of nothing; the scenario, or any other file, is
+    /// not lost by a slip.
     #[test]
     fn a_capture_replaces_captures_only() {
         let dir = tempfile::tempdir().unwrap();
@@ -428,9 +584,16 @@ mod tests {
         std::fs::write(at("notes"), "mine").unwrap();
         std::fs::write(at("old.pcapng"), b"\x0a\x0d\x0d\x0a...").unwrap();
         std::os::unix::fs::symlink("s.toml", at("link")).unwrap();
-        let make = |name: &str| capture(&at(name), None, false, |path| std::fs::File::create(path)).map(drop);
+        let make = |name: &str| {
+            capture(&at(name), None, false, |path| std::fs::File::create(path)).map(drop)
+        };
         read::bytes(&scenario, read::TEXT_MAX).unwrap();
-        for (name, text) in [("s.toml", "reads it"), ("link", "reads it"), ("notes", "not a capture"), ("no/such", "No such file")] {
+        for (name, text) in [
+            ("s.toml", "reads it"),
+            ("link", "reads it"),
+            ("notes", "not a capture"),
+            ("no/such", "No such file"),
+        ] {
             let refused = make(name).unwrap_err().to_string();
             assert!(refused.contains(text), "{name}: {refused}");
         }

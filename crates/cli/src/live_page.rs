@@ -1,4 +1,5 @@
-//! The report of a run in progress: the same as that of a finished one. The browser requests it about once a second.
+//! The report of a run in progress: the same as that of a finished one. The browser requests it
+//! about once a second.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +51,10 @@ impl Waiting {
         let (its_last, folder) = (last.clone(), folder.to_owned());
         let html: Arc<[u8]> = xoff_report::view::live_page(s, &folder).into_bytes().into();
         let drawn = xoff_report::view::Drawn::of(s);
-        let server = HttpServer::start("page", self.0, move |r| answer(r, &html, &its_last, &drawn, &folder)).map_err(|e| unserved(&e))?;
+        let server = HttpServer::start("page", self.0, move |r| {
+            answer(r, &html, &its_last, &drawn, &folder)
+        })
+        .map_err(|e| unserved(&e))?;
         Ok(LivePage { server, last, looked: None })
     }
 }
@@ -87,18 +91,34 @@ impl LivePage {
     }
 }
 
-fn answer(r: &HttpRequest, html: &Arc<[u8]>, last: &Mutex<Last>, s: &xoff_report::view::Drawn, folder: &str) -> HttpAnswer {
+fn answer(
+    r: &HttpRequest,
+    html: &Arc<[u8]>,
+    last: &Mutex<Last>,
+    s: &xoff_report::view::Drawn,
+    folder: &str,
+) -> HttpAnswer {
     match r.path {
-        _ if !is_own(r) => HttpAnswer::text("403 Forbidden", "this server only answers http://127.0.0.1\n"),
-        "/" => HttpAnswer { status: "200 OK", content: "text/html; charset=utf-8", body: html.clone() },
+        _ if !is_own(r) => {
+            HttpAnswer::text("403 Forbidden", "this server only answers http://127.0.0.1\n")
+        }
+        "/" => {
+            HttpAnswer { status: "200 OK", content: "text/html; charset=utf-8", body: html.clone() }
+        }
         "/api/data" => {
             let l = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if l.ports.is_empty() {
                 return HttpAnswer::text("503 Service Unavailable", "the run has not started\n");
             }
             let ideals = vec![None; l.flows.len()];
-            let seen =
-                Seen { now: l.now, ports: &l.ports, flows: &l.flows, ideals: &ideals, deadlocks: &l.deadlocks, course: l.course.as_ref() };
+            let seen = Seen {
+                now: l.now,
+                ports: &l.ports,
+                flows: &l.flows,
+                ideals: &ideals,
+                deadlocks: &l.deadlocks,
+                course: l.course.as_ref(),
+            };
             let body = xoff_report::view::live_data(s, &seen, folder, true).into_bytes().into();
             HttpAnswer { status: "200 OK", content: "application/json", body }
         }

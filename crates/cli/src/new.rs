@@ -12,7 +12,8 @@ use crate::{import, terminal};
 
 /// Write a commented scenario to start from.
 ///
-/// The scenario runs as it is, and comments explain every key. Without --out it goes to standard output.
+/// The scenario runs as it is, and comments explain every key. Without --out it goes to standard
+/// output.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff new ring --out ring.toml\n  xoff run ring.toml  # results in out/ring\n  xoff new testbed --out lab.toml"
@@ -74,15 +75,19 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         Kind::Ring => include_str!("new/ring.toml"),
         Kind::Testbed => include_str!("new/testbed.toml"),
     };
-    let file = args.out.clone().unwrap_or_else(|| PathBuf::from(args.kind.name()).with_extension("toml"));
+    let file =
+        args.out.clone().unwrap_or_else(|| PathBuf::from(args.kind.name()).with_extension("toml"));
     let suffix = if args.kind.command() == "testbed" { "-testbed" } else { "" };
-    let (word, results) = (file.display().to_string(), crate::out::default(&file, suffix).display().to_string());
+    let (word, results) =
+        (file.display().to_string(), crate::out::default(&file, suffix).display().to_string());
     // The commands in the comments name this file, so that they can be copied.
-    let text = &text.replace("FILE", &terminal::word(&word)).replace("DIR", &terminal::word(&results));
+    let text =
+        &text.replace("FILE", &terminal::word(&word)).replace("DIR", &terminal::word(&results));
     let json = Json { out: args.out.as_ref().map(|o| o.display().to_string()), scenario: text };
     let Some(out) = &args.out else { return Ok(Answer::new(text.clone(), &json, Exit::Done)) };
     import::free(out, args.force)?;
     import::write(out, text)?;
-    let next = ["check", args.kind.command()].map(|command| format!("xoff {command} {}", terminal::word(&word)));
+    let next = ["check", args.kind.command()]
+        .map(|command| format!("xoff {command} {}", terminal::word(&word)));
     Ok(Answer::new(terminal::good(&format!("{word} is written.")), &json, Exit::Done).next(next))
 }

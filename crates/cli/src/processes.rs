@@ -1,4 +1,5 @@
-//! `xoff-mpi`: `xoff run` in several processes. What they reach each other by is theirs: this crate knows of no MPI.
+//! `xoff-mpi`: `xoff run` in several processes. What they reach each other by is theirs: this crate
+//! knows of no MPI.
 //!
 //! ```text
 //!   every process   arguments -> scenario -> the same at all? -> its share of the run
@@ -30,7 +31,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a scenario of a network: the tables, manifest, summary and result hash are those of `xoff run`
+    /// Run a scenario of a network: the tables, manifest, summary and result hash are those of
+    /// `xoff run`
     Run(Args),
 }
 
@@ -42,7 +44,10 @@ Every process reads the scenario, and simulates its share of the network; proces
 writes the folder. Exit codes are those of xoff run.";
 
 /// The command with these arguments, in one of several processes; returns its exit code.
-pub fn main_among(args: impl IntoIterator<Item = OsString>, mut processes: Box<dyn Processes>) -> u8 {
+pub fn main_among(
+    args: impl IntoIterator<Item = OsString>,
+    mut processes: Box<dyn Processes>,
+) -> u8 {
     crate::identify();
     let first = processes.mine() == 0;
     let cli = match agree(&mut *processes, Cli::try_parse_from(args)) {
@@ -73,7 +78,8 @@ fn refused(problems: &Problems, first: bool) -> u8 {
 
 /// Failure of another process.
 fn elsewhere(process: usize, why: &str) -> Problems {
-    let hint = "every process needs the same program, scenario and input files, under the same names";
+    let hint =
+        "every process needs the same program, scenario and input files, under the same names";
     Problem::new(format!("process {process}: {why}"), hint).into()
 }
 
@@ -94,10 +100,14 @@ fn load(args: &Args) -> Result<NetworkScenario, Problems> {
             .into());
     }
     let Some(file) = args.scenario() else {
-        return Err(Problem::new("xoff can continue a run only in one process", "use xoff run").into());
+        return Err(
+            Problem::new("xoff can continue a run only in one process", "use xoff run").into()
+        );
     };
     match crate::import::or_foreign(Scenario::load(file, &args.settings()?), file, "run")? {
-        Scenario::Fabric(_) => Err(Problem::new("a scheduled fabric needs one process", "use xoff run").into()),
+        Scenario::Fabric(_) => {
+            Err(Problem::new("a scheduled fabric needs one process", "use xoff run").into())
+        }
         Scenario::Network(mut scenario) => {
             scenario.engine = args.engine.into();
             Ok(*scenario)
@@ -117,16 +127,24 @@ fn among(args: &Args, mut processes: Box<dyn Processes>) -> Result<Option<Answer
         Ok((scenario, folder))
     });
     let (scenario, folder) = agree(&mut *processes, prepared).map_err(|s| problems(s, |p| p))?;
-    let differs = |what: String| Problem::new(what, "give all processes the same files and the same program");
+    let differs =
+        |what: String| Problem::new(what, "give all processes the same files and the same program");
     scenario.same_everywhere(&mut *processes).map_err(differs)?;
     let Some(folder) = folder else {
-        scenario.follow(processes, || !interrupt::asked()).map_err(|s| problems(s, run::problem))?;
+        scenario
+            .follow(processes, || !interrupt::asked())
+            .map_err(|s| problems(s, run::problem))?;
         return Ok(None);
     };
-    let running = scenario.lead(Sink::Files(folder, args.format), processes).map_err(|s| problems(s, run::problem))?;
+    let running = scenario
+        .lead(Sink::Files(folder, args.format), processes)
+        .map_err(|s| problems(s, run::problem))?;
     let (all, busy) = running.processes();
     if busy < all {
-        terminal::note(&format!("{} of {all} processes are idle: the network has no more switches to share", all - busy));
+        terminal::note(&format!(
+            "{} of {all} processes are idle: the network has no more switches to share",
+            all - busy
+        ));
     }
     run::to_the_end(&args.ending(), &scenario, running).map(Some)
 }

@@ -14,7 +14,8 @@ const DELAY: Duration = Duration::from_millis(300);
 /// Resolution of the bar.
 const STEPS: u64 = 10_000;
 
-/// A bar, or a spinner where the amount of work is unknown. It is removed from the terminal when it is dropped.
+/// A bar, or a spinner where the amount of work is unknown. It is removed from the terminal when it
+/// is dropped.
 pub struct Bar {
     bar: ProgressBar,
     started: Instant,
@@ -64,7 +65,8 @@ impl Bar {
         self.started.elapsed()
     }
 
-    /// Time left when `part` of 1 is done. The estimate supposes that the rest takes as long, for its size, as the finished part.
+    /// Time left when `part` of 1 is done. The estimate supposes that the rest takes as long, for
+    /// its size, as the finished part.
     pub fn left(&self, part: f64) -> HumanDuration {
         HumanDuration(self.elapsed().mul_f64(((1.0 - part) / part.max(1e-6)).clamp(0.0, 1e6)))
     }

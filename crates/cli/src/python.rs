@@ -1,4 +1,5 @@
-//! The Python package of xoff, which draws figures for papers and runs claims: it is started as a process.
+//! The Python package of xoff, which draws figures for papers and runs claims: it is started as a
+//! process.
 
 use std::ffi::OsString;
 
@@ -6,12 +7,18 @@ use xoff_scenario::Problem;
 
 /// The interpreter that this command runs in, or the one on the PATH.
 pub fn interpreter() -> OsString {
-    crate::STARTED_BY.get().and_then(|words| words.first()).map_or_else(|| OsString::from("python3"), OsString::clone)
+    crate::STARTED_BY
+        .get()
+        .and_then(|words| words.first())
+        .map_or_else(|| OsString::from("python3"), OsString::clone)
 }
 
 /// The package is not installed, or lacks something.
 pub fn missing(what: &str) -> Problem {
-    Problem::new(what, "install xoff's Python package for this interpreter: pip install . in its sources")
+    Problem::new(
+        what,
+        "install xoff's Python package for this interpreter: pip install . in its sources",
+    )
 }
 
 /// An answer that this version does not know.

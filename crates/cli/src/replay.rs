@@ -14,8 +14,9 @@ use crate::{interrupt, terminal};
 
 /// Prove from a capture that a real run matches the simulation, frame by frame.
 ///
-/// The capture names the scenario. xoff feeds its incoming frames at their times into the same nodes in virtual time, and compares
-/// the frames they send with the captured ones: time, port, length and bytes. Exit code 1: there is a difference.
+/// The capture names the scenario. xoff feeds its incoming frames at their times into the same
+/// nodes in virtual time, and compares the frames they send with the captured ones: time, port,
+/// length and bytes. Exit code 1: there is a difference.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml \\\n    --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
@@ -61,16 +62,25 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     drop(bar);
     let (facts, seen) = replayed.map_err(|e| match e {
         ReplayError::Scenario(problems) => problems,
-        e => Problem::new(format!("{}: {e}", args.capture.display()), "write one with xoff testbed --capture or xoff switch --capture")
-            .into(),
+        e => Problem::new(
+            format!("{}: {e}", args.capture.display()),
+            "write one with xoff testbed --capture or xoff switch --capture",
+        )
+        .into(),
     })?;
     let (identical, interrupted) = (seen.difference.is_none(), interrupt::asked());
     let conclusion = Conclusion::of(interrupted, identical);
-    let counts = format!("{} frames in, {} frames out", xoff_units::grouped(seen.inbound), xoff_units::grouped(seen.outbound));
+    let counts = format!(
+        "{} frames in, {} frames out",
+        xoff_units::grouped(seen.inbound),
+        xoff_units::grouped(seen.outbound)
+    );
     let nothing = seen.inbound + seen.outbound == 0;
     let text = match &seen.difference {
         // Frames that were not read on either side are no difference.
-        _ if interrupted => terminal::bad(&format!("Interrupted after {counts}: not compared to the end")),
+        _ if interrupted => {
+            terminal::bad(&format!("Interrupted after {counts}: not compared to the end"))
+        }
         None if nothing => terminal::caution("Not compared: the capture contains no frames"),
         None => terminal::good(&format!("Identical: {counts}, same time, port and bytes")),
         Some(d) => format!("{}\n{d}", terminal::bad(&format!("Different after {counts}"))),

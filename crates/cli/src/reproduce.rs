@@ -1,4 +1,5 @@
-//! `xoff reproduce`: a paper's figures and tables, run and judged by the Python package (`python/xoff/lab`).
+//! `xoff reproduce`: a paper's figures and tables, run and judged by the Python package
+//! (`python/xoff/lab`).
 //!
 //! ```text
 //!   xoff reproduce PAPER ... --starts--> python -m xoff.lab PAPER ... --JSON--> table, exit code
@@ -20,10 +21,11 @@ use crate::{interrupt, python, terminal};
 
 /// Run the figures and tables of a paper and judge them.
 ///
-/// A paper is a folder with a file for each claim: papers/gfc of the sources, or one of your own. xoff runs the scenarios of each claim,
-/// draws its figure next to the paper's numbers, and computes a verdict: reproduced, reproduced under assumption, or not reproduced, with
-/// the reason. An extension has no verdict. xoff keeps every finished run: after an interruption the same command continues. It needs
-/// the Python package.
+/// A paper is a folder with a file for each claim: papers/gfc of the sources, or one of your own.
+/// xoff runs the scenarios of each claim, draws its figure next to the paper's numbers, and
+/// computes a verdict: reproduced, reproduced under assumption, or not reproduced, with the reason.
+/// An extension has no verdict. xoff keeps every finished run: after an interruption the same
+/// command continues. It needs the Python package.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff reproduce papers/gfc ring fig05\n  xoff reproduce papers/tcd --list\n  xoff reproduce papers/pffc --out out/pffc\n  xoff reproduce papers/gfc --testbed  # real frames; needs root\n  xoff reproduce my-paper --full --record\n\nA paper of your own: docs/tutorials/paper.md."
@@ -39,7 +41,8 @@ pub struct Args {
     /// Make full runs; hours for large networks
     #[arg(long)]
     full: bool,
-    /// Write report, figures and results into this folder [default: out/paper-PAPER, with --testbed out/paper-PAPER-testbed]
+    /// Write report, figures and results into this folder [default: out/paper-PAPER, with --testbed
+    /// out/paper-PAPER-testbed]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -53,7 +56,8 @@ pub struct Args {
     /// Also write the results as Markdown: this file, and its figures in a folder next to it
     #[arg(long, alias = "page", value_name = "FILE.md")]
     markdown: Option<PathBuf>,
-    /// Keep the measured values in the folder of the paper: results.json, and the table of README.md
+    /// Keep the measured values in the folder of the paper: results.json, and the table of
+    /// README.md
     #[arg(long)]
     record: bool,
     /// Run only the claims with real Ethernet frames, in network namespaces and in real time
@@ -136,14 +140,15 @@ enum Verdict {
 pub struct Check {
     /// Name of the measured quantity.
     what: String,
-    /// Measured value with its unit; a mean with its 95 % interval, which must be in the range as a whole.
+    /// Measured value with its unit; a mean with its 95 % interval, which must be in the range as a
+    /// whole.
     measured: String,
     /// Accepted range with its unit.
     expected: String,
     /// The paper's value with its unit; empty if it has none.
     paper: String,
-    /// Source of the range: `paper`, `recomputed`, `closed form`, `chosen around the paper's number`, `chosen for the paper's words` or
-    /// `chosen`.
+    /// Source of the range: `paper`, `recomputed`, `closed form`,
+    /// `chosen around the paper's number`, `chosen for the paper's words` or `chosen`.
     source: String,
     /// Assumption that the paper does not state; empty if none.
     assumption: String,
@@ -191,7 +196,13 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     // Ctrl-C reaches the interpreter too, which then answers with what it has.
     interrupt::ask_first();
     let Finished { json, page } = ask(args)?;
-    let failed: Vec<&str> = json.claims.iter().filter(|c| c.verdict == Verdict::NotReproduced).map(|c| c.id.as_str()).take(3).collect();
+    let failed: Vec<&str> = json
+        .claims
+        .iter()
+        .filter(|c| c.verdict == Verdict::NotReproduced)
+        .map(|c| c.id.as_str())
+        .take(3)
+        .collect();
     // Short runs decide less than full ones.
     let full = format!("xoff reproduce {} {} --full", args.paper.display(), failed.join(" "));
     let next = (!failed.is_empty() && !args.full && !args.testbed).then_some(full);
@@ -202,7 +213,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 fn ask<T: DeserializeOwned>(args: &Args) -> Result<T, Problems> {
     let python = python::interpreter();
     let missing = |why: &str| {
-        let what = format!("xoff reproduce needs xoff's Python package, but {} cannot load it: {why}", python.to_string_lossy());
+        let what = format!(
+            "xoff reproduce needs xoff's Python package, but {} cannot load it: {why}",
+            python.to_string_lossy()
+        );
         python::missing(&what)
     };
     let flags = [
@@ -220,13 +234,20 @@ fn ask<T: DeserializeOwned>(args: &Args) -> Result<T, Problems> {
     ];
     let mut command = Command::new(&python);
     command.args(["-m", "xoff.lab"]).args(flags.iter().filter(|(_, on)| *on).map(|(name, _)| name));
-    for (name, value) in values.iter().filter_map(|(name, value)| value.as_ref().map(|v| (name, v))) {
+    for (name, value) in values.iter().filter_map(|(name, value)| value.as_ref().map(|v| (name, v)))
+    {
         let mut option = OsString::from(format!("{name}="));
         option.push(value);
         command.arg(option);
     }
     // Progress goes to the terminal.
-    let done = command.arg("--").arg(&args.paper).args(&args.items).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let done = command
+        .arg("--")
+        .arg(&args.paper)
+        .args(&args.items)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output();
     let done = done.map_err(|e| missing(&e.to_string()))?;
     if !matches!(done.status.code(), Some(0 | 2)) || done.stdout.is_empty() {
         return Err(missing(&format!("it ended with {}", done.status)).into());
@@ -265,7 +286,11 @@ fn text(found: &Json, page: &std::path::Path) -> String {
     }
     out.push_str(&terminal::draw(&t));
     for c in found.claims.iter().filter(|c| c.verdict == Verdict::NotReproduced) {
-        out.push_str(&terminal::wrapped(&format!("{}: not reproduced. {}", c.id, c.why.join("; "))));
+        out.push_str(&terminal::wrapped(&format!(
+            "{}: not reproduced. {}",
+            c.id,
+            c.why.join("; ")
+        )));
     }
     let count = |v: Verdict| found.claims.iter().filter(|c| c.verdict == v).count();
     let extensions = match count(Verdict::Extension) {

@@ -24,9 +24,10 @@ use crate::terminal;
 
 /// Run a scenario.
 ///
-/// The results are report.html for a browser, tables (flows, ports, deadlocks, and whatever [probes] records), manifest.json
-/// and resolved.toml, the scenario with all its values. A scenario with [scheduled_fabric] instead of [topology] describes a scheduled
-/// fabric; its tables are windows, fabric_ports and host_flows.
+/// The results are report.html for a browser, tables (flows, ports, deadlocks, and whatever
+/// [probes] records), manifest.json and resolved.toml, the scenario with all its values. A scenario
+/// with [scheduled_fabric] instead of [topology] describes a scheduled fabric; its tables are
+/// windows, fabric_ports and host_flows.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml  # results in out/ring\n  xoff run scenarios/tutorial/ring.toml --out out/ring-gfc \\\n    --set flow_control=gfc-buffer --set switch.discipline=round-robin\n  xoff run scenarios/bench/websearch.toml --set run.duration=4ms \\\n    --out out/web --checkpoint 10min\n  xoff run --resume out/web  # after it was killed\n  xoff run --from out/web --at 3.2ms --set failure[0].link=A1-C1 \\\n    --set failure[0].at=3.2ms --out out/web-failed"
@@ -35,19 +36,22 @@ pub struct Args {
     /// Scenario file
     #[arg(required_unless_present_any = ["resume", "from"], conflicts_with_all = ["resume", "from"])]
     scenario: Option<PathBuf>,
-    /// Write the results into this folder; replace only results of the same subcommand [default: out/SCENARIO]
+    /// Write the results into this folder; replace only results of the same subcommand [default:
+    /// out/SCENARIO]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     out: Option<PathBuf>,
     #[command(flatten)]
     pub force: Force,
-    /// Continue the killed or interrupted run in this folder from its last checkpoint: same rows, same hash
+    /// Continue the killed or interrupted run in this folder from its last checkpoint: same rows,
+    /// same hash
     #[arg(
         long,
         value_name = "DIR",
         conflicts_with_all = ["seed", "set", "format", "threads", "engine", "no_report", "checkpoint", "from", "at"]
     )]
     resume: Option<PathBuf>,
-    /// Continue a copy of the run in this folder from the time --at with other settings, such as a failed link
+    /// Continue a copy of the run in this folder from the time --at with other settings, such as a
+    /// failed link
     #[arg(long, value_name = "DIR", requires_all = ["at", "out"])]
     from: Option<PathBuf>,
     /// Start the copy of --from at this time, such as 3.2ms
@@ -59,16 +63,19 @@ pub struct Args {
     /// Set the seed of every random stream; replaces run.seed
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Set a value of the scenario, such as flow_control=gfc-buffer or run.duration=5ms; may be repeated
+    /// Set a value of the scenario, such as flow_control=gfc-buffer or run.duration=5ms; may be
+    /// repeated
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
     /// Write the tables in this format
     #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
     pub format: &'static Format,
-    /// Use N threads; never changes a result [default: as many as the machine has and the network keeps busy]
+    /// Use N threads; never changes a result [default: as many as the machine has and the network
+    /// keeps busy]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Process events window by window (windows), in one global order (events), or whichever is faster (auto); never changes a result
+    /// Process events window by window (windows), in one global order (events), or whichever is
+    /// faster (auto); never changes a result
     #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
     pub engine: EngineName,
     /// Write no report.html: tables, manifest and scenario only
@@ -135,7 +142,12 @@ impl Args {
         if let (Some(file), None) = (&self.scenario, &self.out) {
             out::of_this_file(&self.folder(), file, &self.force)?;
         }
-        out::claim(if self.resume.is_some() { "--resume" } else { "--out" }, &self.folder(), COMMAND, &self.force)
+        out::claim(
+            if self.resume.is_some() { "--resume" } else { "--out" },
+            &self.folder(),
+            COMMAND,
+            &self.force,
+        )
     }
 
     /// Settings that override keys of the scenario.
@@ -149,7 +161,12 @@ impl Args {
 
     /// Form of the run's answer.
     pub fn ending(&self) -> Ending {
-        Ending { folder: self.folder(), report: !self.no_report, allowed: self.allowed.clone(), verbose: self.verbose }
+        Ending {
+            folder: self.folder(),
+            report: !self.no_report,
+            allowed: self.allowed.clone(),
+            verbose: self.verbose,
+        }
     }
 }
 
@@ -176,15 +193,18 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 
 /// Runs a scenario from its start.
 fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
-    let mut scenario = match import::or_foreign(Scenario::load(file, &args.settings()?), file, "run")? {
-        Scenario::Fabric(scenario) => return fabric::run(args, &scenario),
-        Scenario::Network(scenario) => *scenario,
-    };
+    let mut scenario =
+        match import::or_foreign(Scenario::load(file, &args.settings()?), file, "run")? {
+            Scenario::Fabric(scenario) => return fabric::run(args, &scenario),
+            Scenario::Network(scenario) => *scenario,
+        };
     scenario.engine = args.engine.into();
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     let folder = args.claim()?;
-    let running = scenario.start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize)).map_err(problem)?;
+    let running = scenario
+        .start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize))
+        .map_err(problem)?;
     if let Some(asked) = args.threads {
         report_threads(asked as usize, running.threads(), running.unsplit());
     }
@@ -192,10 +212,18 @@ fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
 }
 
 /// Runs a started run, with its report, and answers.
-pub fn to_the_end<'s>(ending: &Ending, scenario: &'s NetworkScenario, running: Running<'s>) -> Result<Answer, Problems> {
+pub fn to_the_end<'s>(
+    ending: &Ending,
+    scenario: &'s NetworkScenario,
+    running: Running<'s>,
+) -> Result<Answer, Problems> {
     let name = ending.folder.display().to_string();
     let running = running.noting(&again::note(&ending.allowed));
-    let running = if ending.report { running.with_page(|f| Some(xoff_report::view::of_network(scenario, f, &name))) } else { running };
+    let running = if ending.report {
+        running.with_page(|f| Some(xoff_report::view::of_network(scenario, f, &name)))
+    } else {
+        running
+    };
     let bar = bar();
     let finished = running.run(|p| {
         show(&bar, p);
@@ -207,7 +235,11 @@ pub fn to_the_end<'s>(ending: &Ending, scenario: &'s NetworkScenario, running: R
     let verdict = verdict(&finished.manifest);
     let exit = ending.allowed.exit(verdict);
     let text = text(scenario, &finished, &ending.folder, (&ending.allowed, ending.verbose));
-    Ok(Answer::new(text, &json(&finished, &ending.allowed, &ending.folder), exit).next(next(scenario, &finished, &ending.folder)))
+    Ok(Answer::new(text, &json(&finished, &ending.allowed, &ending.folder), exit).next(next(
+        scenario,
+        &finished,
+        &ending.folder,
+    )))
 }
 
 /// Commands that lead on from a run: after a deadlock the cause, and always the report.
@@ -215,8 +247,11 @@ pub fn next(s: &NetworkScenario, f: &Finished, folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let folder = terminal::word(&folder);
     let explain = f.outcome.deadlocks.first().filter(|_| s.keeps_flows().is_ok()).and_then(|d| {
-        let port = d.cycle.first().map(|p| s.topology.port_name(p.node, p.port).replacen("->", ":", 1))?;
-        let at = rounded_up(Span(d.closed.0)).filter(|t| t.0 <= f.outcome.now.0).unwrap_or(Span(d.closed.0));
+        let port =
+            d.cycle.first().map(|p| s.topology.port_name(p.node, p.port).replacen("->", ":", 1))?;
+        let at = rounded_up(Span(d.closed.0))
+            .filter(|t| t.0 <= f.outcome.now.0)
+            .unwrap_or(Span(d.closed.0));
         Some(format!("xoff explain {folder} {} {}", terminal::word(&port), at.compact()))
     });
     explain.into_iter().chain([format!("xoff view {folder}")]).collect()
@@ -231,7 +266,10 @@ fn rounded_up(t: Span) -> Option<Span> {
 /// Shows the warnings of a run since `shown`, those of reading its scenario.
 fn warn_since(m: &Manifest, shown: &Problems) {
     let mut since = Problems::default();
-    m.warnings.iter().skip(shown.iter().count()).for_each(|w| since.push(Problem::new(w, "").warning()));
+    m.warnings
+        .iter()
+        .skip(shown.iter().count())
+        .for_each(|w| since.push(Problem::new(w, "").warning()));
     terminal::problems(&since);
 }
 
@@ -249,7 +287,9 @@ fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
             "{running} threads instead of {asked}: the network has no more switches to \
                                                             share"
         )),
-        None if running > cores => terminal::note(&format!("{running} threads share {cores} cores; more than {cores} gain nothing")),
+        None if running > cores => terminal::note(&format!(
+            "{running} threads share {cores} cores; more than {cores} gain nothing"
+        )),
         None => {}
     }
 }
@@ -267,7 +307,8 @@ pub fn bar() -> Bar {
     Bar::new("{bar:24} {msg} {elapsed_precise:.dim}")
 }
 
-/// Shows on a bar how far a run is. The time left supposes that the work per simulated time stays constant.
+/// Shows on a bar how far a run is. The time left supposes that the work per simulated time stays
+/// constant.
 pub fn show(bar: &Bar, p: &Progress) {
     let part = p.now.as_secs_f64() / p.until.as_secs_f64().max(1e-12);
     bar.done(part);
@@ -298,7 +339,12 @@ pub struct Json<'a> {
 
 /// Answer for programs.
 pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &Path) -> Json<'a> {
-    Json { manifest: &f.manifest, violations: f.outcome.violations_total, allowed: allowed.list(), out: out.display().to_string() }
+    Json {
+        manifest: &f.manifest,
+        violations: f.outcome.violations_total,
+        allowed: allowed.list(),
+        out: out.display().to_string(),
+    }
 }
 
 /// Flows that are listed one by one.
@@ -307,7 +353,12 @@ const FLOWS_MAX: usize = 20;
 const ACTIVE_MAX: usize = 3;
 
 /// Text for people: verdict, flows, network facts; the engine too if `verbose`.
-pub fn text(s: &NetworkScenario, f: &Finished, out: &Path, (allowed, verbose): (&Allowed, bool)) -> String {
+pub fn text(
+    s: &NetworkScenario,
+    f: &Finished,
+    out: &Path,
+    (allowed, verbose): (&Allowed, bool),
+) -> String {
     let (m, verdict) = (&f.manifest, verdict(&f.manifest));
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
@@ -315,7 +366,10 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &Path, (allowed, verbose): (
     };
     row("Run", f.summary.ended.clone());
     if f.outcome.flows.len() > FLOWS_MAX {
-        row("Flows", format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)));
+        row(
+            "Flows",
+            format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)),
+        );
     }
     verdict.not_known().into_iter().for_each(|(name, value)| row(name, value));
     let (active, inactive) = (f.summary.active_mechanisms(), f.summary.inactive_mechanisms());
@@ -329,8 +383,21 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &Path, (allowed, verbose): (
     if let Some(page) = m.files.iter().find(|f| f.name == xoff_report::view::REPORT) {
         row("Report", out.join(&page.name).display().to_string());
     }
-    row("Tables", format!("{}: {}", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));
-    let mut text = format!("{}\n{}{}\n{}", allowed.headline(&s.title, verdict), cycle(verdict), flows(s, f), terminal::draw(&t));
+    row(
+        "Tables",
+        format!(
+            "{}: {}",
+            out.display(),
+            f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")
+        ),
+    );
+    let mut text = format!(
+        "{}\n{}{}\n{}",
+        allowed.headline(&s.title, verdict),
+        cycle(verdict),
+        flows(s, f),
+        terminal::draw(&t)
+    );
     if verbose {
         text += &format!("\n{}", engine(m));
     }
@@ -341,7 +408,9 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &Path, (allowed, verbose): (
 pub fn cycle(v: &Verdict) -> String {
     let Deadlock::Found { ports, .. } = &v.parts().deadlock else { return String::new() };
     let first = ports.first().cloned().unwrap_or_default();
-    terminal::wrapped(&format!("Cycle: {} waits for {first}", ports.join(" waits for "))).trim_start().to_owned()
+    terminal::wrapped(&format!("Cycle: {} waits for {first}", ports.join(" waits for ")))
+        .trim_start()
+        .to_owned()
 }
 
 /// Facts about the engine, in words.
@@ -380,8 +449,11 @@ fn fast_forward(m: &Manifest) -> String {
     match &f.because {
         Some(why) => format!("not used: {why}"),
         None => {
-            let recurred = (f.periods > 0).then(|| format!("the state recurred after {}", Span(f.longest_ps)));
-            let repeated = (f.repeated > 0).then(|| format!("the same flows started {} times in a known state", grouped(f.repeated)));
+            let recurred =
+                (f.periods > 0).then(|| format!("the state recurred after {}", Span(f.longest_ps)));
+            let repeated = (f.repeated > 0).then(|| {
+                format!("the same flows started {} times in a known state", grouped(f.repeated))
+            });
             format!(
                 "{} of {} simulated and {} of {} events skipped; {}",
                 Span(f.skipped_ps),
@@ -400,10 +472,22 @@ fn flows(s: &NetworkScenario, f: &Finished) -> String {
     if flows.is_empty() || flows.len() > FLOWS_MAX {
         return String::new();
     }
-    let mut t = terminal::table(["Flow", "From", "To", "Size", "Delivered", "Mean rate", "Completion time"]);
+    let mut t = terminal::table([
+        "Flow",
+        "From",
+        "To",
+        "Size",
+        "Delivered",
+        "Mean rate",
+        "Completion time",
+    ]);
     for (i, r) in flows.iter().enumerate() {
         let w = &r.flow;
-        let size = if w.size == xoff_net::workload::UNLIMITED { "unlimited".into() } else { Bytes(w.size).to_string() };
+        let size = if w.size == xoff_net::workload::UNLIMITED {
+            "unlimited".into()
+        } else {
+            Bytes(w.size).to_string()
+        };
         let lasted = r.received.unwrap_or(f.outcome.now).since(w.start);
         t.add_row([
             i.to_string(),

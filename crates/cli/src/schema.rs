@@ -1,5 +1,6 @@
-//! `xoff schema`: what a scenario, a table or a JSON answer may hold. As JSON Schema for editors and programs, as Markdown for the pages of
-//! the site: `docs/scenario-keys.md`, `fabric-keys.md`, `tables.md` and `json-answers.md`.
+//! `xoff schema`: what a scenario, a table or a JSON answer may hold. As JSON Schema for editors
+//! and programs, as Markdown for the pages of the site: `docs/scenario-keys.md`, `fabric-keys.md`,
+//! `tables.md` and `json-answers.md`.
 
 use serde_json::{Value, json};
 use xoff_record::rows::{FABRIC, Kind, NETWORK, TableSpec};
@@ -14,7 +15,8 @@ use crate::answers;
     after_long_help = "Examples:\n  xoff schema > scenario.schema.json\n  xoff schema fabric > fabric.schema.json\n  xoff schema answers > answers.schema.json\n  xoff schema tables --markdown  # every column of every table"
 )]
 pub struct Args {
-    /// Describe scenarios of a network ([topology]), of a scheduled fabric ([scheduled_fabric]), the tables of a run, or the output of --json
+    /// Describe scenarios of a network ([topology]), of a scheduled fabric ([scheduled_fabric]),
+    /// the tables of a run, or the output of --json
     #[arg(value_enum, default_value_t)]
     of: Of,
 

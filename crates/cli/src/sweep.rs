@@ -1,10 +1,13 @@
-//! `xoff sweep`: many combinations of values and seeds, on this machine or one run a process for a scheduler.
+//! `xoff sweep`: many combinations of values and seeds, on this machine or one run a process for a
+//! scheduler.
 
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_lab::sweep::{Collected, Ended, Plan, Setting, Status, Store, SweepError, Value, run_local};
+use xoff_lab::sweep::{
+    Collected, Ended, Plan, Setting, Status, Store, SweepError, Value, run_local,
+};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems, Source};
 
@@ -16,9 +19,10 @@ use crate::terminal;
 
 /// Run many combinations of values and seeds: one table, intervals, a report.
 ///
-/// The sweep file names a scenario, values of its keys, and seeds; docs/sweeps.md describes it. xoff keeps every finished run: after
-/// an interruption the same command continues. On a cluster each process of a job array computes some runs by number (--index) into a
-/// shared folder, and --collect writes the results. runs.parquet has the same bytes in every case.
+/// The sweep file names a scenario, values of its keys, and seeds; docs/sweeps.md describes it.
+/// xoff keeps every finished run: after an interruption the same command continues. On a cluster
+/// each process of a job array computes some runs by number (--index) into a shared folder, and
+/// --collect writes the results. runs.parquet has the same bytes in every case.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml  # results in out/ring-sweep\n  xoff sweep scenarios/sweeps/ring.toml --list  # how many runs?\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --index 0-9\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --collect\n\nIn a job array of SLURM: --index $SLURM_ARRAY_TASK_ID"
@@ -27,12 +31,14 @@ pub struct Args {
     /// Sweep file
     #[arg(value_name = "SWEEP")]
     plan: PathBuf,
-    /// Write the results into this folder; keep finished runs of an earlier sweep there [default: out/SWEEP-sweep]
+    /// Write the results into this folder; keep finished runs of an earlier sweep there [default:
+    /// out/SWEEP-sweep]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Compute only these runs, numbered from 0: 7, 0-99 or 3,17,20-24; write no results, because others may run at the same time
+    /// Compute only these runs, numbered from 0: 7, 0-99 or 3,17,20-24; write no results, because
+    /// others may run at the same time
     #[arg(long, value_name = "RUNS", value_parser = cells, conflicts_with_all = ["collect", "list"])]
     index: Option<Cells>,
     /// Compute nothing: write the results of finished runs
@@ -51,12 +57,19 @@ pub struct Args {
 struct Cells(Vec<(usize, usize)>);
 
 fn cells(text: &str) -> Result<Cells, String> {
-    let number =
-        |t: &str| t.trim().parse::<usize>().map_err(|_| format!("'{t}' is not the number of a run: expected 7, 0-99 or 3,17,20-24"));
+    let number = |t: &str| {
+        t.trim().parse::<usize>().map_err(|_| {
+            format!("'{t}' is not the number of a run: expected 7, 0-99 or 3,17,20-24")
+        })
+    };
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
-        if first > last { Err(format!("{first}-{last}: the first is above the last")) } else { Ok((first, last)) }
+        if first > last {
+            Err(format!("{first}-{last}: the first is above the last"))
+        } else {
+            Ok((first, last))
+        }
     };
     text.split(',').map(range).collect::<Result<_, _>>().map(Cells)
 }
@@ -70,7 +83,9 @@ fn ranges(numbers: &[usize]) -> String {
             _ => ranges.push((n, n)),
         }
     }
-    let one = |&(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let one = |&(first, last): &(usize, usize)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
@@ -107,13 +122,20 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 }
 
 /// Executes runs on the cores of this machine; an answer only if the user stopped it.
-fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Option<Answer>, Problems> {
+fn work(
+    args: &Args,
+    plan: &Plan,
+    store: &Store,
+    cells: &[usize],
+) -> Result<Option<Answer>, Problems> {
     let bar = Bar::new("{bar:24} {msg} {elapsed_precise:.dim}");
     let threads = args.threads.map_or_else(xoff_run::cores, |n| n as usize);
     let stop = interrupt::asker();
     let ended = run_local(plan, store, cells, threads, &stop, &|p| {
         bar.done(p.part());
-        let left = p.left.map_or(String::new(), |left| format!(", {} left", indicatif::HumanDuration(left)));
+        let left = p
+            .left
+            .map_or(String::new(), |left| format!(", {} left", indicatif::HumanDuration(left)));
         bar.message(format!("{}{left}", p.words()));
     });
     bar.clear();
@@ -121,8 +143,15 @@ fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Opti
         Ok(Ended::Tried) => Ok(None),
         Ok(Ended::Stopped) => {
             let done = plan.len() - store.unfinished(plan).len();
-            let text = format!("interrupted: {done} of {} runs are complete and kept; repeat the command to continue", plan.len());
-            let json = Stopped { answer: Conclusion::Interrupted, headline: &text, runs: RunsDone { total: plan.len(), done } };
+            let text = format!(
+                "interrupted: {done} of {} runs are complete and kept; repeat the command to continue",
+                plan.len()
+            );
+            let json = Stopped {
+                answer: Conclusion::Interrupted,
+                headline: &text,
+                runs: RunsDone { total: plan.len(), done },
+            };
             Ok(Some(Answer::new(terminal::bad(&text), &json, Exit::Interrupted)))
         }
         Err(e) => {
@@ -216,18 +245,31 @@ fn index(args: &Args, plan: &Plan, cells: &Cells, out: &Path) -> Result<Answer, 
         return Ok(interrupted);
     }
     let ended = own.iter().filter_map(|&i| Some((i, store.get(&plan.cell(i))?)));
-    let list: Vec<One> = ended.map(|(run, s)| One { run, values: s.cell, status: s.status, error: s.error }).collect();
+    let list: Vec<One> = ended
+        .map(|(run, s)| One { run, values: s.cell, status: s.status, error: s.error })
+        .collect();
     let failed = list.iter().filter(|one| one.status == Status::Failed).count();
     let conclusion = Conclusion::of(false, failed == 0);
     let mut text: String = list
         .iter()
         .map(|one| match &one.error {
             None => format!("run {}: done ({})\n", one.run, one.values),
-            Some(error) => format!("{}\n", terminal::bad(&format!("run {}: failed ({}): {error}", one.run, one.values))),
+            Some(error) => format!(
+                "{}\n",
+                terminal::bad(&format!("run {}: failed ({}): {error}", one.run, one.values))
+            ),
         })
         .collect();
-    text += &format!("{} of {} runs were complete before. Use --collect when all are complete.\n", own.len() - missing.len(), own.len());
-    Ok(Answer::new(text, &Ran { answer: conclusion, runs: list, out: out.display().to_string() }, conclusion.into()))
+    text += &format!(
+        "{} of {} runs were complete before. Use --collect when all are complete.\n",
+        own.len() - missing.len(),
+        own.len()
+    );
+    Ok(Answer::new(
+        text,
+        &Ran { answer: conclusion, runs: list, out: out.display().to_string() },
+        conclusion.into(),
+    ))
 }
 
 /// The runs of the plan.
@@ -247,15 +289,26 @@ fn list(plan: &Plan, out: Option<&Path>) -> Result<Answer, Problems> {
     unfinished.iter().take(100).for_each(|&i| {
         t.add_row([i.to_string(), plan.cell(i).words()]);
     });
-    let rest = if unfinished.len() > 100 { format!("... and {} more\n", unfinished.len() - 100) } else { String::new() };
+    let rest = if unfinished.len() > 100 {
+        format!("... and {} more\n", unfinished.len() - 100)
+    } else {
+        String::new()
+    };
     let range = if unfinished.is_empty() { "none".into() } else { ranges(&unfinished) };
     let text = format!("{head}\n{what}: {range}\n\n{}{rest}", terminal::draw(&t));
     let index = ranges(&unfinished);
-    let json = Listed { runs: plan.len(), combinations: plan.combinations(), seeds: &plan.seeds, unfinished, index };
+    let json = Listed {
+        runs: plan.len(),
+        combinations: plan.combinations(),
+        seeds: &plan.seeds,
+        unfinished,
+        index,
+    };
     Ok(Answer::new(text, &json, Exit::Done))
 }
 
-/// Commands that lead on: a run that failed, the missing runs, or else the first run with its report.
+/// Commands that lead on: a run that failed, the missing runs, or else the first run with its
+/// report.
 fn next(args: &Args, plan: &Plan, c: &Collected, out: &Path) -> Vec<String> {
     let named = |path: &Path| terminal::word(&path.display().to_string()).into_owned();
     if c.failed.is_empty() && !c.missing.is_empty() {
@@ -265,15 +318,23 @@ fn next(args: &Args, plan: &Plan, c: &Collected, out: &Path) -> Vec<String> {
     let scenario = plan.scenario_file();
     let file = joined(args.plan.parent().unwrap_or(Path::new("")), Path::new(scenario));
     let cell = plan.cell(number);
-    let set: String = cell.all().map(|(name, s)| format!(" --set {}", terminal::word(&format!("{name}={}", typed(s))))).collect();
-    let results = PathBuf::from(format!("{}-{suffix}-{number}", out.display().to_string().trim_end_matches('/')));
+    let set: String = cell
+        .all()
+        .map(|(name, s)| format!(" --set {}", terminal::word(&format!("{name}={}", typed(s)))))
+        .collect();
+    let results = PathBuf::from(format!(
+        "{}-{suffix}-{number}",
+        out.display().to_string().trim_end_matches('/')
+    ));
     vec![format!("xoff run {} --seed {}{set} --out {}", named(&file), cell.seed, named(&results))]
 }
 
 /// A path below a folder, `..` of its beginning taken off the folder where that is a plain name.
 fn joined(folder: &Path, path: &Path) -> PathBuf {
     match (path.strip_prefix(".."), folder.file_name()) {
-        (Ok(rest), Some(_)) if !folder.is_symlink() => joined(folder.parent().unwrap_or(Path::new("")), rest),
+        (Ok(rest), Some(_)) if !folder.is_symlink() => {
+            joined(folder.parent().unwrap_or(Path::new("")), rest)
+        }
         _ => folder.join(path),
     }
 }
@@ -285,11 +346,18 @@ fn parse_value(text: &str) -> Result<(), Problems> {
 
 /// A value as `--set` takes it: a plain word needs no quotes.
 fn typed(setting: &Setting) -> &str {
-    let plain = |t: &&String| t.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && parse_value(t).is_err();
-    if let Value::Text(text) = &setting.value { Some(text).filter(plain).unwrap_or(&setting.toml) } else { &setting.toml }
+    let plain = |t: &&String| {
+        t.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && parse_value(t).is_err()
+    };
+    if let Value::Text(text) = &setting.value {
+        Some(text).filter(plain).unwrap_or(&setting.toml)
+    } else {
+        &setting.toml
+    }
 }
 
-/// The table of combinations; false: without its intervals, because with them a row would take many lines.
+/// The table of combinations; false: without its intervals, because with them a row would take many
+/// lines.
 fn draw(c: &Collected) -> (String, bool) {
     let rows = &c.table.rows[..c.table.rows.len().min(100)];
     let table = |cell: fn(&str) -> String| {
@@ -299,12 +367,17 @@ fn draw(c: &Collected) -> (String, bool) {
     };
     let whole = table(str::to_owned);
     // Two lines a row at most, two of heading and a rule.
-    if whole.lines().count() <= 2 * rows.len() + 3 { (whole, true) } else { (table(without_interval), false) }
+    if whole.lines().count() <= 2 * rows.len() + 3 {
+        (whole, true)
+    } else {
+        (table(without_interval), false)
+    }
 }
 
 /// `5.06 Gb/s` of `5.06 (5.031 to 5.088) Gb/s`.
 fn without_interval(text: &str) -> String {
-    let parts = text.split_once(" (").and_then(|(value, rest)| Some((value, rest.split_once(')')?)));
+    let parts =
+        text.split_once(" (").and_then(|(value, rest)| Some((value, rest.split_once(')')?)));
     match parts {
         Some((value, (interval, unit))) if interval.contains(" to ") => format!("{value}{unit}"),
         _ => text.to_owned(),
@@ -314,15 +387,21 @@ fn without_interval(text: &str) -> String {
 fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
     let counts = c.manifest.runs;
     let conclusion = Conclusion::of(false, counts.is_complete());
-    let title = if c.manifest.title.is_empty() { args.plan.display().to_string() } else { c.manifest.title.clone() };
+    let title = if c.manifest.title.is_empty() {
+        args.plan.display().to_string()
+    } else {
+        c.manifest.title.clone()
+    };
     let headline = format!("{title}: {}", counts.headline());
-    let mut text = if counts.is_complete() { terminal::good(&headline) } else { terminal::bad(&headline) };
+    let mut text =
+        if counts.is_complete() { terminal::good(&headline) } else { terminal::bad(&headline) };
     text.push('\n');
     for (cell, values, error) in c.failed.iter().take(3) {
         text += &format!("run {cell} ({values}): {}\n", error.lines().next().unwrap_or_default());
     }
     if c.failed.len() > 3 {
-        text += &format!("... and {} more that failed; all are in the report\n", c.failed.len() - 3);
+        text +=
+            &format!("... and {} more that failed; all are in the report\n", c.failed.len() - 3);
     }
     if !c.missing.is_empty() {
         text += &format!("Missing: --index {}\n", ranges(&c.missing));
@@ -333,8 +412,16 @@ fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
     if c.table.rows.len() > 100 {
         text += &format!("... and {} more rows, in table.csv\n", c.table.rows.len() - 100);
     }
-    text += &terminal::wrapped(if whole { &c.manifest.intervals } else { "Intervals: in the report, or here in a wider terminal." });
-    text += &format!("\nRuns: {}\nReport: {}\n", out.join("runs.parquet").display(), out.join("index.html").display());
+    text += &terminal::wrapped(if whole {
+        &c.manifest.intervals
+    } else {
+        "Intervals: in the report, or here in a wider terminal."
+    });
+    text += &format!(
+        "\nRuns: {}\nReport: {}\n",
+        out.join("runs.parquet").display(),
+        out.join("index.html").display()
+    );
     Answer::new(text, &c.json(out), conclusion.into())
 }
 

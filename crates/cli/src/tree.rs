@@ -14,9 +14,9 @@ use crate::{explain, interrupt, out, terminal};
 
 /// Show which ports wait for which at a time: roots, leaves, culprits and victims.
 ///
-/// With detection 'tcd' the tree has congested ports, undetermined ports behind them, and the flows that cause it or
-/// suffer. With any other detection it has the paused ports and the ports they wait for. xoff repeats the run up to that
-/// time; nothing in the run's folder changes.
+/// With detection 'tcd' the tree has congested ports, undetermined ports behind them, and the flows
+/// that cause it or suffer. With any other detection it has the paused ports and the ports they
+/// wait for. xoff repeats the run up to that time; nothing in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/mechanisms/tcd.toml --out out/tcd\n  xoff tree out/tcd 500us\n  xoff tree out/tcd 500us --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
@@ -40,22 +40,36 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     explain::in_order(&[args.run.as_os_str(), args.time.as_ref()], "tree")?;
     let at = explain::parse_time(&args.time)?;
     let scenario = explain::load(&args.run)?;
-    let svg = args.svg.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, Kind::Svg, args.force)?))).transpose()?;
+    let svg = args
+        .svg
+        .as_ref()
+        .map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, Kind::Svg, args.force)?)))
+        .transpose()?;
     let tree = congestion_tree(&scenario, at, explain::repeats(at)).map_err(|e| refused(&e))?;
     if let Some((file, draft)) = svg {
         let title = format!("Congestion tree at {at}: {}", scenario.title);
-        draft.finish_with(draw(&tree, title).to_svg().as_bytes()).map_err(|e| out::refused("--svg", file, e))?;
+        draft
+            .finish_with(draw(&tree, title).to_svg().as_bytes())
+            .map_err(|e| out::refused("--svg", file, e))?;
     }
-    let held = || tree.branches.iter().find(|b| matches!(b.role, Role::Host | Role::Paused | Role::Leaf));
+    let held =
+        || tree.branches.iter().find(|b| matches!(b.role, Role::Host | Role::Paused | Role::Leaf));
     let in_cycle = tree.cycles().first().map(|cycle| &tree.branches[cycle[0]]);
     let next = in_cycle.or_else(held).map(|b| {
         let (run, port) = (args.run.display().to_string(), b.port.replacen("->", ":", 1));
-        format!("xoff explain {} {} {}", terminal::word(&run), terminal::word(&port), terminal::word(&args.time))
+        format!(
+            "xoff explain {} {} {}",
+            terminal::word(&run),
+            terminal::word(&port),
+            terminal::word(&args.time)
+        )
     });
     let text: String = tree
         .to_string()
         .lines()
-        .map(|line| if line.contains("─ ") { format!("{line}\n") } else { terminal::hanging(line, "  ") })
+        .map(|line| {
+            if line.contains("─ ") { format!("{line}\n") } else { terminal::hanging(line, "  ") }
+        })
         .collect();
     Ok(Answer::new(text, &json(&tree), Exit::Done).next(next))
 }
@@ -73,13 +87,23 @@ fn words(role: Role) -> (Tone, &'static str) {
 fn draw(tree: &Tree, title: String) -> TreeFigure {
     let boxes = tree.branches.iter().enumerate().map(|(i, b)| {
         let (tone, what) = words(b.role);
-        let detail = if b.role == Role::Host { what.to_owned() } else { format!("{what}, {} queued", b.queue) };
+        let detail = if b.role == Role::Host {
+            what.to_owned()
+        } else {
+            format!("{what}, {} queued", b.queue)
+        };
         let parent = tree.parent(i);
-        let ties = b.waits_for.iter().filter(|w| w.1.0 > 0 && b.role != Role::Root).map(|w| w.0).filter(|&p| Some(p) != parent && p != i);
+        let ties = b
+            .waits_for
+            .iter()
+            .filter(|w| w.1.0 > 0 && b.role != Role::Root)
+            .map(|w| w.0)
+            .filter(|&p| Some(p) != parent && p != i);
         TreeBox { title: b.port.clone(), detail, tone, parent, ties: ties.collect() }
     });
     let names = |members: &[Member]| {
-        let mut names: Vec<String> = members.iter().take(6).map(|m| format!("{} to {}", m.src, m.dst)).collect();
+        let mut names: Vec<String> =
+            members.iter().take(6).map(|m| format!("{} to {}", m.src, m.dst)).collect();
         if members.len() > 6 {
             names.push(format!("{} more", members.len() - 6));
         }
@@ -88,17 +112,32 @@ fn draw(tree: &Tree, title: String) -> TreeFigure {
     let (roles, notes) = match &tree.stateless {
         Some(detection) => (
             [Role::Free, Role::Paused, Role::Host],
-            vec![format!("Pauses only: detection \"{detection}\" does not tell congested from undetermined ports.")],
+            vec![format!(
+                "Pauses only: detection \"{detection}\" does not tell congested from undetermined ports."
+            )],
         ),
         None => (
             [Role::Root, Role::Leaf, Role::Host],
             vec![
-                format!("Culprits, through a congested port ({}): {}.", tree.culprits.len(), names(&tree.culprits)),
-                format!("Victims, through undetermined ports only ({}): {}.", tree.victims.len(), names(&tree.victims)),
+                format!(
+                    "Culprits, through a congested port ({}): {}.",
+                    tree.culprits.len(),
+                    names(&tree.culprits)
+                ),
+                format!(
+                    "Victims, through undetermined ports only ({}): {}.",
+                    tree.victims.len(),
+                    names(&tree.victims)
+                ),
             ],
         ),
     };
-    TreeFigure { title, legend: roles.map(|r| (words(r).0, words(r).1.to_owned())).to_vec(), boxes: boxes.collect(), notes }
+    TreeFigure {
+        title,
+        legend: roles.map(|r| (words(r).0, words(r).1.to_owned())).to_vec(),
+        boxes: boxes.collect(),
+        notes,
+    }
 }
 
 /// A port of the tree.
@@ -109,7 +148,8 @@ struct JsonBranch {
     port: String,
     /// Priority.
     priority: u8,
-    /// `congested`, `undetermined` or `paused host`; without a detector of congestion `paused`, `paused host` or `free to send`.
+    /// `congested`, `undetermined` or `paused host`; without a detector of congestion `paused`,
+    /// `paused host` or `free to send`.
     role: &'static str,
     /// Bytes queued to leave through the port [bytes].
     queue_bytes: u64,
@@ -149,7 +189,8 @@ pub struct Json {
     culprits: Vec<JsonMember>,
     /// Flows through undetermined ports only.
     victims: Vec<JsonMember>,
-    /// Detection of the run if it cannot distinguish congested from undetermined ports; null: it can.
+    /// Detection of the run if it cannot distinguish congested from undetermined ports; null: it
+    /// can.
     pauses_only: Option<String>,
 }
 

@@ -19,10 +19,13 @@ use crate::{interrupt, terminal};
 
 /// Show the report of a run in a browser.
 ///
-/// Serves report.html on this machine only, until Ctrl-C. The served report also loads the probes of a port from the tables as
-/// you zoom, and answers `xoff explain`. xoff repeats a run without report.html to draw it.
+/// Serves report.html on this machine only, until Ctrl-C. The served report also loads the probes
+/// of a port from the tables as you zoom, and answers `xoff explain`. xoff repeats a run without
+/// report.html to draw it.
 #[derive(clap::Args)]
-#[command(after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml\n  xoff view out/ring")]
+#[command(
+    after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml\n  xoff view out/ring"
+)]
 pub struct Args {
     /// Folder of a run
     run: PathBuf,
@@ -53,7 +56,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
     let html = xoff_report::view::opened(&html);
     let (dir, scenario) = (folder.clone(), scenario.ok());
-    let server = HttpServer::start("view", listener, move |r| answer(r, &html, &dir, scenario.as_ref())).map_err(|e| unserved(&e))?;
+    let server =
+        HttpServer::start("view", listener, move |r| answer(r, &html, &dir, scenario.as_ref()))
+            .map_err(|e| unserved(&e))?;
     let address = format!("http://{}/", server.address());
     terminal::note(&format!("{} is at {address} (Ctrl-C ends)", folder.display()));
     if !args.no_browser && std::io::stderr().is_terminal() {
@@ -72,22 +77,36 @@ pub fn listen(port: u16) -> Result<TcpListener, Problems> {
 
 /// Reason why nothing can be served.
 pub fn unserved(e: &std::io::Error) -> Problems {
-    Problem::new(format!("xoff cannot serve the report: {e}"), "choose another port, or no port for any free one").into()
+    Problem::new(
+        format!("xoff cannot serve the report: {e}"),
+        "choose another port, or no port for any free one",
+    )
+    .into()
 }
 
 /// Starts the user's browser, where there is one.
 pub fn open(address: &str) {
     let quiet = std::process::Stdio::null;
     // Without one the address is on the terminal.
-    let _ = std::process::Command::new("xdg-open").arg(address).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    let _ = std::process::Command::new("xdg-open")
+        .arg(address)
+        .stdin(quiet())
+        .stdout(quiet())
+        .stderr(quiet())
+        .spawn();
 }
 
-/// Rejects a folder without a run that has a report. Returns the subcommand of the run, empty if it is not known.
+/// Rejects a folder without a run that has a report. Returns the subcommand of the run, empty if it
+/// is not known.
 fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
     let name = folder.display().to_string();
-    let refuse = |what: String, hint: &str| Err(Problem::new(what, hint).at(terminal::option("RUN", &name)));
+    let refuse =
+        |what: String, hint: &str| Err(Problem::new(what, hint).at(terminal::option("RUN", &name)));
     if !folder.exists() {
-        return refuse(format!("there is no folder '{name}'"), "expected the folder of a run (--out of xoff run), such as out/ring");
+        return refuse(
+            format!("there is no folder '{name}'"),
+            "expected the folder of a run (--out of xoff run), such as out/ring",
+        );
     }
     if folder.is_file() {
         let hint = "expected the folder of a run; open report.html directly in a browser";
@@ -95,9 +114,10 @@ fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
     }
     let owner = xoff_record::output::owner(folder).unwrap_or_default();
     match owner.split_whitespace().next().unwrap_or_default() {
-        command @ ("sweep" | "reproduce") => {
-            refuse(format!("'{name}' is not the folder of a run: it belongs to xoff {command}"), "open its index.html instead")
-        }
+        command @ ("sweep" | "reproduce") => refuse(
+            format!("'{name}' is not the folder of a run: it belongs to xoff {command}"),
+            "open its index.html instead",
+        ),
         "hpcc" => refuse(
             format!("'{name}' contains a replay of the HPCC simulator, which has no report"),
             "use xoff run for a report; a replay has the output files of that simulator",
@@ -107,27 +127,51 @@ fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
 }
 
 /// The page of the run, from its folder or from the run repeated.
-fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, owner: &str) -> Result<String, Problems> {
+fn page(
+    folder: &Path,
+    manifest: &Manifest,
+    scenario: Option<&NetworkScenario>,
+    owner: &str,
+) -> Result<String, Problems> {
     let file = folder.join(xoff_report::view::REPORT);
     if manifest.files.iter().any(|f| f.name == xoff_report::view::REPORT) {
         match std::fs::read_to_string(&file) {
             Ok(html) => return Ok(html),
             // Removed since: as if the run had left none.
             Err(e) if e.kind() == ErrorKind::NotFound => {}
-            Err(e) => return Err(Problem::new(format!("cannot read {}: {e}", file.display()), "run it again").into()),
+            Err(e) => {
+                return Err(Problem::new(
+                    format!("cannot read {}: {e}", file.display()),
+                    "run it again",
+                )
+                .into());
+            }
         }
     }
     if ["testbed", "switch", "host"].iter().any(|real| owner.starts_with(real)) {
-        let what = format!("{} has no {}, and real frames cannot be repeated", folder.display(), xoff_report::view::REPORT);
+        let what = format!(
+            "{} has no {}, and real frames cannot be repeated",
+            folder.display(),
+            xoff_report::view::REPORT
+        );
         let hint = "use xoff testbed, or xoff switch and xoff host with --live and --out";
         return Err(Problem::new(what, hint).into());
     }
     let Some(s) = scenario else {
-        // The scheduled fabric, whose runs are short; or what explain::load has refused, with its reason.
+        // The scheduled fabric, whose runs are short; or what explain::load has refused, with its
+        // reason.
         let hint = "repeat the run without --no-report";
-        return Err(Problem::new(format!("{} has no {}", folder.display(), xoff_report::view::REPORT), hint).into());
+        return Err(Problem::new(
+            format!("{} has no {}", folder.display(), xoff_report::view::REPORT),
+            hint,
+        )
+        .into());
     };
-    terminal::note(&format!("{} has no {}: xoff repeats the run to draw it", folder.display(), xoff_report::view::REPORT));
+    terminal::note(&format!(
+        "{} has no {}: xoff repeats the run to draw it",
+        folder.display(),
+        xoff_report::view::REPORT
+    ));
     interrupt::ask_first();
     let (bar, name) = (bar(), folder.display().to_string());
     let running = s.start(Sink::Nothing, None).map_err(problem)?.with_page(|_| None);
@@ -137,14 +181,18 @@ fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, 
     });
     let finished = finished.map_err(problem)?;
     if !manifest.interrupted && finished.manifest.result_hash != manifest.result_hash {
-        terminal::note("the repeated run has another result hash: xoff or an input file has changed");
+        terminal::note(
+            "the repeated run has another result hash: xoff or an input file has changed",
+        );
     }
-    Ok(String::from_utf8_lossy(&xoff_report::view::of_network(s, &finished, &name).bytes).into_owned())
+    Ok(String::from_utf8_lossy(&xoff_report::view::of_network(s, &finished, &name).bytes)
+        .into_owned())
 }
 
 /// Reads `a=b&c=d`, with percent escapes.
 fn argument(query: &str, name: &str) -> Option<String> {
-    let value = query.split('&').find_map(|pair| pair.split_once('=').filter(|(n, _)| *n == name))?.1;
+    let value =
+        query.split('&').find_map(|pair| pair.split_once('=').filter(|(n, _)| *n == name))?.1;
     let mut bytes = Vec::new();
     let mut rest = value.bytes();
     while let Some(b) = rest.next() {
@@ -160,14 +208,19 @@ fn argument(query: &str, name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether the request has the server's own host name. Another site that the browser shows may not read a run through a name that leads
-/// here.
+/// Whether the request has the server's own host name. Another site that the browser shows may not
+/// read a run through a name that leads here.
 pub fn is_own(r: &HttpRequest) -> bool {
     let name = r.host.map(|h| h.rsplit_once(':').map_or(h, |(name, _)| name));
     matches!(name, Some("127.0.0.1" | "localhost"))
 }
 
-fn answer(r: &HttpRequest, html: &str, dir: &Path, scenario: Option<&NetworkScenario>) -> HttpAnswer {
+fn answer(
+    r: &HttpRequest,
+    html: &str,
+    dir: &Path,
+    scenario: Option<&NetworkScenario>,
+) -> HttpAnswer {
     const NOT_FOUND: &str = "404 Not Found";
     const BAD: &str = "400 Bad Request";
     if !is_own(r) {
@@ -176,9 +229,15 @@ fn answer(r: &HttpRequest, html: &str, dir: &Path, scenario: Option<&NetworkScen
     let time = |name: &str| argument(r.query, name).and_then(|t| t.parse::<u64>().ok());
     let port = argument(r.query, "port");
     match (r.path, port, scenario) {
-        ("/", ..) => HttpAnswer { status: "200 OK", content: "text/html; charset=utf-8", body: std::sync::Arc::from(html.as_bytes()) },
+        ("/", ..) => HttpAnswer {
+            status: "200 OK",
+            content: "text/html; charset=utf-8",
+            body: std::sync::Arc::from(html.as_bytes()),
+        },
         ("/api/explain", Some(port), Some(s)) => {
-            let Some(at) = time("at_ps") else { return HttpAnswer::text(BAD, "at_ps is missing: a time in picoseconds\n") };
+            let Some(at) = time("at_ps") else {
+                return HttpAnswer::text(BAD, "at_ps is missing: a time in picoseconds\n");
+            };
             let asked = interrupt::asker();
             match explain(s, &port, Time(at), None, |_| !asked()) {
                 Ok(e) => HttpAnswer::text("200 OK", e.to_string()),
@@ -187,7 +246,10 @@ fn answer(r: &HttpRequest, html: &str, dir: &Path, scenario: Option<&NetworkScen
         }
         ("/api/series", Some(port), _) => {
             let (Some(from), Some(to)) = (time("start_ps"), time("end_ps")) else {
-                return HttpAnswer::text(BAD, "start_ps or end_ps is missing: times in picoseconds\n");
+                return HttpAnswer::text(
+                    BAD,
+                    "start_ps or end_ps is missing: times in picoseconds\n",
+                );
             };
             match xoff_report::view::series(dir, &port, from, to) {
                 Ok(lines) => {

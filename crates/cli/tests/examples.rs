@@ -1,7 +1,9 @@
-//! Every command that README, `--help` and the pages show runs as it is printed, in a folder of its own: what a reader copies works.
+//! Every command that README, `--help` and the pages show runs as it is printed, in a folder of its
+//! own: what a reader copies works.
 //!
-//! The examples of one place (a help text, the table of README, a page) run in their order in one fresh folder, so that `explain` finds
-//! the run before it and no example overwrites what another one made.
+//! The examples of one place (a help text, the table of README, a page) run in their order in one
+//! fresh folder, so that `explain` finds the run before it and no example overwrites what another
+//! one made.
 
 mod support;
 
@@ -21,14 +23,29 @@ const NOT_RUN: &[(&str, &str)] = &[
         "xoff testbed scenarios/testbed/incast.toml --out out/testbed-iperf",
         "needs iperf3, /dev/net/tun and `tc`; crates/cli/tests/real has it",
     ),
-    ("xoff testbed ", "needs user namespaces, and seconds by the clock; crates/cli/tests/real has them"),
+    (
+        "xoff testbed ",
+        "needs user namespaces, and seconds by the clock; crates/cli/tests/real has them",
+    ),
     ("xoff run --resume ", "needs a run that was killed; crates/cli/tests/checkpoint.rs has it"),
     ("xoff view ", "serves a page until Ctrl-C; python/tests/test_page.py has it"),
     ("xoff replay ", "needs the capture of a testbed; crates/cli/tests/real has it"),
 ];
 
 /// Words after `xoff NAME` that make a mention, not an example.
-const MENTIONS: &[&str] = &["--tap", "DIR", "FILE", "--full", "--testbed", "KIND", "FORMAT:FILES", "TOPOLOGY", "PAPER", "SHELL", "<name>"];
+const MENTIONS: &[&str] = &[
+    "--tap",
+    "DIR",
+    "FILE",
+    "--full",
+    "--testbed",
+    "KIND",
+    "FORMAT:FILES",
+    "TOPOLOGY",
+    "PAPER",
+    "SHELL",
+    "<name>",
+];
 
 /// Names of a user's files in an example, with their stand-ins.
 const STAND_INS: &[(&str, &str)] = &[
@@ -61,8 +78,9 @@ fn commands_of_lines(text: &str) -> Vec<String> {
         // A console block shows the prompt.
         let line = line.strip_prefix("$ ").unwrap_or(line);
         // `xoff = "800KB"` is a threshold.
-        let is_command =
-            ["xoff ", "make "].iter().any(|start| line.strip_prefix(start).is_some_and(|rest| rest.starts_with(char::is_alphabetic)));
+        let is_command = ["xoff ", "make "].iter().any(|start| {
+            line.strip_prefix(start).is_some_and(|rest| rest.starts_with(char::is_alphabetic))
+        });
         if !is_command {
             continue;
         }
@@ -78,7 +96,8 @@ fn commands_of_lines(text: &str) -> Vec<String> {
 /// `xoff NAME ARGUMENT...` in backticks.
 fn commands_of_spans(text: &str) -> Vec<String> {
     let spans = text.split('`').skip(1).step_by(2);
-    let is_example = |s: &&str| s.starts_with("xoff ") && s.split_whitespace().count() > 2 && !s.contains('\n');
+    let is_example =
+        |s: &&str| s.starts_with("xoff ") && s.split_whitespace().count() > 2 && !s.contains('\n');
     let is_mention = |s: &&str| s.split_whitespace().any(|word| MENTIONS.contains(&word));
     spans.filter(is_example).filter(|s| !is_mention(s)).map(str::to_owned).collect()
 }
@@ -102,10 +121,12 @@ fn page(path: &Path) -> Page {
 }
 
 fn pages_below(dir: &Path, pages: &mut Vec<Page>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     entries.sort();
     for path in entries {
-        // The steps of tutorials build on files that they write: python/tests/test_tutorials.py runs each page as a whole.
+        // The steps of tutorials build on files that they write: python/tests/test_tutorials.py
+        // runs each page as a whole.
         if path.ends_with("docs/tutorials") {
             continue;
         }
@@ -123,14 +144,18 @@ fn helps() -> Vec<Page> {
     let examples = |help: &str| commands_of_lines(help.split("Example").nth(1).unwrap_or_default());
     let mut all = vec![Page { name: "xoff --help".into(), commands: examples(&general) }];
     for name in support::subcommands() {
-        all.push(Page { name: format!("xoff {name} --help"), commands: examples(&xoff(&[&name, "--help"]).out) });
+        all.push(Page {
+            name: format!("xoff {name} --help"),
+            commands: examples(&xoff(&[&name, "--help"]).out),
+        });
     }
     all
 }
 
 /// A folder as a checkout looks to an example, with nothing in it that an earlier one made.
 fn checkout(name: &str) -> PathBuf {
-    let dir = folder(&format!("examples/{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
+    let dir =
+        folder(&format!("examples/{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
     for part in ["scenarios", "crates", "docs", "papers"] {
         std::os::unix::fs::symlink(root().join(part), dir.join(part)).unwrap();
     }
@@ -157,24 +182,42 @@ fn every_example_runs_as_printed() {
                 println!("not run: {}: {command}: {why}", page.name);
                 continue;
             }
-            let o = Command::new("sh").args(["-c", command]).current_dir(&dir).env("PATH", &path).output().unwrap();
+            let o = Command::new("sh")
+                .args(["-c", command])
+                .current_dir(&dir)
+                .env("PATH", &path)
+                .output()
+                .unwrap();
             ran += 1;
             // An example may show the answer "no": a ring that deadlocks.
             if !matches!(o.status.code(), Some(0 | 1)) {
-                failures.push(format!("{}: {command}: {:?}\n{}", page.name, o.status.code(), String::from_utf8_lossy(&o.stderr)));
+                failures.push(format!(
+                    "{}: {command}: {:?}\n{}",
+                    page.name,
+                    o.status.code(),
+                    String::from_utf8_lossy(&o.stderr)
+                ));
             }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     // A page that is read wrongly has no commands, and nothing would fail.
-    for (name, least) in [("xoff --help", 7), ("xoff plan --help", 6), ("xoff check --help", 4), ("README.md", 10), ("docs/testbed.md", 5)]
-    {
+    for (name, least) in [
+        ("xoff --help", 7),
+        ("xoff plan --help", 6),
+        ("xoff check --help", 4),
+        ("README.md", 10),
+        ("docs/testbed.md", 5),
+    ] {
         let found = pages.iter().find(|p| p.name == name).map_or(0, |p| p.commands.len());
         assert!(found >= least, "{name}: {found} examples found");
     }
     assert!(ran >= 20, "{ran} examples ran");
     for (start, _) in NOT_RUN {
-        assert!(pages.iter().any(|p| p.commands.iter().any(|c| c.starts_with(start))), "no example begins with '{start}' any more");
+        assert!(
+            pages.iter().any(|p| p.commands.iter().any(|c| c.starts_with(start))),
+            "no example begins with '{start}' any more"
+        );
     }
 }
 
@@ -189,10 +232,14 @@ fn the_tree_of_the_concepts_is_that_of_the_command() {
     if xoff_testing::bless() {
         std::fs::copy(&drawn, &published).unwrap();
     }
-    assert!(std::fs::read(&drawn).unwrap() == std::fs::read(&published).unwrap(), "stale: run this test with XOFF_TEST_BLESS=1");
+    assert!(
+        std::fs::read(&drawn).unwrap() == std::fs::read(&published).unwrap(),
+        "stale: run this test with XOFF_TEST_BLESS=1"
+    );
 }
 
-/// On a terminal of 80 columns the lines of examples are not broken: a copy would be half a command.
+/// On a terminal of 80 columns the lines of examples are not broken: a copy would be half a
+/// command.
 #[test]
 fn examples_fit_into_80_columns() {
     for page in helps() {

@@ -11,8 +11,13 @@ use support::{command, xoff};
 fn help_and_version() {
     // The commit follows where this is a checkout.
     let version = xoff(&["--version"]).out;
-    let build = version.trim().strip_prefix(concat!("xoff ", env!("CARGO_PKG_VERSION"))).unwrap_or_else(|| panic!("{version}"));
-    let git = std::process::Command::new("git").args(["log", "-1", "--format= (%h %cs)", "--abbrev=12"]).output();
+    let build = version
+        .trim()
+        .strip_prefix(concat!("xoff ", env!("CARGO_PKG_VERSION")))
+        .unwrap_or_else(|| panic!("{version}"));
+    let git = std::process::Command::new("git")
+        .args(["log", "-1", "--format= (%h %cs)", "--abbrev=12"])
+        .output();
     match git.ok().filter(|o| o.status.success()) {
         Some(o) => assert_eq!(build, String::from_utf8(o.stdout).unwrap().trim_end()),
         None => assert!(build.is_empty() || build.starts_with(" ("), "{version}"),
@@ -20,8 +25,13 @@ fn help_and_version() {
     let help = xoff(&["--help"]);
     assert_eq!(help.code, 0);
     assert!(help.out.contains("Examples:") && help.out.contains("Exit codes:"), "{}", help.out);
-    let groups = help.out.lines().filter(|l| l.ends_with(':') && !l.starts_with(' ')).collect::<Vec<_>>();
-    assert!(groups.starts_with(&["Look before you build:", "Run:", "Understand:"]) && !groups.contains(&"More:"), "{groups:?}");
+    let groups =
+        help.out.lines().filter(|l| l.ends_with(':') && !l.starts_with(' ')).collect::<Vec<_>>();
+    assert!(
+        groups.starts_with(&["Look before you build:", "Run:", "Understand:"])
+            && !groups.contains(&"More:"),
+        "{groups:?}"
+    );
     for sub in support::subcommands() {
         let sub = sub.as_str();
         let ran = xoff(&[sub, "--help"]);
@@ -29,9 +39,16 @@ fn help_and_version() {
         let usage = ran.out.lines().find(|l| l.starts_with("Usage:")).unwrap_or_default();
         assert!(usage.starts_with(&format!("Usage: xoff {sub}")), "{sub}: {usage}");
         // An example that can be copied; each is run by tests/examples.rs.
-        assert!(ran.out.lines().any(|l| l.trim().starts_with(&format!("xoff {sub}"))), "{sub}: no example in\n{}", ran.out);
+        assert!(
+            ran.out.lines().any(|l| l.trim().starts_with(&format!("xoff {sub}"))),
+            "{sub}: no example in\n{}",
+            ran.out
+        );
         let short = xoff(&[sub, "-h"]).out;
-        assert!(short.lines().count() < ran.out.lines().count() && !short.contains("Example"), "{sub}: -h is as long as --help:\n{short}");
+        assert!(
+            short.lines().count() < ran.out.lines().count() && !short.contains("Example"),
+            "{sub}: -h is as long as --help:\n{short}"
+        );
     }
     assert_eq!(xoff(&[]).code, 2);
 }
@@ -41,19 +58,39 @@ fn help_and_version() {
 fn errors_of_options_look_like_all_others() {
     for (args, texts) in [
         (&["chek"][..], &["unrecognized subcommand 'chek'", "help: ", "'check'"][..]),
-        (&["run"], &["<SCENARIO> is missing", "help: ", "xoff new ring", "usage: xoff run", "xoff run --help"]),
-        (&["run", "s.toml", "--sett", "a=b"], &["unexpected argument '--sett'", "help: ", "'--set'"]),
-        (&["run", "s.toml", "--engine", "fast"], &["command line:1:10", "--engine fast", "help: ", "windows, events"]),
+        (
+            &["run"],
+            &[
+                "<SCENARIO> is missing",
+                "help: ",
+                "xoff new ring",
+                "usage: xoff run",
+                "xoff run --help",
+            ],
+        ),
+        (
+            &["run", "s.toml", "--sett", "a=b"],
+            &["unexpected argument '--sett'", "help: ", "'--set'"],
+        ),
+        (
+            &["run", "s.toml", "--engine", "fast"],
+            &["command line:1:10", "--engine fast", "help: ", "windows, events"],
+        ),
         (&["run", "s.toml", "--threads", "x"], &["command line:1:11", "--threads x", "help: "]),
     ] {
         let ran = xoff(args);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
-        assert!(!ran.err.contains("error:") && !ran.err.contains("Usage:"), "{args:?}:\n{}", ran.err);
+        assert!(
+            !ran.err.contains("error:") && !ran.err.contains("Usage:"),
+            "{args:?}:\n{}",
+            ran.err
+        );
         ran.complains(texts);
     }
 }
 
-/// No line of an answer is longer than 80 columns if no terminal has a width, except for commands to copy.
+/// No line of an answer is longer than 80 columns if no terminal has a width, except for commands
+/// to copy.
 #[test]
 fn answers_fit_80_columns() {
     let dir = support::folder("general-80");
@@ -78,8 +115,13 @@ fn answers_fit_80_columns() {
         for locale in ["C", "C.UTF-8"] {
             let o = command(args).current_dir(&dir).env("LC_ALL", locale).output().unwrap();
             let out = String::from_utf8(o.stdout).unwrap();
-            assert!(matches!(o.status.code(), Some(0 | 1)) && !out.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
-            let long: Vec<&str> = out.lines().filter(|l| l.chars().count() > 80 && !l.contains("xoff ")).collect();
+            assert!(
+                matches!(o.status.code(), Some(0 | 1)) && !out.is_empty(),
+                "{args:?}: {}",
+                String::from_utf8_lossy(&o.stderr)
+            );
+            let long: Vec<&str> =
+                out.lines().filter(|l| l.chars().count() > 80 && !l.contains("xoff ")).collect();
             assert!(long.is_empty(), "{args:?}:\n{}", long.join("\n"));
         }
     }
@@ -90,7 +132,11 @@ fn answers_fit_80_columns() {
 fn no_shipped_scenario_warns() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut all = Vec::new();
-    for group in std::fs::read_dir(root).unwrap().map(|e| e.unwrap().path()).filter(|p| !p.ends_with("sweeps")) {
+    for group in std::fs::read_dir(root)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| !p.ends_with("sweeps"))
+    {
         let files = std::fs::read_dir(group).into_iter().flatten().map(|e| e.unwrap().path());
         all.extend(files.filter(|f| f.extension().is_some_and(|e| e == "toml")));
     }
@@ -112,14 +158,25 @@ fn the_manifest_names_the_program() {
     let dir = support::folder("program");
     let out = dir.join("ring").display().to_string();
     let ring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/tutorial/ring.toml");
-    assert_eq!(xoff(&["run", ring, "--set", "run.duration=1us", "--no-report", "--out", &out]).code, 0);
+    assert_eq!(
+        xoff(&["run", ring, "--set", "run.duration=1us", "--no-report", "--out", &out]).code,
+        0
+    );
     let manifest = std::fs::read_to_string(dir.join("ring/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
-    let (version, commit) = (manifest["xoff_version"].as_str().unwrap(), manifest["xoff_commit"].as_str().unwrap());
+    let (version, commit) =
+        (manifest["xoff_version"].as_str().unwrap(), manifest["xoff_commit"].as_str().unwrap());
     let named = xoff(&["--version"]).out;
-    assert!(named.starts_with(&format!("xoff {version}")) && named.contains(commit), "{named}: {version}, {commit}");
+    assert!(
+        named.starts_with(&format!("xoff {version}")) && named.contains(commit),
+        "{named}: {version}, {commit}"
+    );
     assert_eq!(commit.is_empty(), !named.contains('('), "{named}: {commit}");
-    assert!(manifest["fingerprint"].as_str().is_some_and(|f| f.len() == 16), "{}", manifest["fingerprint"]);
+    assert!(
+        manifest["fingerprint"].as_str().is_some_and(|f| f.len() == 16),
+        "{}",
+        manifest["fingerprint"]
+    );
     assert_eq!(manifest["schema_version"], 1);
 }
 
@@ -131,24 +188,54 @@ fn the_schema_is_json() {
 
 #[test]
 fn a_plan_has_formulas_and_sources() {
-    let args = ["plan", "--flow-control", "pfc", "--rate", "100Gbps", "--length", "100m", "--mtu", "1500", "--explain"];
+    let args = [
+        "plan",
+        "--flow-control",
+        "pfc",
+        "--rate",
+        "100Gbps",
+        "--length",
+        "100m",
+        "--mtu",
+        "1500",
+        "--explain",
+    ];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for text in ["Formula", "Source", "Headroom", "tau"] {
-        assert!(ran.out.to_lowercase().contains(&text.to_lowercase()), "'{text}' is not in:\n{}", ran.out);
+        assert!(
+            ran.out.to_lowercase().contains(&text.to_lowercase()),
+            "'{text}' is not in:\n{}",
+            ran.out
+        );
     }
     // `headroom` is the same command.
     let plan = xoff(&[&["headroom"], &args[1..], &["--json"]].concat()).json();
     assert_eq!(plan["flow_control"], "pfc");
     let row = |list: &str, symbol: &str| {
-        plan[list].as_array().unwrap().iter().find(|r| r["symbol"] == symbol).unwrap_or_else(|| panic!("{symbol} in {list}")).clone()
+        plan[list]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|r| r["symbol"] == symbol)
+            .unwrap_or_else(|| panic!("{symbol} in {list}"))
+            .clone()
     };
     assert_eq!(row("rows", "MTU")["value_exact"], 1500);
-    // Symbols of rows that scripts know stay, and the value of other rules has its distance next to it.
-    for symbol in ["H gfc", "H 802.1q", "H cisco", "H mlx5e", "H hpcc", "H", "B_min", "B_full", "B", "XOFF", "XON", "H port", "H switch"] {
+    // Symbols of rows that scripts know stay, and the value of other rules has its distance next to
+    // it.
+    for symbol in [
+        "H gfc", "H 802.1q", "H cisco", "H mlx5e", "H hpcc", "H", "B_min", "B_full", "B", "XOFF",
+        "XON", "H port", "H switch",
+    ] {
         assert_eq!(row("rows", symbol)["unit"], "bytes", "{symbol}");
     }
-    assert!(plan["tables"].is_array() && plan["warnings"].is_array() && plan["answer"]["check"].is_array(), "{plan}");
+    assert!(
+        plan["tables"].is_array()
+            && plan["warnings"].is_array()
+            && plan["answer"]["check"].is_array(),
+        "{plan}"
+    );
     let (hpcc, chosen) = (row("evidence", "H hpcc"), row("rows", "H"));
     let of = |v: &serde_json::Value| v["value_exact"].as_i64().unwrap();
     assert_eq!(hpcc["difference"].as_i64(), Some(of(&hpcc) - of(&chosen)));
@@ -158,7 +245,8 @@ fn a_plan_has_formulas_and_sources() {
     }
 }
 
-/// Every mechanism can be named; one without a plan is rejected with its description and the list of mechanisms that have one.
+/// Every mechanism can be named; one without a plan is rejected with its description and the list
+/// of mechanisms that have one.
 #[test]
 fn a_mechanism_without_a_plan_is_named() {
     let unplanned: Vec<_> = xoff_analysis::plan::unplanned().collect();
@@ -166,13 +254,17 @@ fn a_mechanism_without_a_plan_is_named() {
     for (name, _) in &unplanned {
         let ran = xoff(&["plan", name]);
         // Long lines are wrapped behind a bar.
-        let text = ran.err.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        let text =
+            ran.err.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         assert_eq!(ran.code, 2, "{name}: {text}");
         for part in [name, "has no plan", "gfc-buffer"] {
             assert!(text.contains(part), "'{part}' is not in: {text}");
         }
         // A detection and a rate control may have the same name.
-        assert!(unplanned.iter().any(|(n, about)| n == name && text.contains(about)), "what {name} is, is not in: {text}");
+        assert!(
+            unplanned.iter().any(|(n, about)| n == name && text.contains(about)),
+            "what {name} is, is not in: {text}"
+        );
     }
 }
 
@@ -182,7 +274,8 @@ fn a_plan_begins_with_what_to_set() {
     let first_lines = |args: &str| {
         let ran = xoff(&[&["plan"], &args.split(' ').collect::<Vec<_>>()[..]].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
-        let flat: Vec<String> = ran.out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let flat: Vec<String> =
+            ran.out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         (flat.join(" "), ran.out)
     };
     for (args, set, why) in [
@@ -206,23 +299,41 @@ fn a_plan_begins_with_what_to_set() {
             let (flat, out) = first_lines(args);
             let mut at = 0;
             for text in texts {
-                at += flat[at..].find(text).unwrap_or_else(|| panic!("'{text}' is not in its place in:\n{out}"));
+                at += flat[at..]
+                    .find(text)
+                    .unwrap_or_else(|| panic!("'{text}' is not in its place in:\n{out}"));
             }
-            assert!(out.starts_with("pfc: one lossless priority, one direction of a link (") && !flat.contains("Warning"), "{out}");
+            assert!(
+                out.starts_with("pfc: one lossless priority, one direction of a link (")
+                    && !flat.contains("Warning"),
+                "{out}"
+            );
             out
         };
-        let short = in_order(args, &[&set[..], &["Check", "--t-r", "Use", "xoff run: ", "SONiC: ", "Next: xoff plan"]].concat());
+        let short = in_order(
+            args,
+            &[&set[..], &["Check", "--t-r", "Use", "xoff run: ", "SONiC: ", "Next: xoff plan"]]
+                .concat(),
+        );
         assert!(short.lines().count() < 25 && !short.contains("sonic-spectrum"), "{short}");
         let set = set.map(|s| s.split_whitespace().next().unwrap());
         in_order(
             &format!("{args} --explain"),
-            &[&set[..], &[why, "Check", "Rule for H", "worst-case", "sonic-spectrum", "Counts", "Quantity"]].concat(),
+            &[
+                &set[..],
+                &[why, "Check", "Rule for H", "worst-case", "sonic-spectrum", "Counts", "Quantity"],
+            ]
+            .concat(),
         );
     }
-    let (flat, out) = first_lines("--rate 100Gbps --length 300m --mtu 9216 --headroom hpcc --priorities 2 --ports 32 --explain");
-    for text in
-        ["headroom >= C tau + MTU does not hold", "56250 B < C tau + MTU = 102840 B", "56250 B x 2 priorities x 32 ports = 3600000 B"]
-    {
+    let (flat, out) = first_lines(
+        "--rate 100Gbps --length 300m --mtu 9216 --headroom hpcc --priorities 2 --ports 32 --explain",
+    );
+    for text in [
+        "headroom >= C tau + MTU does not hold",
+        "56250 B < C tau + MTU = 102840 B",
+        "56250 B x 2 priorities x 32 ports = 3600000 B",
+    ] {
         assert!(flat.contains(text), "'{text}' is not in:\n{out}");
     }
 }
@@ -230,24 +341,58 @@ fn a_plan_begins_with_what_to_set() {
 /// The value of TCD section 4.3, in text and as a number.
 #[test]
 fn a_detection_is_planned_beside_a_flow_control() {
-    let args = ["plan", "tcd", "--rate", "40Gbps", "--mtu", "1000", "--t-w", "1us", "--t-r", "0us", "--explain"];
+    let args = [
+        "plan",
+        "tcd",
+        "--rate",
+        "40Gbps",
+        "--mtu",
+        "1000",
+        "--t-w",
+        "1us",
+        "--t-r",
+        "0us",
+        "--explain",
+    ];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for text in ["tcd with pfc", "max(T_on)", "34.4 us", "epsilon"] {
         assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
-    let plan = xoff(&[&args[..], &["--flow-control", "cbfc", "--credit-period", "60us", "--json"]].concat()).json();
-    let max_ton = plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == "max(T_on)").unwrap();
+    let plan = xoff(
+        &[&args[..], &["--flow-control", "cbfc", "--credit-period", "60us", "--json"]].concat(),
+    )
+    .json();
+    let max_ton =
+        plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == "max(T_on)").unwrap();
     assert_eq!((&plan["detection"], &max_ton["value_exact"]), (&"tcd".into(), &60_000_000.into()));
 }
 
 /// Xoff_s, the headroom of a flow and what two flows in one slot are worth.
 #[test]
 fn a_flow_control_is_planned_by_its_name() {
-    let args = ["plan", "pffc", "--rate", "10Gbps", "--t-w", "1us", "--flows", "32", "--slots", "4096", "--explain"];
+    let args = [
+        "plan",
+        "pffc",
+        "--rate",
+        "10Gbps",
+        "--t-w",
+        "1us",
+        "--flows",
+        "32",
+        "--slots",
+        "4096",
+        "--explain",
+    ];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for text in ["pffc: one lossless priority", "Xoff_s", "18.5 KB", "Table of collisions", "congested flows <= pause queues"] {
+    for text in [
+        "pffc: one lossless priority",
+        "Xoff_s",
+        "18.5 KB",
+        "Table of collisions",
+        "congested flows <= pause queues",
+    ] {
         assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
     assert_eq!(xoff(&[&args[..], &["--json"]].concat()).json()["flow_control"], "pffc");
@@ -276,13 +421,22 @@ fn an_impossible_plan_is_refused_at_its_option() {
 
 #[test]
 fn a_reader_that_stops_early_is_no_error() {
-    for args in [&["schema"][..], &["plan", "--flow-control", "gfc-buffer"], &["check", "ring:switches=2000", "--json"]] {
-        let mut child = command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    for args in [
+        &["schema"][..],
+        &["plan", "--flow-control", "gfc-buffer"],
+        &["check", "ring:switches=2000", "--json"],
+    ] {
+        let mut child =
+            command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let o = child.wait_with_output().unwrap();
         let err = String::from_utf8_lossy(&o.stderr);
-        assert!(matches!(o.status.code(), Some(0 | 1)) && err.is_empty(), "{args:?}: {:?} {err}", o.status);
+        assert!(
+            matches!(o.status.code(), Some(0 | 1)) && err.is_empty(),
+            "{args:?}: {:?} {err}",
+            o.status
+        );
     }
 }
 

@@ -1,5 +1,5 @@
-//! `xoff import`, `xoff new` and FORMAT:FILES as a user types them: good samples give a scenario that checks, broken ones exit code 2
-//! with file and place.
+//! `xoff import`, `xoff new` and FORMAT:FILES as a user types them: good samples give a scenario
+//! that checks, broken ones exit code 2 with file and place.
 
 mod support;
 
@@ -34,13 +34,22 @@ fn every_new_scenario_checks_and_runs() {
         let ran = xoff(&["new", kind, "--out", &file]);
         assert_eq!(ran.code, 0, "{kind}: {}", ran.err);
         let text = std::fs::read_to_string(&file).unwrap();
-        let commands: Vec<&str> = text.lines().filter(|l| l.contains(" xoff run ") || l.contains(" xoff testbed ")).collect();
+        let commands: Vec<&str> = text
+            .lines()
+            .filter(|l| l.contains(" xoff run ") || l.contains(" xoff testbed "))
+            .collect();
         let names_file = |l: &&str| l.contains(&file) && !l.contains("--out");
         assert!(
-            !commands.is_empty() && commands.iter().all(names_file) && text.contains(&format!("results in out/{kind}")),
+            !commands.is_empty()
+                && commands.iter().all(names_file)
+                && text.contains(&format!("results in out/{kind}")),
             "{kind}: {text}"
         );
-        assert_eq!(xoff(&["new", kind]).out.trim_end(), text.replace(&file, &format!("{kind}.toml")).trim_end(), "{kind}");
+        assert_eq!(
+            xoff(&["new", kind]).out.trim_end(),
+            text.replace(&file, &format!("{kind}.toml")).trim_end(),
+            "{kind}"
+        );
         xoff(&["new", kind, "--out", &file]).complains(&["already exists", "--force"]);
         let expected = i32::from(kind == "ring");
         let checked = xoff(&["check", &file]);
@@ -58,31 +67,45 @@ fn broken(file: &Path, own: &Path) -> (&'static str, Vec<PathBuf>) {
     let name = file.file_name().unwrap().to_string_lossy().into_owned();
     let one = vec![file.to_owned()];
     match file.parent().unwrap().parent().unwrap().file_name().unwrap().to_str().unwrap() {
-        "sonic" => {
-            ("sonic", [one, ["spine1.config_db.json", "pg_profile_lookup.ini"].map(|f| data("sonic/fabric").join(f)).to_vec()].concat())
-        }
+        "sonic" => (
+            "sonic",
+            [
+                one,
+                ["spine1.config_db.json", "pg_profile_lookup.ini"]
+                    .map(|f| data("sonic/fabric").join(f))
+                    .to_vec(),
+            ]
+            .concat(),
+        ),
         "containerlab" => ("containerlab", one),
         "graph" => (if name.ends_with(".graphml") { "graphml" } else { "networkx" }, one),
         "htsim" => ("htsim", one),
-        "ib" if name.ends_with(".dump") => ("ibnetdiscover", [vec![data("ib/ring5-minhop/ibnetdiscover.topo")], one].concat()),
+        "ib" if name.ends_with(".dump") => {
+            ("ibnetdiscover", [vec![data("ib/ring5-minhop/ibnetdiscover.topo")], one].concat())
+        }
         "ib" => ("ibnetdiscover", one),
         "routing" => {
             // The router's name is that of the file.
             let r1 = own.join("R1.show-ip-route.json");
             std::fs::copy(file, &r1).unwrap();
-            let others = ["R2.show-ip-route.json", "R3.show-ip-route.json", "layer1_topology.json"].map(|f| data("routing/ring3").join(f));
+            let others = ["R2.show-ip-route.json", "R3.show-ip-route.json", "layer1_topology.json"]
+                .map(|f| data("routing/ring3").join(f));
             ("frr", [vec![r1], others.to_vec()].concat())
         }
         other => panic!("{other}"),
     }
 }
 
-/// Reads the broken samples below `root`; each must be refused, at its place, by import and by check.
+/// Reads the broken samples below `root`; each must be refused, at its place, by import and by
+/// check.
 fn refuses(root: &Path, name: &str) -> u32 {
     let dir = folder(name);
     let mut refused = 0;
     for format in ["sonic", "containerlab", "graph", "htsim", "ib", "routing"] {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(root.join(format).join("broken")).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut files: Vec<PathBuf> = std::fs::read_dir(root.join(format).join("broken"))
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
         files.sort();
         for file in files {
             let (format, list) = broken(&file, &dir);
@@ -103,7 +126,9 @@ fn refuses(root: &Path, name: &str) -> u32 {
                 let flat: String = ran.err.split(|c: char| c.is_whitespace() || c == '│').collect();
                 let places = list.iter().filter_map(|f| f.file_name()).any(|f| {
                     let file = format!("{}:", f.to_string_lossy());
-                    flat.match_indices(&file).any(|(at, _)| flat[at + file.len()..].starts_with(|c: char| c.is_ascii_digit()))
+                    flat.match_indices(&file).any(|(at, _)| {
+                        flat[at + file.len()..].starts_with(|c: char| c.is_ascii_digit())
+                    })
                 });
                 assert!(places, "{name}: no place in\n{}", ran.err);
                 ran.complains(&[]);
@@ -156,7 +181,10 @@ fn real_files_are_read() {
         assert!(checked.code < 2, "{name}: {}", checked.err);
         read += 1;
     }
-    for lookup in ["sonic/real-msn2700.pg_profile_lookup.ini", "sonic/real-accton-static-th.pg_profile_lookup.ini"] {
+    for lookup in [
+        "sonic/real-msn2700.pg_profile_lookup.ini",
+        "sonic/real-accton-static-th.pg_profile_lookup.ini",
+    ] {
         let Some(file) = xoff_testing::sample(lookup) else { continue };
         // A table alone is no network, and is rejected as such; its rows were read.
         let ran = import("sonic", &[file], &path(&dir, "never.toml"));
@@ -177,15 +205,18 @@ fn a_sonic_fabric_comes_to_a_verdict_and_runs() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let incast = "[[workload]]\nkind = \"incast\"\nreceiver = \"server0\"\nsize = \"100KB\"\n";
     let scenario = std::fs::read_to_string(&out).unwrap();
-    let receiver = scenario.lines().find_map(|l| l.trim().strip_prefix("hosts = [\"")?.split('"').next()).expect("hosts");
+    let receiver = scenario
+        .lines()
+        .find_map(|l| l.trim().strip_prefix("hosts = [\"")?.split('"').next())
+        .expect("hosts");
     std::fs::write(&out, format!("{scenario}\n{}", incast.replace("server0", receiver))).unwrap();
     let run = xoff(&["run", &out, "--out", &path(&dir, "results"), "--json"]);
     assert_eq!(run.code, 0, "{}{}", run.err, run.out);
     assert_eq!(run.json()["dropped_frames"], 0);
 }
 
-/// A switch with three hosts as SONiC has it: a pool with shared headroom, static and dynamic thresholds, classes that share a priority
-/// group. The numbers are ours, and small.
+/// A switch with three hosts as SONiC has it: a pool with shared headroom, static and dynamic
+/// thresholds, classes that share a priority group. The numbers are ours, and small.
 const SWITCH: &str = r#"{
  "DEVICE_METADATA": {"localhost": {"hostname": "leaf1", "type": "ToRRouter"}},
  "PORT": {PORTS},
@@ -210,7 +241,9 @@ const SWITCH: &str = r#"{
 
 fn switch() -> String {
     let ports = ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet12"];
-    let all = |of: &dyn Fn(usize, &str) -> String| ports.iter().enumerate().map(|(n, p)| of(n, p)).collect::<Vec<_>>().join(", ");
+    let all = |of: &dyn Fn(usize, &str) -> String| {
+        ports.iter().enumerate().map(|(n, p)| of(n, p)).collect::<Vec<_>>().join(", ")
+    };
     SWITCH
         .replace("{PORTS}", &format!("{{{}}}", all(&|_, p| format!(r#""{p}": {{"speed": "100000", "admin_status": "up"}}"#))))
         .replace("{NEIGHBOURS}", &format!("{{{}}}", all(&|n, p| format!(r#""{p}": {{"name": "host{n}", "port": "eth0"}}"#))))
@@ -228,8 +261,9 @@ fn switch() -> String {
         )
 }
 
-/// The memory of a switch is imported as it is configured: pools, profiles, groups, queues. It runs, and the report names the pools and the
-/// dropped frames: three hosts at line rate into one queue of priority 0, S frames each, lose 3 S - S - L. Priority 3 loses nothing.
+/// The memory of a switch is imported as it is configured: pools, profiles, groups, queues. It
+/// runs, and the report names the pools and the dropped frames: three hosts at line rate into one
+/// queue of priority 0, S frames each, lose 3 S - S - L. Priority 3 loses nothing.
 #[test]
 fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     let dir = folder("import-pools");
@@ -253,7 +287,9 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     let frames = 400;
     let flow = |n: usize, priority: u8| {
         let bytes = frames * 1500;
-        format!("[[flow]]\nsrc = \"host{n}\"\ndst = \"host0\"\npriority = {priority}\nsize = \"{bytes}B\"\n")
+        format!(
+            "[[flow]]\nsrc = \"host{n}\"\ndst = \"host0\"\npriority = {priority}\nsize = \"{bytes}B\"\n"
+        )
     };
     let network = &scenario[..scenario.find("# The files have no traffic").unwrap()];
     let incast = |priority| (1..4).map(|n| flow(n, priority)).collect::<String>();
@@ -262,12 +298,16 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
         let run = xoff(&["run", &out, "--out", &path(&dir, name), "--json"]);
         (run.code, run.json(), run.err)
     };
-    // Six queues of four ports reserve 1778 B each: 257,328 B are shared, and alpha 1/2 leaves a queue a third of them, in addition to its
-    // reserve.
+    // Six queues of four ports reserve 1778 B each: 257,328 B are shared, and alpha 1/2 leaves a
+    // queue a third of them, in addition to its reserve.
     let (code, json, _) = run(incast(0), "lossy");
     let shared = 300_000 - 4 * 6 * 1778;
     let limit = (shared / 3 + 1778) / 1500;
-    assert_eq!((code, &json["verdict"]["losses"]["by_cause"]["lossy-egress"]), (0, &(2 * frames - limit).into()), "{json}");
+    assert_eq!(
+        (code, &json["verdict"]["losses"]["by_cause"]["lossy-egress"]),
+        (0, &(2 * frames - limit).into()),
+        "{json}"
+    );
     let words = json["active"].to_string();
     for part in [
         "pool egress_lossy_pool (egress): leaf1 used at most ",
@@ -277,7 +317,11 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
         assert!(words.contains(part), "'{part}' is not in {words}");
     }
     let (code, json, err) = run(incast(3), "lossless");
-    assert_eq!((code, &json["verdict"]["lost_frames"], &json["flows_completed"]), (0, &0.into(), &3.into()), "{json}{err}");
+    assert_eq!(
+        (code, &json["verdict"]["lost_frames"], &json["flows_completed"]),
+        (0, &0.into(), &3.into()),
+        "{json}{err}"
+    );
     assert!(err.contains("shares 120 KB of headroom") && err.contains("among 4 groups"), "{err}");
     assert!(json["active"].to_string().contains("of its headroom of 120 KB"), "{json}");
 }

@@ -11,7 +11,8 @@ fn every_subcommand_has_a_manual_page() {
     let dir = folder("installed-man");
     let out = path(&dir, "man1");
     assert_eq!(xoff(&["man", "--out", &out]).code, 0);
-    let mut expected: Vec<String> = subcommands().iter().map(|n| format!("xoff-{n}.1")).chain(["xoff.1".into()]).collect();
+    let mut expected: Vec<String> =
+        subcommands().iter().map(|n| format!("xoff-{n}.1")).chain(["xoff.1".into()]).collect();
     expected.sort();
     assert_eq!(files(&dir.join("man1")), expected);
     let page = std::fs::read_to_string(dir.join("man1/xoff-run.1")).unwrap();
@@ -19,8 +20,14 @@ fn every_subcommand_has_a_manual_page() {
         assert!(page.contains(part), "{part}:\n{page}");
     }
     let compare = std::fs::read_to_string(dir.join("man1/xoff-compare.1")).unwrap();
-    assert!(compare.contains(".SH SYNOPSIS\n.nf\n\\&xoff compare [OPTIONS] <RUN> <RUN>...\n.fi\n"), "{compare}");
-    assert_eq!(xoff(&["man"]).out.trim(), std::fs::read_to_string(dir.join("man1/xoff.1")).unwrap().trim());
+    assert!(
+        compare.contains(".SH SYNOPSIS\n.nf\n\\&xoff compare [OPTIONS] <RUN> <RUN>...\n.fi\n"),
+        "{compare}"
+    );
+    assert_eq!(
+        xoff(&["man"]).out.trim(),
+        std::fs::read_to_string(dir.join("man1/xoff.1")).unwrap().trim()
+    );
     // Written again over its own pages, never over another program's.
     assert_eq!(xoff(&["man", "--out", &out]).code, 0);
     std::fs::write(dir.join("man1/xoff-run.1"), ".TH other 1").unwrap();
@@ -43,6 +50,11 @@ fn completions_know_every_subcommand() {
     let Ok(o) = Command::new("bash").args(["-c", script]).current_dir(&dir).output() else {
         return xoff_testing::skip("bash", "there is no bash");
     };
-    assert_eq!(String::from_utf8(o.stdout).unwrap().trim(), "compare completions", "{}", String::from_utf8_lossy(&o.stderr));
+    assert_eq!(
+        String::from_utf8(o.stdout).unwrap().trim(),
+        "compare completions",
+        "{}",
+        String::from_utf8_lossy(&o.stderr)
+    );
     assert_eq!(xoff(&["completions", "csh"]).code, 2);
 }

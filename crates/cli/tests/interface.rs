@@ -1,5 +1,6 @@
-//! What users and programs depend on stays: commands and options, exit codes, keys of scenarios, columns of tables, fields of JSON answers.
-//! `interface.txt` holds their names, types and defaults, read from what the command itself prints.
+//! What users and programs depend on stays: commands and options, exit codes, keys of scenarios,
+//! columns of tables, fields of JSON answers. `interface.txt` holds their names, types and
+//! defaults, read from what the command itself prints.
 
 mod support;
 
@@ -34,12 +35,18 @@ fn commands(to: &mut String) {
     let script = xoff(&["completions", "bash"]).out;
     let mut name = String::new();
     for line in script.lines().map(str::trim) {
-        if let Some(case) =
-            line.strip_prefix("xoff").and_then(|l| l.strip_suffix(')')).filter(|l| !l.contains(',') && !l.contains("__help"))
+        if let Some(case) = line
+            .strip_prefix("xoff")
+            .and_then(|l| l.strip_suffix(')'))
+            .filter(|l| !l.contains(',') && !l.contains("__help"))
         {
             name = format!("xoff {}", case.replace("__subcmd", "").replace("__", " ").trim());
         } else if let Some(words) = line.strip_prefix("opts=\"").and_then(|l| l.strip_suffix('"')) {
-            let options: Vec<String> = words.split_whitespace().filter(|w| w.starts_with("--")).map(str::to_owned).collect();
+            let options: Vec<String> = words
+                .split_whitespace()
+                .filter(|w| w.starts_with("--"))
+                .map(str::to_owned)
+                .collect();
             entry(to, std::mem::take(&mut name).trim(), &options);
         }
     }
@@ -55,7 +62,8 @@ fn plain(cell: &str) -> String {
     text.replace(['`', '*', '[', ']', '\\'], "")
 }
 
-/// Headings of a page, and of its tables the name, the type and, where a table has one, the default of each row.
+/// Headings of a page, and of its tables the name, the type and, where a table has one, the default
+/// of each row.
 fn names(to: &mut String, of: &str) {
     let page = xoff(&["schema", of, "--markdown"]).out;
     let (mut heading, mut columns, mut items) = (String::new(), Vec::new(), Vec::new());
@@ -67,21 +75,33 @@ fn names(to: &mut String, of: &str) {
             continue;
         } else {
             // A bar in a cell is escaped.
-            let cells: Vec<String> = line.replace("\\|", "/").split('|').map(str::to_owned).collect();
+            let cells: Vec<String> =
+                line.replace("\\|", "/").split('|').map(str::to_owned).collect();
             if !cells[1].contains('`') {
                 columns = cells.iter().map(|c| c.trim().to_owned()).collect();
                 continue;
             }
-            let cell = |name: &str| columns.iter().position(|c| c == name).map(|i| plain(&cells[i])).filter(|c| !c.is_empty());
+            let cell = |name: &str| {
+                columns
+                    .iter()
+                    .position(|c| c == name)
+                    .map(|i| plain(&cells[i]))
+                    .filter(|c| !c.is_empty())
+            };
             let mut about = cell("takes").or_else(|| cell("type")).unwrap_or_default();
-            let words: Vec<&str> = line.split("<br>`").skip(1).filter_map(|w| w.split('`').next()).collect();
+            let words: Vec<&str> =
+                line.split("<br>`").skip(1).filter_map(|w| w.split('`').next()).collect();
             if !words.is_empty() && !about.is_empty() {
                 about = format!("{about}: {}", words.join(", "));
             }
             if let Some(default) = cell("default") {
                 about = format!("{about} = {default}");
             }
-            items.push(if about.is_empty() { plain(&cells[1]) } else { format!("{} ({about})", plain(&cells[1])) });
+            items.push(if about.is_empty() {
+                plain(&cells[1])
+            } else {
+                format!("{} ({about})", plain(&cells[1]))
+            });
         }
     }
     entry(to, &heading, &items);
@@ -105,7 +125,11 @@ fn nothing_that_users_depend_on_changes_unnoticed() {
     commands(&mut t);
     t.push_str("\n# Exit codes\n\n");
     let codes = xoff(&["--help"]).out.split("Exit codes:\n").nth(1).unwrap_or_default().to_owned();
-    let codes: Vec<String> = codes.lines().filter_map(|l| l.split_whitespace().next()?.parse::<u8>().ok()).map(|c| c.to_string()).collect();
+    let codes: Vec<String> = codes
+        .lines()
+        .filter_map(|l| l.split_whitespace().next()?.parse::<u8>().ok())
+        .map(|c| c.to_string())
+        .collect();
     entry(&mut t, "xoff", &codes);
     for (of, title) in [
         ("network", "Keys of a network"),
@@ -115,7 +139,11 @@ fn nothing_that_users_depend_on_changes_unnoticed() {
     ] {
         let mut schema = xoff(&["schema", of]).json();
         without_texts(&mut schema);
-        let _ = write!(t, "\n# {title}\n\nHash of the schema without its texts: {:016x}\n\n", xoff_testing::hash(&schema.to_string()));
+        let _ = write!(
+            t,
+            "\n# {title}\n\nHash of the schema without its texts: {:016x}\n\n",
+            xoff_testing::hash(&schema.to_string())
+        );
         names(&mut t, of);
     }
     xoff_testing::golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interface.txt"), &t);

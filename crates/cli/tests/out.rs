@@ -1,4 +1,5 @@
-//! Folders and files that results go to: owned by one command, written by one process, complete or absent.
+//! Folders and files that results go to: owned by one command, written by one process, complete or
+//! absent.
 #![cfg(unix)]
 
 mod support;
@@ -19,7 +20,11 @@ fn scenario(name: &str) -> String {
 fn ring(out: &str, duration: &str) -> Vec<String> {
     let duration = format!("run.duration={duration}");
     let set = ["--set", &duration, "--set", "switch.discipline=round-robin", "--threads", "1"];
-    ["run", &scenario("tutorial/ring.toml"), "--out", out].iter().chain(&set).map(|s| (*s).to_owned()).collect()
+    ["run", &scenario("tutorial/ring.toml"), "--out", out]
+        .iter()
+        .chain(&set)
+        .map(|s| (*s).to_owned())
+        .collect()
 }
 
 fn ran(c: &mut Command) -> Ran {
@@ -58,18 +63,26 @@ fn complete_but(out: &Path, missing: usize) {
     assert_eq!(explained.code, 0, "{}", explained.err);
 }
 
-/// The folder of a user's own scenario is rejected and not touched; with --force, files that xoff did not write stay.
+/// The folder of a user's own scenario is rejected and not touched; with --force, files that xoff
+/// did not write stay.
 #[test]
 fn a_folder_with_files_of_others_is_refused() {
     let dir = folder("out-unknown");
     let own = std::fs::read_to_string(scenario("tutorial/ring.toml")).unwrap();
     std::fs::write(dir.join("scenario.toml"), &own).unwrap();
     let run = |more: &[&str]| {
-        ran(command([&["run", "scenario.toml", "--out", ".", "--set", "run.duration=1ms"], more].concat()).current_dir(&dir))
+        ran(command(
+            [&["run", "scenario.toml", "--out", ".", "--set", "run.duration=1ms"], more].concat(),
+        )
+        .current_dir(&dir))
     };
     let refused = run(&[]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
-    refused.complains(&[". contains files that 'xoff run' did not write: 'scenario.toml'", "--force", "--out ."]);
+    refused.complains(&[
+        ". contains files that 'xoff run' did not write: 'scenario.toml'",
+        "--force",
+        "--out .",
+    ]);
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
     assert_eq!(run(&["--force"]).code, 0);
     assert_eq!(std::fs::read_to_string(dir.join("scenario.toml")).unwrap(), own);
@@ -99,11 +112,27 @@ fn a_folder_has_one_owner() {
     complete(&dir);
     assert_ne!(std::fs::read_to_string(dir.join("manifest.json")).unwrap(), first);
     // A fabric has other tables: those of the network go.
-    let fabric = ["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--set", "run.duration=30us", "--set", "run.warm_up=10us"];
+    let fabric = [
+        "run",
+        &scenario("fabric/hotspots.toml"),
+        "--out",
+        &out,
+        "--set",
+        "run.duration=30us",
+        "--set",
+        "run.warm_up=10us",
+    ];
     assert_eq!(xoff(&fabric).code, 0);
     assert_eq!(
         files(&dir),
-        ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "report.html", "resolved.toml", "windows.parquet"]
+        [
+            "fabric_ports.parquet",
+            "host_flows.parquet",
+            "manifest.json",
+            "report.html",
+            "resolved.toml",
+            "windows.parquet"
+        ]
     );
 
     let hpcc = folder("out-owner-hpcc");
@@ -116,8 +145,9 @@ fn a_folder_has_one_owner() {
     assert_eq!(files(&dir), ["fct.txt", "manifest.json", "pfc.txt"]);
 }
 
-/// A folder of a version without records: read as it is, and replaced with --force.
-/// Two scenario files of one name have one default folder: the second run does not replace the results of the first, and says why.
+/// A folder of a version without records: read as it is, and replaced with --force. Two scenario
+/// files of one name have one default folder: the second run does not replace the results of the
+/// first, and says why.
 #[test]
 fn a_default_folder_belongs_to_one_scenario_file() {
     let dir = folder("out-same-name");
@@ -125,17 +155,29 @@ fn a_default_folder_belongs_to_one_scenario_file() {
         std::fs::create_dir(dir.join(name)).unwrap();
         std::fs::copy(scenario("tutorial/ring.toml"), dir.join(name).join("ring.toml")).unwrap();
     }
-    let run = |args: &[&str]| ran(command([&["run"], args, &["--set", "run.duration=100us"]].concat()).current_dir(&dir));
+    let run = |args: &[&str]| {
+        ran(command([&["run"], args, &["--set", "run.duration=100us"]].concat()).current_dir(&dir))
+    };
     let manifest = || std::fs::read_to_string(dir.join("out/ring/manifest.json")).unwrap();
     assert_eq!(run(&["a/ring.toml"]).code, 0);
-    assert_eq!(run(&["a/ring.toml", "--seed", "2"]).code, 0, "the same file again replaces its results");
+    assert_eq!(
+        run(&["a/ring.toml", "--seed", "2"]).code,
+        0,
+        "the same file again replaces its results"
+    );
     let first = manifest();
     let second = run(&["b/ring.toml"]);
     assert_eq!((second.code, second.err.matches("help: ").count()), (2, 1), "{}", second.err);
-    second.complains(&["out/ring contains the results of another scenario file, a/ring.toml", "--out out/ring-2", "--force"]);
+    second.complains(&[
+        "out/ring contains the results of another scenario file, a/ring.toml",
+        "--out out/ring-2",
+        "--force",
+    ]);
     assert_eq!(manifest(), first);
     // From its own folder it is the same file.
-    let inside = ran(command(["run", "ring.toml", "--out", "../out/ring", "--set", "run.duration=100us"]).current_dir(dir.join("a")));
+    let inside =
+        ran(command(["run", "ring.toml", "--out", "../out/ring", "--set", "run.duration=100us"])
+            .current_dir(dir.join("a")));
     assert_eq!(inside.code, 0, "{}", inside.err);
     assert_eq!(run(&["b/ring.toml", "--out", "out/ring-2"]).code, 0);
     run(&["b/ring.toml"]).complains(&["--out out/ring-3"]);
@@ -143,11 +185,16 @@ fn a_default_folder_belongs_to_one_scenario_file() {
     assert_eq!(run(&["b/ring.toml"]).code, 0, "the folder is now its own");
     // The scheduled fabric has a folder too.
     for name in ["a", "b"] {
-        std::fs::copy(scenario("fabric/hotspots.toml"), dir.join(name).join("hotspots.toml")).unwrap();
+        std::fs::copy(scenario("fabric/hotspots.toml"), dir.join(name).join("hotspots.toml"))
+            .unwrap();
     }
-    let fabric = |file: &str| ran(command(["run", file, "--set", "run.duration=100us"]).current_dir(&dir));
+    let fabric =
+        |file: &str| ran(command(["run", file, "--set", "run.duration=100us"]).current_dir(&dir));
     assert_eq!((fabric("a/hotspots.toml").code, fabric("a/hotspots.toml").code), (0, 0));
-    fabric("b/hotspots.toml").complains(&["out/hotspots contains the results of another scenario file", "--out out/hotspots-2"]);
+    fabric("b/hotspots.toml").complains(&[
+        "out/hotspots contains the results of another scenario file",
+        "--out out/hotspots-2",
+    ]);
 }
 
 #[test]
@@ -157,7 +204,8 @@ fn a_folder_of_an_older_version_is_read() {
     assert_eq!(ran(command(ring(&out, "1ms")).arg("--no-report")).code, 0);
     std::fs::remove_file(dir.join(".xoff")).unwrap();
     std::fs::rename(dir.join("resolved.toml"), dir.join("scenario.toml")).unwrap();
-    let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.join("manifest.json")).unwrap()).unwrap();
+    let mut manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.join("manifest.json")).unwrap()).unwrap();
     manifest.as_object_mut().unwrap().remove("files");
     std::fs::write(dir.join("manifest.json"), manifest.to_string()).unwrap();
     assert_eq!(xoff(&["explain", &out, "H1->S1", "0.5ms"]).code, 0);
@@ -166,7 +214,8 @@ fn a_folder_of_an_older_version_is_read() {
     assert!(files(&dir).contains(&"scenario.toml".to_owned()), "it may be the user's");
 }
 
-/// Two processes: the second is rejected with the name of the process that holds the folder; the lock ends with the first.
+/// Two processes: the second is rejected with the name of the process that holds the folder; the
+/// lock ends with the first.
 #[test]
 fn a_folder_is_written_by_one_process() {
     let dir = folder("out-two").join("run");
@@ -175,29 +224,46 @@ fn a_folder_is_written_by_one_process() {
     until("the first begins", || dir.join("flows.parquet.partial").exists());
     let second = short(&out);
     assert_eq!((second.code, second.out.as_str()), (2, ""));
-    second.complains(&[&format!("is in use by process {} ('xoff run')", first.id()), "wait until the process ends"]);
-    assert_eq!(xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["is still writing it"]).code, 2);
+    second.complains(&[
+        &format!("is in use by process {} ('xoff run')", first.id()),
+        "wait until the process ends",
+    ]);
+    assert_eq!(
+        xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["is still writing it"]).code,
+        2
+    );
     first.kill().unwrap();
     first.wait().unwrap();
-    assert_eq!(xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["'xoff run' did not finish in this folder"]).code, 2);
+    assert_eq!(
+        xoff(&["explain", &out, "H1->S1", "1ms"])
+            .complains(&["'xoff run' did not finish in this folder"])
+            .code,
+        2
+    );
     assert_eq!(short(&out).code, 0);
     complete(&dir);
 }
 
-/// Many at once, again and again: each succeeds or is rejected, and the final folder is that of one process.
+/// Many at once, again and again: each succeeds or is rejected, and the final folder is that of one
+/// process.
 #[test]
 fn of_many_processes_one_at_a_time_writes() {
     let dir = folder("out-many").join("run");
     let out = dir.display().to_string();
     for _ in 0..3 {
         let all: Vec<Child> = (1..=6).map(|ms| spawned(ring(&out, &format!("{ms}ms")))).collect();
-        let codes: Vec<Option<i32>> = all.into_iter().map(|c| c.wait_with_output().unwrap().status.code()).collect();
-        assert!(codes.contains(&Some(0)) && codes.iter().all(|c| matches!(c, Some(0 | 2))), "{codes:?}");
+        let codes: Vec<Option<i32>> =
+            all.into_iter().map(|c| c.wait_with_output().unwrap().status.code()).collect();
+        assert!(
+            codes.contains(&Some(0)) && codes.iter().all(|c| matches!(c, Some(0 | 2))),
+            "{codes:?}"
+        );
         complete(&dir);
     }
 }
 
-/// SIGKILL at any time: either the results of before or none, never some of both; the next run cleans up.
+/// SIGKILL at any time: either the results of before or none, never some of both; the next run
+/// cleans up.
 #[test]
 fn a_killed_run_leaves_all_or_nothing() {
     let dir = folder("out-killed").join("run");
@@ -213,7 +279,11 @@ fn a_killed_run_leaves_all_or_nothing() {
         random ^= random << 17;
         let mut child = spawned(ring(&out, "30ms"));
         // Half of them about the end, when files get their names.
-        let wait = if nth % 2 == 0 { random % (lasts * 5 / 4) } else { lasts * 3 / 4 + random % (lasts / 2) };
+        let wait = if nth % 2 == 0 {
+            random % (lasts * 5 / 4)
+        } else {
+            lasts * 3 / 4 + random % (lasts / 2)
+        };
         std::thread::sleep(Duration::from_micros(wait));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -248,7 +318,11 @@ fn too_small(dir: &Path, run: impl Fn(u64, &str) -> Ran) {
                 full += 1;
                 assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
                 ran.complains(&["cannot "]);
-                assert!(!out.exists() || std::fs::read_dir(&out).unwrap().count() == 0, "{size}: {:?}", files(&out));
+                assert!(
+                    !out.exists() || std::fs::read_dir(&out).unwrap().count() == 0,
+                    "{size}: {:?}",
+                    files(&out)
+                );
             }
         }
     }
@@ -278,8 +352,13 @@ fn a_file_that_cannot_grow_leaves_nothing() {
 fn a_full_disk_leaves_nothing() {
     let dir = folder("out-full");
     let inside = |size: u64, script: &str, args: &[String]| {
-        let mount = format!("mount -t tmpfs -o size={}k none \"$1\" && shift && {script}", 4 * size);
-        ran(Command::new("unshare").args(["-rm", "sh", "-c", &mount, "sh"]).arg(&dir).args(args).stdin(Stdio::null()))
+        let mount =
+            format!("mount -t tmpfs -o size={}k none \"$1\" && shift && {script}", 4 * size);
+        ran(Command::new("unshare")
+            .args(["-rm", "sh", "-c", &mount, "sh"])
+            .arg(&dir)
+            .args(args)
+            .stdin(Stdio::null()))
     };
     let probe = std::panic::catch_unwind(|| inside(1, "true", &[]).code);
     if probe.ok() != Some(0) {
@@ -290,8 +369,11 @@ fn a_full_disk_leaves_nothing() {
     // A page more each time: every file is the one that does not fit.
     for pages in 1..=40 {
         let out = dir.join("run");
-        let args: Vec<String> =
-            [exe.clone()].into_iter().chain(ring(&out.display().to_string(), "1ms")).chain(["--no-report".into()]).collect();
+        let args: Vec<String> = [exe.clone()]
+            .into_iter()
+            .chain(ring(&out.display().to_string(), "1ms"))
+            .chain(["--no-report".into()])
+            .collect();
         let left = format!(
             "\"$@\" >&2; code=$?; ls -A {0} 2>/dev/null; test $code -ne 0 || {exe} explain {0} 'H1->S1' 0.5ms >&2 || code=9; exit $code",
             out.display()
@@ -300,7 +382,11 @@ fn a_full_disk_leaves_nothing() {
         match ran.code {
             0 => {
                 fits += 1;
-                assert!(ran.out.contains("manifest.json") && !ran.out.contains(".partial"), "{}", ran.out);
+                assert!(
+                    ran.out.contains("manifest.json") && !ran.out.contains(".partial"),
+                    "{}",
+                    ran.out
+                );
             }
             _ => {
                 full += 1;
@@ -354,12 +440,15 @@ fn tree(svg: &str) -> Command {
     command(["tree", &scenario("mechanisms/tcd.toml"), "500us", "--svg", svg, "--json"])
 }
 
-/// A link stays and its target is written; what is no regular file is written through; what cannot be written is reported at once.
+/// A link stays and its target is written; what is no regular file is written through; what cannot
+/// be written is reported at once.
 #[test]
 fn a_drawing_replaces_no_link_and_no_device() {
     let dir = folder("out-svg");
     let at = |name: &str| path(&dir, name);
-    let drawn = |p: &PathBuf| std::fs::read_to_string(p).is_ok_and(|t| t.starts_with("<svg") && t.ends_with("</svg>"));
+    let drawn = |p: &PathBuf| {
+        std::fs::read_to_string(p).is_ok_and(|t| t.starts_with("<svg") && t.ends_with("</svg>"))
+    };
     std::fs::create_dir(at("far")).unwrap();
     std::fs::write(at("far/real.svg"), "").unwrap();
     symlink("far/real.svg", at("link.svg")).unwrap();
@@ -372,7 +461,11 @@ fn a_drawing_replaces_no_link_and_no_device() {
     assert!(dir.join("link.svg").is_symlink() && dir.join("dangling.svg").is_symlink());
     assert!(["plain.svg", "far/real.svg", "far/new.svg"].iter().all(|f| drawn(&dir.join(f))));
     let through = ran(&mut tree(&at("stderr")));
-    assert!(through.code == 0 && through.err.contains("</svg>") && dir.join("stderr").is_symlink(), "{}", through.err);
+    assert!(
+        through.code == 0 && through.err.contains("</svg>") && dir.join("stderr").is_symlink(),
+        "{}",
+        through.err
+    );
 
     assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
     let mut child = tree(&at("fifo")).stdout(Stdio::null()).spawn().unwrap();
@@ -394,7 +487,8 @@ fn a_drawing_replaces_no_link_and_no_device() {
     assert_eq!(files(&dir), ["dangling.svg", "far", "fifo", "link.svg", "plain.svg", "stderr"]);
 }
 
-/// A file that the user put in the place of a result is rejected, and with --force reported; a copy of a folder is as good as the folder.
+/// A file that the user put in the place of a result is rejected, and with --force reported; a copy
+/// of a folder is as good as the folder.
 #[test]
 fn a_file_that_was_changed_is_not_replaced() {
     let dir = folder("out-changed");
@@ -402,13 +496,25 @@ fn a_file_that_was_changed_is_not_replaced() {
     assert_eq!(short(&out).code, 0);
     std::fs::create_dir(dir.join("copy")).unwrap();
     for entry in std::fs::read_dir(&out).unwrap().flatten() {
-        std::fs::write(dir.join("copy").join(entry.file_name()), std::fs::read(entry.path()).unwrap()).unwrap();
+        std::fs::write(
+            dir.join("copy").join(entry.file_name()),
+            std::fs::read(entry.path()).unwrap(),
+        )
+        .unwrap();
     }
     assert_eq!(short(&path(&dir, "copy")).code, 0);
 
     let notes = dir.join("run/queues.parquet");
     std::fs::write(&notes, "NOTES").unwrap();
-    assert_eq!(short(&out).complains(&["contains files that changed after xoff wrote them: 'queues.parquet'", "--force"]).code, 2);
+    assert_eq!(
+        short(&out)
+            .complains(&[
+                "contains files that changed after xoff wrote them: 'queues.parquet'",
+                "--force"
+            ])
+            .code,
+        2
+    );
     assert_eq!(std::fs::read(&notes).unwrap(), b"NOTES");
     let forced = ran(command(ring(&out, "1ms")).arg("--force"));
     assert_eq!(forced.code, 0, "{}", forced.err);
@@ -418,10 +524,16 @@ fn a_file_that_was_changed_is_not_replaced() {
     // The same length, in a file that the manifest does not list.
     let resolved = std::fs::read_to_string(dir.join("run/resolved.toml")).unwrap();
     std::fs::write(dir.join("run/resolved.toml"), resolved.replacen("800KB", "100KB", 1)).unwrap();
-    assert_eq!(xoff(&["explain", &out, "H1->S1", "0.5ms"]).complains(&["resolved.toml has changed since the run"]).code, 2);
+    assert_eq!(
+        xoff(&["explain", &out, "H1->S1", "0.5ms"])
+            .complains(&["resolved.toml has changed since the run"])
+            .code,
+        2
+    );
 }
 
-/// The scenario is not replaced by the run that reads it, nor by a drawing, by whatever name; nor is a file that it names.
+/// The scenario is not replaced by the run that reads it, nor by a drawing, by whatever name; nor
+/// is a file that it names.
 #[test]
 fn an_input_is_not_replaced() {
     let dir = folder("out-input");
@@ -438,16 +550,23 @@ fn an_input_is_not_replaced() {
     assert_eq!(std::fs::read_to_string(&resolved).unwrap(), text);
 
     std::fs::write(dir.join("notes.svg"), "PRECIOUS").unwrap();
-    for (svg, expected) in [("notes.svg", "not a drawing of xoff"), ("a/flows.parquet", "a folder of results")] {
+    for (svg, expected) in
+        [("notes.svg", "not a drawing of xoff"), ("a/flows.parquet", "a folder of results")]
+    {
         let refused = ran(&mut tree(&path(&dir, svg)));
         assert_eq!(refused.complains(&[expected, "--svg"]).code, 2, "{svg}");
     }
     assert_eq!(std::fs::read(dir.join("notes.svg")).unwrap(), b"PRECIOUS");
     let forced = ran(tree(&path(&dir, "notes.svg")).arg("--force"));
-    assert!(forced.code == 0 && std::fs::read(dir.join("notes.svg")).unwrap().starts_with(b"<svg"), "{}", forced.err);
+    assert!(
+        forced.code == 0 && std::fs::read(dir.join("notes.svg")).unwrap().starts_with(b"<svg"),
+        "{}",
+        forced.err
+    );
 }
 
-/// A folder that is moved away while a run writes into it: whatever takes its name is not touched, and the run reports it.
+/// A folder that is moved away while a run writes into it: whatever takes its name is not touched,
+/// and the run reports it.
 #[test]
 fn a_folder_that_is_moved_is_reported() {
     let dir = folder("out-moved");
@@ -466,7 +585,11 @@ fn a_folder_that_is_moved_is_reported() {
         let mut err = String::new();
         first.stderr.take().unwrap().read_to_string(&mut err).unwrap();
         assert_eq!(first.wait().unwrap().code(), Some(2), "{err}");
-        let flat = err.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ");
+        let flat = err
+            .split(|c: char| c.is_whitespace() || c == '│')
+            .filter(|w| !w.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
         assert!(flat.contains("was moved or replaced while this command wrote into it"), "{err}");
         assert_eq!(files(&dir.join("old")), [""; 0]);
         if by_user {
@@ -486,5 +609,8 @@ fn a_draft_of_the_users_is_in_the_way() {
     let dir = folder("out-draft");
     std::fs::write(dir.join("flows.parquet.partial"), "mine").unwrap();
     let forced = ran(command(ring(&dir.display().to_string(), "1ms")).arg("--force"));
-    assert_eq!(forced.complains(&["flows.parquet.partial is in the way: xoff did not write it"]).code, 2);
+    assert_eq!(
+        forced.complains(&["flows.parquet.partial is in the way: xoff did not write it"]).code,
+        2
+    );
 }

@@ -10,7 +10,10 @@ use support::{Ran, command, files, folder, has_every_number, path, xoff};
 use xoff_record::rows::NETWORK;
 
 fn ring() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml").display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../scenarios/tutorial/ring.toml")
+        .display()
+        .to_string()
 }
 
 #[test]
@@ -28,9 +31,17 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
 
     let explained = xoff(&["explain", &out, "H1->S1", "15ms", "--json"]).json();
     assert_eq!(explained["root"], "deadlock");
-    assert_eq!(xoff(&["explain", &out, "H1->S9", "15ms"]).complains(&["there is no node 'S9'", "S1:S2"]).code, 2);
+    assert_eq!(
+        xoff(&["explain", &out, "H1->S9", "15ms"])
+            .complains(&["there is no node 'S9'", "S1:S2"])
+            .code,
+        2
+    );
     assert_eq!(xoff(&["explain", &out, "H1->S1", "15"]).complains(&["has no unit"]).code, 2);
-    assert_eq!(xoff(&["explain", "no/such/run", "H1->S1", "1ms"]).complains(&["no/such/run"]).code, 2);
+    assert_eq!(
+        xoff(&["explain", "no/such/run", "H1->S1", "1ms"]).complains(&["no/such/run"]).code,
+        2
+    );
 }
 
 /// A table as text, without Parquet; what it is does not change the results.
@@ -39,7 +50,9 @@ fn tables_can_be_csv() {
     let out = folder("run-csv");
     let run = |format: &str| {
         let settings = ["--set", "run.duration=1ms", "--format", format, "--json"];
-        xoff(&[["run", &ring(), "--out", &out.display().to_string()].as_slice(), &settings].concat())
+        xoff(
+            &[["run", &ring(), "--out", &out.display().to_string()].as_slice(), &settings].concat(),
+        )
     };
     let hash = |ran: &Ran| ran.json()["result_hash"].as_str().unwrap().to_owned();
     let csv = run("csv");
@@ -48,7 +61,10 @@ fn tables_can_be_csv() {
     assert!(flows.starts_with("flow,src,dst,src_port,") && flows.contains("\n0,H1,"), "{flows}");
     assert!(!out.join("flows.parquet").exists());
     assert_eq!(hash(&run("parquet")), hash(&csv));
-    assert!(out.join("flows.parquet").exists() && !out.join("flows.csv").exists(), "results of one run");
+    assert!(
+        out.join("flows.parquet").exists() && !out.join("flows.csv").exists(),
+        "results of one run"
+    );
     assert_eq!(run("xml").complains(&["xml", "parquet", "csv"]).code, 2);
 }
 
@@ -56,19 +72,30 @@ fn tables_can_be_csv() {
 fn a_congestion_tree_is_printed_and_drawn() {
     let dir = folder("tree");
     std::fs::create_dir_all(&dir).unwrap();
-    let scenario = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mechanisms").join(name).display().to_string();
+    let scenario = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../scenarios/mechanisms")
+            .join(name)
+            .display()
+            .to_string()
+    };
     let svg = dir.join("tree.svg").display().to_string();
     let ran = xoff(&["tree", &scenario("tcd.toml"), "500us", "--svg", &svg, "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let json = ran.json();
-    let root = json["branches"].as_array().unwrap().iter().find(|b| b["role"] == "congested").unwrap();
+    let root =
+        json["branches"].as_array().unwrap().iter().find(|b| b["role"] == "congested").unwrap();
     assert_eq!(root["port"], "S2->H6");
     assert!(std::fs::read_to_string(&svg).unwrap().contains("S2-&gt;H6"));
     assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5"]).complains(&["has no unit"]).code, 2);
-    assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5s"]).complains(&["after the end of the run"]).code, 2);
+    assert_eq!(
+        xoff(&["tree", &scenario("tcd.toml"), "5s"]).complains(&["after the end of the run"]).code,
+        2
+    );
 }
 
-/// A detector without states: the tree shows the pauses, as the report does. A ring has a circle instead of a root.
+/// A detector without states: the tree shows the pauses, as the report does. A ring has a circle
+/// instead of a root.
 #[test]
 fn a_tree_without_states_shows_the_pauses() {
     let dir = folder("tree-pauses");
@@ -76,34 +103,69 @@ fn a_tree_without_states_shows_the_pauses() {
     let ran = xoff(&["tree", &ring(), "15ms", "--svg", &svg]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let line = |port: &str| {
-        ran.out.lines().find(|l| l.contains(&format!("{port} (priority 0): paused, "))).unwrap_or_else(|| panic!("{}", ran.out))
+        ran.out
+            .lines()
+            .find(|l| l.contains(&format!("{port} (priority 0): paused, ")))
+            .unwrap_or_else(|| panic!("{}", ran.out))
     };
-    assert!(!line("S1->S2").contains("─ ") && line("S3->S1").contains("─ ") && line("H1->S1").contains("─ "), "{}", ran.out);
-    assert!(ran.out.contains("\nCycle: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2\n"), "{}", ran.out);
+    assert!(
+        !line("S1->S2").contains("─ ")
+            && line("S3->S1").contains("─ ")
+            && line("H1->S1").contains("─ "),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("\nCycle: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2\n"),
+        "{}",
+        ran.out
+    );
     assert!(ran.out.contains("Pauses only: detection \"none\""), "{}", ran.out);
-    assert!(ran.out.contains("\nNext: xoff explain ") && ran.out.contains(" S1:S2 15ms"), "{}", ran.out);
+    assert!(
+        ran.out.contains("\nNext: xoff explain ") && ran.out.contains(" S1:S2 15ms"),
+        "{}",
+        ran.out
+    );
     assert!(std::fs::read_to_string(&svg).unwrap().contains("S1-&gt;S2"));
     let json = xoff(&["tree", &ring(), "15ms", "--json"]).json();
-    assert_eq!((&json["pauses_only"], json["branches"].as_array().unwrap().len()), (&"none".into(), 6));
+    assert_eq!(
+        (&json["pauses_only"], json["branches"].as_array().unwrap().len()),
+        (&"none".into(), 6)
+    );
     // An incast has a root: the port to the receiver, which is free to send.
-    let incast = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mechanisms/pfc.toml").display().to_string();
+    let incast = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../scenarios/mechanisms/pfc.toml")
+        .display()
+        .to_string();
     let json = xoff(&["tree", &incast, "1ms", "--json"]).json();
     let branches = json["branches"].as_array().unwrap();
-    let root = branches.iter().position(|b| b["role"] == "free to send").unwrap_or_else(|| panic!("{json:#}"));
+    let root = branches
+        .iter()
+        .position(|b| b["role"] == "free to send")
+        .unwrap_or_else(|| panic!("{json:#}"));
     assert!(branches[root]["parent"].is_null() && branches[root]["port"] == "S1->H4", "{json:#}");
-    assert_eq!(branches.iter().filter(|b| b["role"] == "paused host" && b["parent"] == root).count(), 4, "{json:#}");
+    assert_eq!(
+        branches.iter().filter(|b| b["role"] == "paused host" && b["parent"] == root).count(),
+        4,
+        "{json:#}"
+    );
     let quiet = xoff(&["tree", &ring(), "0us"]);
     assert!(quiet.code == 0 && quiet.out.starts_with("At 0"), "{}", quiet.out);
 }
 
-/// Without --out the folder has the name of the scenario; the verdict comes first, the network is six rows, and the printed commands work.
+/// Without --out the folder has the name of the scenario; the verdict comes first, the network is
+/// six rows, and the printed commands work.
 #[test]
 fn a_run_needs_no_option() {
     let dir = folder("run-default");
     std::fs::copy(ring(), dir.join("ring.toml")).unwrap();
     let here = |args: &[&str]| {
         let o = command(args).current_dir(&dir).output().unwrap();
-        (o.status.code(), String::from_utf8(o.stdout).unwrap(), String::from_utf8(o.stderr).unwrap())
+        (
+            o.status.code(),
+            String::from_utf8(o.stdout).unwrap(),
+            String::from_utf8(o.stderr).unwrap(),
+        )
     };
     let (code, out, err) = here(&["run", "ring.toml"]);
     assert_eq!((code, err.as_str()), (Some(1), ""));
@@ -111,32 +173,71 @@ fn a_run_needs_no_option() {
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].starts_with("Three-switch ring: deadlock at "), "{out}");
     assert_eq!(lines[1], "Cycle: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2");
-    let at = |text: &str| lines.iter().position(|l| l.trim_start().starts_with(text)).unwrap_or_else(|| panic!("{text}:\n{out}"));
+    let at = |text: &str| {
+        lines
+            .iter()
+            .position(|l| l.trim_start().starts_with(text))
+            .unwrap_or_else(|| panic!("{text}:\n{out}"))
+    };
     assert!(at("Flow ") < at("Run ") && at("Run ") < at("Next:"), "{out}");
-    let rows = lines[at("Run ")..].iter().take_while(|l| !l.is_empty()).filter(|l| !l.starts_with("   "));
+    let rows =
+        lines[at("Run ")..].iter().take_while(|l| !l.is_empty()).filter(|l| !l.starts_with("   "));
     assert!(rows.count() <= 6 && !out.contains("Result hash") && !out.contains("Engine"), "{out}");
-    let next: Vec<&str> = lines[at("Next:")..].iter().map(|l| l.trim_start_matches("Next:").trim()).collect();
-    assert!(next.len() == 2 && next[0].starts_with("xoff explain out/ring S1:S2 ") && next[1] == "xoff view out/ring", "{out}");
+    let next: Vec<&str> =
+        lines[at("Next:")..].iter().map(|l| l.trim_start_matches("Next:").trim()).collect();
+    assert!(
+        next.len() == 2
+            && next[0].starts_with("xoff explain out/ring S1:S2 ")
+            && next[1] == "xoff view out/ring",
+        "{out}"
+    );
     let (code, why, _) = here(&next[0].split(' ').skip(1).collect::<Vec<_>>());
-    assert!(code == Some(0) && why.starts_with("Deadlock: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2."), "{why}");
-    let tree: Vec<&str> = why.lines().last().unwrap().trim_start_matches("Next: xoff ").split(' ').collect();
+    assert!(
+        code == Some(0)
+            && why.starts_with(
+                "Deadlock: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2."
+            ),
+        "{why}"
+    );
+    let tree: Vec<&str> =
+        why.lines().last().unwrap().trim_start_matches("Next: xoff ").split(' ').collect();
     assert_eq!((tree[0], here(&tree).0), ("tree", Some(0)), "{why}");
     // Again into its own folder, with the work of the engine.
     let (code, verbose, _) = here(&["run", "ring.toml", "--verbose"]);
-    assert!(code == Some(1) && ["Result hash", "Engine", "Frame-hops", "Fast-forward"].iter().all(|t| verbose.contains(t)), "{verbose}");
+    assert!(
+        code == Some(1)
+            && ["Result hash", "Engine", "Frame-hops", "Fast-forward"]
+                .iter()
+                .all(|t| verbose.contains(t)),
+        "{verbose}"
+    );
     // Another subcommand's folder is another one.
     assert_eq!(here(&["hpcc", "ring.toml"]).0, Some(2));
     assert!(here(&["run", "no.toml"]).2.contains("cannot read 'no.toml'"));
     // Nothing is wrong: the report.
     let (code, well, _) = here(&["run", "ring.toml", "--out", "a b", "--set", "run.duration=1ms"]);
-    assert!(code == Some(0) && well.ends_with("\nNext: xoff view 'a b'\n") && !well.contains("Cycle:"), "{well}");
+    assert!(
+        code == Some(0) && well.ends_with("\nNext: xoff view 'a b'\n") && !well.contains("Cycle:"),
+        "{well}"
+    );
 }
 
 #[test]
 fn threads_and_repetition_change_no_hash() {
     let hash = |threads: &str| {
         let out = folder(&format!("run-threads-{threads}")).display().to_string();
-        xoff(&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=3ms", "--json"]).json()["result_hash"]
+        xoff(&[
+            "run",
+            &ring(),
+            "--out",
+            &out,
+            "--threads",
+            threads,
+            "--set",
+            "run.duration=3ms",
+            "--json",
+        ])
+        .json()["result_hash"]
             .as_str()
             .unwrap()
             .to_owned()
@@ -156,19 +257,29 @@ fn mistakes_are_refused_with_their_place() {
     let base = "[topology]\nkind = \"star\"\nhosts = 3\n";
     let flow = "[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n";
     for (text, expected) in [
-        (format!("{base}{flow}[switch]\nbufer = \"1KB\"\n"), &["s.toml:8:1", "unknown key 'bufer'", "did you mean 'buffer'?"][..]),
-        (format!("{base}[[flow]]\nsrc = \"H0\"\ndst = \"H0\"\n"), &["s.toml:6:7", "from 'H0' to 'H0'"]),
+        (
+            format!("{base}{flow}[switch]\nbufer = \"1KB\"\n"),
+            &["s.toml:8:1", "unknown key 'bufer'", "did you mean 'buffer'?"][..],
+        ),
+        (
+            format!("{base}[[flow]]\nsrc = \"H0\"\ndst = \"H0\"\n"),
+            &["s.toml:6:7", "from 'H0' to 'H0'"],
+        ),
         (format!("{base}[[flow]]\nsrc = \"H0\"\ndst = \"H7\"\n"), &["s.toml:6:7", "no host 'H7'"]),
         (format!("{base}{flow}rate = \"0Gbps\"\n"), &["s.toml:7:8", "rate 0"]),
         (
-            format!("{base}{flow}[flow_control]\nkind = \"pfc\"\nxoff = \"10KB\"\nxon = \"20KB\"\n"),
+            format!(
+                "{base}{flow}[flow_control]\nkind = \"pfc\"\nxoff = \"10KB\"\nxon = \"20KB\"\n"
+            ),
             &["s.toml:10:7", "XON 20 KB is above XOFF 10 KB"],
         ),
         (format!("{base}rate = \"0bps\"\n{flow}"), &["s.toml:4:8", "rate"]),
         (format!("{base}{flow}[run]\nduration = 20\n"), &["s.toml:8:12", "no unit"]),
         (base.to_owned(), &["no flows"]),
         (
-            format!("{base}[[workload]]\nkind = \"poisson\"\ncdf = \"nowhere.txt\"\nload = 0.5\nduration = \"1ms\"\n"),
+            format!(
+                "{base}[[workload]]\nkind = \"poisson\"\ncdf = \"nowhere.txt\"\nload = 0.5\nduration = \"1ms\"\n"
+            ),
             &["s.toml:6:7", "nowhere.txt"],
         ),
     ] {
@@ -177,14 +288,19 @@ fn mistakes_are_refused_with_their_place() {
         ran.complains(expected);
     }
     assert_eq!(xoff(&["run", "no/such.toml", "--out", &out]).complains(&["no/such.toml"]).code, 2);
-    assert_eq!(xoff(&["run", &ring(), "--out", "/proc/nowhere"]).complains(&["/proc/nowhere"]).code, 2);
+    assert_eq!(
+        xoff(&["run", &ring(), "--out", "/proc/nowhere"]).complains(&["/proc/nowhere"]).code,
+        2
+    );
 }
 
 /// Fig. 5 violates Theorem 4.1: it runs, with a warning that names the condition.
 #[test]
 fn a_violated_condition_is_named() {
     let out = folder("run-condition").display().to_string();
-    let set = ["flow_control=gfc-conceptual", "flow_control.b0=900KB", "run.duration=1ms"].map(|s| ["--set", s]).concat();
+    let set = ["flow_control=gfc-conceptual", "flow_control.b0=900KB", "run.duration=1ms"]
+        .map(|s| ["--set", s])
+        .concat();
     let ran = xoff(&[&["run", &ring(), "--out", &out], set.as_slice()].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     ran.complains(&["B_0 <= B_m - 4 C tau", "Theorem 4.1"]);
@@ -210,15 +326,21 @@ fn interrupt(name: &str, more: &[&str]) {
     let dir = out.display().to_string();
     let ring = ring();
     let set = ["--set", "run.duration=1000s", "--set", "switch.discipline=round-robin"];
-    let mut child =
-        command([&["run", &ring, "--out", &dir], &set[..], more].concat()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command([&["run", &ring, "--out", &dir], &set[..], more].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let partial = out.join("flows.parquet.partial");
     let start = Instant::now();
     while !partial.exists() && start.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(300));
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let left = files(&out);
@@ -234,7 +356,13 @@ fn threads_that_gain_nothing_are_named() {
     let out = folder("run-threads-named").display().to_string();
     let ran = |set: &[&str], threads: &str| {
         let set: Vec<&str> = set.iter().flat_map(|s| ["--set", s]).collect();
-        let ran = xoff(&[&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=1ms"], set.as_slice()].concat());
+        let ran = xoff(
+            &[
+                &["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=1ms"],
+                set.as_slice(),
+            ]
+            .concat(),
+        );
         assert_eq!(ran.code, 0, "{}", ran.err);
         ran
     };
@@ -251,12 +379,19 @@ fn the_engine_of_a_run_is_named() {
         xoff(&[&args, more].concat()).json()
     };
     let (windows, events) = (run(&["--engine", "windows"]), run(&["--engine", "events"]));
-    assert_eq!((&windows["engine"], &windows["engine_because"]), (&"windows".into(), &serde_json::Value::Null));
-    assert_eq!((&events["engine"], &events["engine_because"]), (&"events".into(), &"that was asked for".into()));
+    assert_eq!(
+        (&windows["engine"], &windows["engine_because"]),
+        (&"windows".into(), &serde_json::Value::Null)
+    );
+    assert_eq!(
+        (&events["engine"], &events["engine_because"]),
+        (&"events".into(), &"that was asked for".into())
+    );
     assert_eq!(windows["result_hash"], events["result_hash"]);
-    for (set, why) in
-        [("topology.delay=0us", "cables of 0 s to 0 s"), ("topology.rate=1Gbps", "in a window of 1 us an average node passes 0.")]
-    {
+    for (set, why) in [
+        ("topology.delay=0us", "cables of 0 s to 0 s"),
+        ("topology.rate=1Gbps", "in a window of 1 us an average node passes 0."),
+    ] {
         let refused = run(&["--set", set]);
         assert_eq!(refused["engine"], "events");
         assert!(refused["engine_because"].as_str().unwrap().contains(why), "{refused:#}");
@@ -264,7 +399,8 @@ fn the_engine_of_a_run_is_named() {
     assert_eq!(run(&["--set", "topology.rate=400Gbps"])["engine"], "windows");
 }
 
-/// A network whose frames would not fit into any memory is rejected before it is built, with the estimate.
+/// A network whose frames would not fit into any memory is rejected before it is built, with the
+/// estimate.
 #[test]
 fn a_run_that_does_not_fit_into_memory_is_refused() {
     let out = folder("run-memory").display().to_string();

@@ -1,4 +1,5 @@
-//! Sweeps as a user runs them: killed and resumed, one run a process, two at a time, on a full disk, with wrong plans.
+//! Sweeps as a user runs them: killed and resumed, one run a process, two at a time, on a full
+//! disk, with wrong plans.
 #![cfg(unix)]
 
 mod support;
@@ -10,7 +11,10 @@ use std::time::{Duration, Instant};
 use support::{command, files, folder, limited, path, xoff};
 
 fn ring() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml").display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../scenarios/tutorial/ring.toml")
+        .display()
+        .to_string()
 }
 
 /// A plan of 4 combinations with so many seeds, each run so long.
@@ -26,7 +30,9 @@ fn plan(dir: &Path, seeds: usize, duration: &str) -> String {
 }
 
 fn cells(out: &Path) -> Vec<PathBuf> {
-    let below = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>();
+    let below = |dir: &Path| {
+        std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>()
+    };
     let all = below(&out.join("finished")).iter().flat_map(|dir| below(dir)).collect::<Vec<_>>();
     all.into_iter().filter(|f| f.extension().is_some_and(|x| x == "json")).collect()
 }
@@ -61,7 +67,15 @@ fn a_thousand_runs_give_the_same_bytes() {
     let done = xoff(&["sweep", &plan, "--out", &name]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.out.starts_with("Ring: 1000 of 1000 runs done\n"), "{}", done.out);
-    let expected = ["figure.svg", "finished", "index.html", "manifest.json", "runs", "runs.parquet", "table.csv"];
+    let expected = [
+        "figure.svg",
+        "finished",
+        "index.html",
+        "manifest.json",
+        "runs",
+        "runs.parquet",
+        "table.csv",
+    ];
     assert_eq!(files(&whole), expected);
 
     let (killed, name) = out("killed");
@@ -119,20 +133,31 @@ fn an_interrupt_keeps_what_is_finished() {
     let dir = folder("sweep-interrupt");
     let plan = plan(&dir, 500, "20ms");
     let (out, name) = (dir.join("out"), path(&dir, "out"));
-    let child = command(["sweep", &plan, "--out", &name, "--json"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let child = command(["sweep", &plan, "--out", &name, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while cells(&out).len() < 3 {
         std::thread::sleep(Duration::from_millis(2));
     }
-    let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let interrupt = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(interrupt.success());
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
     let json: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
-    assert_eq!((json["answer"].as_str(), json["runs"]["done"].as_u64()), (Some("interrupted"), Some(cells(&out).len() as u64)));
+    assert_eq!(
+        (json["answer"].as_str(), json["runs"]["done"].as_u64()),
+        (Some("interrupted"), Some(cells(&out).len() as u64))
+    );
     assert!(!out.join("runs.parquet").exists());
 }
 
-/// No file may grow: the first run cannot be kept, then the table cannot be written. What was finished is kept.
+/// No file may grow: the first run cannot be kept, then the table cannot be written. What was
+/// finished is kept.
 #[test]
 fn a_full_disk_loses_nothing() {
     let dir = folder("sweep-full");
@@ -143,7 +168,11 @@ fn a_full_disk_loses_nothing() {
     let full = limited(4, &["sweep", &plan, "--out", &name]);
     assert_eq!(full.complains(&["cannot write"]).code, 2);
     assert_eq!(cells(&out).len(), 20);
-    assert!(!out.join("runs.parquet").exists() && !out.join("manifest.json").exists(), "{:?}", files(&out));
+    assert!(
+        !out.join("runs.parquet").exists() && !out.join("manifest.json").exists(),
+        "{:?}",
+        files(&out)
+    );
     let done = xoff(&["sweep", &plan, "--out", &name]);
     assert_eq!(done.code, 0, "{}", done.err);
     let before = runs(&out);
@@ -165,15 +194,32 @@ fn a_run_that_fails_is_named_and_the_others_are_done() {
     let (plan, out) = (path(&dir, "plan.toml"), path(&dir, "out"));
     let ran = xoff(&["sweep", &plan, "--out", &out]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.out.contains("3 of 4 runs done, 1 failed\nrun 3 (switch.buffer=100KB, flow_control=pfc, seed=1): "), "{}", ran.out);
+    assert!(
+        ran.out.contains(
+            "3 of 4 runs done, 1 failed\nrun 3 (switch.buffer=100KB, flow_control=pfc, seed=1): "
+        ),
+        "{}",
+        ran.out
+    );
     let json = xoff(&["sweep", &plan, "--out", &out, "--collect", "--json"]).json();
     // The failed run is a command: alone, with its values.
     let next = ran.out.lines().last().unwrap().to_owned();
-    assert!(next.starts_with("Next: xoff run ") && next.contains(" --seed 1 ") && next.contains("-failed-3"), "{}", ran.out);
+    assert!(
+        next.starts_with("Next: xoff run ")
+            && next.contains(" --seed 1 ")
+            && next.contains("-failed-3"),
+        "{}",
+        ran.out
+    );
     assert!(next.contains(" --set switch.buffer=100KB --set flow_control=pfc "), "{next}");
     assert_eq!((json["answer"].as_str(), json["failed"][0]["run"].as_u64()), (Some("no"), Some(3)));
     let page = std::fs::read_to_string(dir.join("out/index.html")).unwrap();
-    assert!(page.contains("Failed runs") && !page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"));
+    assert!(
+        page.contains("Failed runs")
+            && !page.contains("<script")
+            && !page.contains("src=")
+            && !page.contains("href=\"http")
+    );
     let one = xoff(&["sweep", &plan, "--out", &out, "--index", "2-3"]);
     assert_eq!(one.code, 1);
     assert!(one.out.contains("run 2: done") && one.out.contains("run 3: failed"), "{}", one.out);
@@ -188,7 +234,11 @@ fn one_seed_has_no_interval() {
     let table = std::fs::read_to_string(out.join("table.csv")).unwrap();
     let line = table.lines().find(|l| l.starts_with("gfc-buffer,fifo,throughput_bps,")).unwrap();
     let fields: Vec<&str> = line.split(',').collect();
-    assert_eq!((fields[3], fields[6], fields[7], fields[9], fields[10]), ("1", "", "", "", ""), "{line}");
+    assert_eq!(
+        (fields[3], fields[6], fields[7], fields[9], fields[10]),
+        ("1", "", "", "", ""),
+        "{line}"
+    );
     assert!(!fields[5].is_empty() && !fields[8].is_empty(), "{line}");
 }
 
@@ -222,7 +272,8 @@ fn damaged_runs_are_repeated() {
     assert_ne!(std::fs::read(table(5)).unwrap(), one);
 }
 
-/// A plan may change in a folder: runs that it still has are kept, and so are the others, out of the results.
+/// A plan may change in a folder: runs that it still has are kept, and so are the others, out of
+/// the results.
 #[test]
 fn a_changed_plan_runs_what_is_new() {
     let dir = folder("sweep-changed");
@@ -241,11 +292,16 @@ fn a_changed_plan_runs_what_is_new() {
     let again = plan(&dir, 2, "200us");
     assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
     assert_eq!((cells(&out).len(), runs(&out) == first), (20, true));
-    // Tables of the runs, as a dataset in folders; a result that is gone from the plan leaves none behind.
-    let text = std::fs::read_to_string(&again).unwrap().replace("seeds = 2", "seeds = [7]\ntables = [\"flows\"]");
+    // Tables of the runs, as a dataset in folders; a result that is gone from the plan leaves none
+    // behind.
+    let text = std::fs::read_to_string(&again)
+        .unwrap()
+        .replace("seeds = 2", "seeds = [7]\ntables = [\"flows\"]");
     std::fs::write(&again, text).unwrap();
     assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
-    assert!(out.join("flows/flow_control=pfc/switch.discipline=fifo/seed=7/flows.parquet").is_file());
+    assert!(
+        out.join("flows/flow_control=pfc/switch.discipline=fifo/seed=7/flows.parquet").is_file()
+    );
     plan(&dir, 2, "200us");
     assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
     assert!(!out.join("flows").exists() && runs(&out) == first, "{:?}", files(&out));
@@ -270,27 +326,49 @@ fn wrong_plans_are_refused_at_their_place() {
         ("+seeds = [1, 2, 1]\n", &["the seed 1 is listed twice", ":2:16"]),
         ("+seeds = \"3\"\n", &["seeds: found text \"3\"", "such as 10"]),
         ("+seeds = 99999999999\n", &["at most 1000000"]),
-        ("+seeds = 600000\n[grid]\nswitch.buffer = [\"1MB\", \"2MB\"]\n", &["1200000 runs", "at most 1000000"]),
+        (
+            "+seeds = 600000\n[grid]\nswitch.buffer = [\"1MB\", \"2MB\"]\n",
+            &["1200000 runs", "at most 1000000"],
+        ),
         ("+grid = 3\n", &["'grid' is number 3", "[grid]"]),
-        ("+[grid]\nflow_control = \"pfc\"\n", &["flow_control: found text \"pfc\"", ":3:16", "for all runs into [set]"]),
+        (
+            "+[grid]\nflow_control = \"pfc\"\n",
+            &["flow_control: found text \"pfc\"", ":3:16", "for all runs into [set]"],
+        ),
         ("+[grid]\nflow_control = []\n", &["flow_control has no values"]),
         ("+[grid]\nflow_control = [\"pfc\", \"pfc\"]\n", &["\"pfc\" is listed twice", ":3:24"]),
-        ("+[grid]\nflow_control = [\"pfc\", \"pfcc\"]\n", &["unknown kind 'pfcc'", "did you mean 'pfc'", ":3:24"]),
-        ("+[grid]\nswitch.bufer = [\"1MB\"]\n", &["unknown key 'bufer'", "did you mean 'buffer'", ":3:"]),
+        (
+            "+[grid]\nflow_control = [\"pfc\", \"pfcc\"]\n",
+            &["unknown kind 'pfcc'", "did you mean 'pfc'", ":3:24"],
+        ),
+        (
+            "+[grid]\nswitch.bufer = [\"1MB\"]\n",
+            &["unknown key 'bufer'", "did you mean 'buffer'", ":3:"],
+        ),
         ("+[grid]\nswitch.buffer = [1000]\n", &["has no unit", "KB", ":3:18"]),
         ("+[grid]\ntopology.delay = [\"1us\", 2, \"3us\"]\n", &["'2' has no unit", ":3:26"]),
         ("+[grid]\nrun.seed = [1]\n", &["every combination has the same seeds", "seeds = 10"]),
-        ("+[grid]\nswitch.buffer = [\"1MB\"]\n[set]\nswitch.buffer = \"1MB\"\n", &["is also in [set]"]),
-        ("+[[point]]\nswitch.buffer = \"1MB\"\n[grid]\nswitch.buffer = [\"1MB\"]\n", &["in [grid] and in [[point]]"]),
+        (
+            "+[grid]\nswitch.buffer = [\"1MB\"]\n[set]\nswitch.buffer = \"1MB\"\n",
+            &["is also in [set]"],
+        ),
+        (
+            "+[[point]]\nswitch.buffer = \"1MB\"\n[grid]\nswitch.buffer = [\"1MB\"]\n",
+            &["in [grid] and in [[point]]"],
+        ),
         ("+[[point]]\nx = 1\n[[point]]\nx = 1\n", &["this point is listed twice"]),
         ("+point = 3\n", &["[[point]] in double brackets"]),
         ("+[set]\nrun.duration = 2026-01-01\n", &["run.duration: found a date"]),
-        ("+show = [\"deadlok\"]\n", &["there is no column 'deadlok' of numbers or flags", "did you mean 'deadlock'"]),
+        (
+            "+show = [\"deadlok\"]\n",
+            &["there is no column 'deadlok' of numbers or flags", "did you mean 'deadlock'"],
+        ),
         ("+tables = [\"flow\"]\n", &["there is no table 'flow'", "did you mean 'flows'"]),
         ("+[grid]\nflow[0].size = [1]\n", &["TOML"]),
     ];
     for (text, expected) in cases {
-        let text = text.strip_prefix('+').map_or((*text).to_owned(), |rest| format!("{head}{rest}"));
+        let text =
+            text.strip_prefix('+').map_or((*text).to_owned(), |rest| format!("{head}{rest}"));
         std::fs::write(&file, &text).unwrap();
         let refused = xoff(&["sweep", &name, "--out", &path(&dir, "out")]);
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{text}\n{}", refused.err);
@@ -310,8 +388,17 @@ fn wrong_plans_are_refused_at_their_place() {
     }
     // Without --out the folder has the name of the sweep.
     let ran = command(["sweep", &name]).current_dir(&dir).output().unwrap();
-    let folder = dir.join("out").join(format!("{}-sweep", file.file_stem().unwrap().to_str().unwrap()));
-    assert!(ran.status.success() && folder.join("runs.parquet").exists(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let folder =
+        dir.join("out").join(format!("{}-sweep", file.file_stem().unwrap().to_str().unwrap()));
+    assert!(
+        ran.status.success() && folder.join("runs.parquet").exists(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
     let list = xoff(&["sweep", &name, "--list"]);
-    assert!(list.code == 0 && list.out.starts_with("1 run: 1 combination x 1 seed\nRuns: 0\n"), "{}", list.out);
+    assert!(
+        list.code == 0 && list.out.starts_with("1 run: 1 combination x 1 seed\nRuns: 0\n"),
+        "{}",
+        list.out
+    );
 }

@@ -1,4 +1,5 @@
-//! One rule for reports: headline, JSON, manifest and exit code agree, and none of them reports unchecked good news.
+//! One rule for reports: headline, JSON, manifest and exit code agree, and none of them reports
+//! unchecked good news.
 
 mod support;
 
@@ -53,12 +54,24 @@ impl Outcome {
     fn code(&self) -> i32 {
         let (v, m) = (&self.json["verdict"], &self.manifest);
         assert_eq!(v, &m["verdict"], "JSON and manifest");
-        assert_eq!((&self.json["lost_frames"], &v["lost_frames"]), (&m["lost_frames"], &m["lost_frames"]), "{v:#}");
+        assert_eq!(
+            (&self.json["lost_frames"], &v["lost_frames"]),
+            (&m["lost_frames"], &m["lost_frames"]),
+            "{v:#}"
+        );
         let by_cause = v["losses"]["by_cause"].as_object().unwrap();
-        assert_eq!(by_cause.values().map(|n| n.as_u64().unwrap()).sum::<u64>(), m["lost_frames"].as_u64().unwrap(), "{v:#}");
+        assert_eq!(
+            by_cause.values().map(|n| n.as_u64().unwrap()).sum::<u64>(),
+            m["lost_frames"].as_u64().unwrap(),
+            "{v:#}"
+        );
         let ran = v["headline"].as_str().unwrap();
         assert!(self.headline().contains(ran), "'{ran}' is not in '{}'", self.headline());
-        assert_eq!(ran.contains(", 0 frames lost"), m["lost_frames"] == 0 && v["nothing_ran"].is_null(), "{ran}");
+        assert_eq!(
+            ran.contains(", 0 frames lost"),
+            m["lost_frames"] == 0 && v["nothing_ran"].is_null(),
+            "{ran}"
+        );
         self.text.code
     }
 }
@@ -85,9 +98,18 @@ fn file(name: &str, text: &str) -> String {
 fn frames_lost_on_a_failed_link_are_reported_everywhere() {
     let file = file("lost", FAILURE);
     let outcome = run("lost", &file, &[]);
-    assert_eq!((outcome.code(), &outcome.manifest["lost_frames"], &outcome.manifest["dropped_frames"]), (1, &21.into(), &0.into()));
-    assert_eq!(outcome.headline(), "Run: no deadlock, 21 frames lost (on links that failed), 1 of 1 flows incomplete");
-    assert_eq!(outcome.manifest["verdict"]["losses"]["by_cause"], serde_json::json!({"on-failed-link": 21}));
+    assert_eq!(
+        (outcome.code(), &outcome.manifest["lost_frames"], &outcome.manifest["dropped_frames"]),
+        (1, &21.into(), &0.into())
+    );
+    assert_eq!(
+        outcome.headline(),
+        "Run: no deadlock, 21 frames lost (on links that failed), 1 of 1 flows incomplete"
+    );
+    assert_eq!(
+        outcome.manifest["verdict"]["losses"]["by_cause"],
+        serde_json::json!({"on-failed-link": 21})
+    );
     let allowed = run("lost-allowed", &file, &["--allow", "loss"]);
     assert_eq!(
         (allowed.code(), &allowed.json["allowed"], &allowed.json["verdict"]["answer"]),
@@ -95,7 +117,14 @@ fn frames_lost_on_a_failed_link_are_reported_everywhere() {
     );
     assert!(allowed.headline().ends_with("[allowed: loss]"), "{}", allowed.headline());
     assert_eq!(run("lost-deadlock", &file, &["--allow", "deadlock"]).code(), 1);
-    let unknown = xoff(&["run", &file, "--out", &folder("lost-unknown").display().to_string(), "--allow", "losses"]);
+    let unknown = xoff(&[
+        "run",
+        &file,
+        "--out",
+        &folder("lost-unknown").display().to_string(),
+        "--allow",
+        "losses",
+    ]);
     assert_eq!(unknown.complains(&["'losses'", "deadlock, loss"]).code, 2);
 }
 
@@ -103,31 +132,61 @@ fn frames_lost_on_a_failed_link_are_reported_everywhere() {
 #[test]
 fn frames_dropped_by_a_switch_are_reported_with_and_without_checks() {
     let ring = scenario("tutorial/ring.toml");
-    let late = ["--set", "flow_control.xoff=999KB", "--set", "flow_control.xon=990KB", "--set", "run.duration=3ms"];
+    let late = [
+        "--set",
+        "flow_control.xoff=999KB",
+        "--set",
+        "flow_control.xon=990KB",
+        "--set",
+        "run.duration=3ms",
+    ];
     let checked = run("dropped", &ring, &late);
     let (lost, verdict) = (&checked.manifest["lost_frames"], &checked.manifest["verdict"]);
-    assert!(checked.code() == 1 && lost.as_u64().unwrap() > 0 && lost == &checked.manifest["dropped_frames"], "{verdict:#}");
-    assert_eq!((&verdict["promises"]["state"], &verdict["promises"]["of_loss"]), (&"violated".into(), lost), "{verdict:#}");
-    assert_eq!(run("dropped-allowed", &ring, &[&late[..], &["--allow", "loss,deadlock"]].concat()).code(), 0, "{verdict:#}");
+    assert!(
+        checked.code() == 1
+            && lost.as_u64().unwrap() > 0
+            && lost == &checked.manifest["dropped_frames"],
+        "{verdict:#}"
+    );
+    assert_eq!(
+        (&verdict["promises"]["state"], &verdict["promises"]["of_loss"]),
+        (&"violated".into(), lost),
+        "{verdict:#}"
+    );
+    assert_eq!(
+        run("dropped-allowed", &ring, &[&late[..], &["--allow", "loss,deadlock"]].concat()).code(),
+        0,
+        "{verdict:#}"
+    );
 
-    let unchecked = run("dropped-unchecked", &ring, &[&late[..], &["--set", "run.checks=false"]].concat());
+    let unchecked =
+        run("dropped-unchecked", &ring, &[&late[..], &["--set", "run.checks=false"]].concat());
     assert_eq!((unchecked.code(), &unchecked.manifest["lost_frames"]), (1, lost));
     assert!(unchecked.headline().ends_with("invariants not checked"), "{}", unchecked.headline());
     assert!(unchecked.text.out.contains("Not checked"), "{}", unchecked.text.out);
 }
 
-/// Before: exit code 0 for a deadlock, and a green "no deadlock" where nothing had searched for one.
+/// Before: exit code 0 for a deadlock, and a green "no deadlock" where nothing had searched for
+/// one.
 #[test]
 fn a_deadlock_is_a_no_and_is_denied_only_where_something_looked() {
     let ring = scenario("tutorial/ring.toml");
     let found = run("deadlock", &ring, &[]);
     assert_eq!((found.code(), found.json["deadlock"].as_array().map(Vec::len)), (1, Some(3)));
-    assert!(found.headline().contains("deadlock at ") && found.headline().contains(", 0 frames lost"), "{}", found.headline());
+    assert!(
+        found.headline().contains("deadlock at ") && found.headline().contains(", 0 frames lost"),
+        "{}",
+        found.headline()
+    );
     assert_eq!(run("deadlock-allowed", &ring, &["--allow", "deadlock"]).code(), 0);
 
     let unchecked = run("unchecked", &ring, &["--set", "run.deadlock_interval=0us"]);
     assert_eq!((unchecked.code(), &unchecked.json["deadlock"]), (0, &serde_json::Value::Null));
-    assert!(unchecked.headline().ends_with(": deadlock not checked, 0 frames lost"), "{}", unchecked.headline());
+    assert!(
+        unchecked.headline().ends_with(": deadlock not checked, 0 frames lost"),
+        "{}",
+        unchecked.headline()
+    );
     assert!(!unchecked.text.out.contains("no deadlock"), "{}", unchecked.text.out);
     assert!(unchecked.text.out.contains("run.deadlock_interval is 0us"), "{}", unchecked.text.out);
     assert_eq!(unchecked.json["verdict"]["deadlock"]["state"], "not-watched");
@@ -142,7 +201,11 @@ fn a_run_without_a_flow_ran_nothing() {
     let ring = scenario("tutorial/ring.toml");
     let nothing = run("nothing", &ring, &["--set", "run.duration=0us"]);
     assert_eq!(nothing.code(), 0);
-    assert!(nothing.headline().contains("nothing ran") && !nothing.headline().contains("no deadlock"), "{}", nothing.headline());
+    assert!(
+        nothing.headline().contains("nothing ran") && !nothing.headline().contains("no deadlock"),
+        "{}",
+        nothing.headline()
+    );
 }
 
 /// Unfinished flows have a line of their own, and count in the percentiles.
@@ -181,10 +244,14 @@ fn a_fabric_reports_the_same() {
     let stuck = run("fabric-stuck", &fabric("reassembly-deadlock.toml"), &[]);
     assert_eq!(stuck.code(), 1);
     assert!(stuck.headline().contains("reassembly deadlock"), "{}", stuck.headline());
-    assert_eq!(run("fabric-allowed", &fabric("reassembly-deadlock.toml"), &["--allow", "deadlock"]).code(), 0);
+    assert_eq!(
+        run("fabric-allowed", &fabric("reassembly-deadlock.toml"), &["--allow", "deadlock"]).code(),
+        0
+    );
 }
 
-/// 41 of 1000 frames in the mean are lost on the wire. Before: "1 of 1 flow completed, 0 frames dropped" in green and exit code 0.
+/// 41 of 1000 frames in the mean are lost on the wire. Before: "1 of 1 flow completed, 0 frames
+/// dropped" in green and exit code 0.
 #[test]
 fn a_replay_reports_frames_lost_on_links() {
     let dir = folder("hpcc-lost");
@@ -192,11 +259,18 @@ fn a_replay_reports_frames_lost_on_links() {
     let out = path(&dir, "out");
     let ran = xoff(&["hpcc", &config, "--out", &out]);
     assert_eq!(ran.code, 1, "{}\n{}", ran.out, ran.err);
-    assert!(ran.out.contains("frames lost") && ran.out.contains("to errors on links"), "{}", ran.out);
+    assert!(
+        ran.out.contains("frames lost") && ran.out.contains("to errors on links"),
+        "{}",
+        ran.out
+    );
     let allowed = xoff(&["hpcc", &config, "--out", &out, "--allow", "loss", "--json"]);
     let json = allowed.json();
     let manifest = std::fs::read_to_string(path(&dir, "out/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
-    assert_eq!((allowed.code, &json["verdict"], &json["lost_frames"]), (0, &manifest["verdict"], &manifest["lost_frames"]));
+    assert_eq!(
+        (allowed.code, &json["verdict"], &json["lost_frames"]),
+        (0, &manifest["verdict"], &manifest["lost_frames"])
+    );
     assert!(json["lost_frames"].as_u64().unwrap() > 0, "{json:#}");
 }

@@ -1,4 +1,5 @@
-//! `xoff view` as a user runs it: a folder without a report is rejected with a remedy. Pages themselves: `python/tests/test_page.py`.
+//! `xoff view` as a user runs it: a folder without a report is rejected with a remedy. Pages
+//! themselves: `python/tests/test_page.py`.
 
 mod support;
 
@@ -17,9 +18,14 @@ fn root(name: &str) -> String {
 fn what_holds_no_page_of_a_run_is_refused() {
     let dir = folder("view-refused");
     let at = |name: &str| path(&dir, name);
-    let sweep = ["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--index", "0"];
+    let sweep =
+        ["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--index", "0"];
     assert_eq!(xoff(&sweep).code, 0);
-    assert_eq!(xoff(&["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--collect"]).code, 1);
+    assert_eq!(
+        xoff(&["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--collect"])
+            .code,
+        1
+    );
     let case = root("crates/run/tests/hpcc/m4_star_2to1_dcqcnstep/config.txt");
     assert_eq!(xoff(&["hpcc", &case, "--out", &at("hpcc")]).code, 0);
     std::fs::create_dir(dir.join("empty")).unwrap();
@@ -43,7 +49,8 @@ fn what_holds_no_page_of_a_run_is_refused() {
     ran.complains(&["a replay of the HPCC simulator has no tables of flows and ports"]);
 }
 
-/// The run of a folder without a page is repeated, whatever the folder is called; a port that is taken is named.
+/// The run of a folder without a page is repeated, whatever the folder is called; a port that is
+/// taken is named.
 #[test]
 fn a_run_without_a_page_is_repeated_in_a_folder_of_any_name() {
     let dir = folder("view $(odd) 'name' \u{e4}");
@@ -63,9 +70,18 @@ fn a_run_without_a_page_is_repeated_in_a_folder_of_any_name() {
 }
 
 fn is_repeated(run: &str) {
-    let mut view = command(["view", run, "--no-browser"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let lines: Vec<String> = BufReader::new(view.stderr.take().unwrap()).lines().map_while(Result::ok).take(2).collect();
+    let mut view = command(["view", run, "--no-browser"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines: Vec<String> =
+        BufReader::new(view.stderr.take().unwrap()).lines().map_while(Result::ok).take(2).collect();
     view.kill().unwrap();
     view.wait().unwrap();
-    assert!(lines[0].contains("xoff repeats the run to draw it") && lines[1].contains(" is at http://127.0.0.1:"), "{lines:?}");
+    assert!(
+        lines[0].contains("xoff repeats the run to draw it")
+            && lines[1].contains(" is at http://127.0.0.1:"),
+        "{lines:?}"
+    );
 }

@@ -2,8 +2,8 @@
 
 /// Two-sided 95 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom.
 const T: [f64; 20] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
-    2.086,
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
 ];
 
 /// A mean over seeds.
@@ -28,21 +28,32 @@ impl Mean {
         let half = if n < 2 {
             0.0
         } else {
-            let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1) as f64;
+            let variance =
+                values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1) as f64;
             T[(n - 2).min(T.len() - 1)] * (variance / n as f64).sqrt()
         };
         Mean { mean, low: mean - half, high: mean + half, n }
     }
 
-    /// Geometric mean of the ratios of values that belong together: the same traffic under two schemes.
+    /// Geometric mean of the ratios of values that belong together: the same traffic under two
+    /// schemes.
     pub fn ratio(over: &[f64], under: &[f64]) -> Mean {
         let logs = Mean::of(over.iter().zip(under).map(|(a, b)| libm::log(a / b)));
-        Mean { mean: libm::exp(logs.mean), low: libm::exp(logs.low), high: libm::exp(logs.high), n: logs.n }
+        Mean {
+            mean: libm::exp(logs.mean),
+            low: libm::exp(logs.low),
+            high: libm::exp(logs.high),
+            n: logs.n,
+        }
     }
 
     /// Text for people: the value and its interval, each formatted by `one`.
     pub fn words(&self, one: impl Fn(f64) -> String) -> String {
-        if self.n < 2 { one(self.mean) } else { format!("{} ({} to {})", one(self.mean), one(self.low), one(self.high)) }
+        if self.n < 2 {
+            one(self.mean)
+        } else {
+            format!("{} ({} to {})", one(self.mean), one(self.low), one(self.high))
+        }
     }
 }
 
@@ -86,7 +97,10 @@ mod tests {
         // Mean 2, standard deviation 1: half = 4.303 / sqrt 3.
         let m = Mean::of([1.0, 2.0, 3.0, f64::NAN]);
         assert_eq!((m.mean, m.n), (2.0, 3));
-        assert!((m.high - 2.0 - 2.4843).abs() < 1e-3 && (2.0 - m.low - 2.4843).abs() < 1e-3, "{m:?}");
+        assert!(
+            (m.high - 2.0 - 2.4843).abs() < 1e-3 && (2.0 - m.low - 2.4843).abs() < 1e-3,
+            "{m:?}"
+        );
         assert_eq!(Mean::of([5.0]), Mean { mean: 5.0, low: 5.0, high: 5.0, n: 1 });
         assert!(Mean::of([]).mean.is_nan());
     }
@@ -110,7 +124,10 @@ mod tests {
     #[test]
     fn quantiles_are_values() {
         let v: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!([quantile(&v, 0.5), quantile(&v, 0.99), quantile(&v, 1.0), quantile(&v, 0.0)], [50.0, 99.0, 100.0, 1.0]);
+        assert_eq!(
+            [quantile(&v, 0.5), quantile(&v, 0.99), quantile(&v, 1.0), quantile(&v, 0.0)],
+            [50.0, 99.0, 100.0, 1.0]
+        );
         assert!(quantile(&[], 0.5).is_nan());
         assert_eq!(quantile(&[3.0], 0.99), 3.0);
     }

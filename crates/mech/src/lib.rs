@@ -1,8 +1,9 @@
 //! The laws of lossless networks as pure state machines, usable one by one.
 //!
-//! A mechanism sees `now` and its inputs and returns its requests. It owns no clock, no socket and no
-//! random source, allocates nothing in its hooks, and tolerates an early, late or spurious wake-up: that is what
-//! lets the same file run under a simulator's virtual time and in a switch with a real clock.
+//! A mechanism sees `now` and its inputs and returns its requests. It owns no clock, no socket and
+//! no random source, allocates nothing in its hooks, and tolerates an early, late or spurious
+//! wake-up: that is what lets the same file run under a simulator's virtual time and in a switch
+//! with a real clock.
 //!
 //! ```text
 //!  flow_control/    Receiver (measures one ingress buffer, sends upstream) and Sender (obeys, answers `gate`)
@@ -14,7 +15,8 @@
 //!  watchdog         frees an egress queue that its peer holds for too long
 //! ```
 //!
-//! No file of the node crate and of the simulator names a mechanism (`sim/tests/names.rs`): a switch and a NIC use traits only.
+//! No file of the node crate and of the simulator names a mechanism (`sim/tests/names.rs`): a
+//! switch and a NIC use traits only.
 
 pub mod choice;
 mod control_loop;
@@ -54,7 +56,8 @@ pub struct LinkFacts {
     pub jitter: Span,
     /// Control frames that may be sent before a message: those of other classes, and CNMs.
     pub control_ahead: u64,
-    /// The distance of the other end from its nearest host, in links, compared with that of this end. `Less`: a host, or a switch nearer to
-    /// hosts, so that traffic enters the network by this port. `Equal` where it is unknown.
+    /// The distance of the other end from its nearest host, in links, compared with that of this
+    /// end. `Less`: a host, or a switch nearer to hosts, so that traffic enters the network by this
+    /// port. `Equal` where it is unknown.
     pub peer_tier: Ordering,
 }

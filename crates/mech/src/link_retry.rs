@@ -1,5 +1,5 @@
-//! Link-level retry (Ultra Ethernet 1.0, section 5.1): a frame that a link corrupts is sent again by the link, in order, before flow
-//! control and hosts see that it was missing.
+//! Link-level retry (Ultra Ethernet 1.0, section 5.1): a frame that a link corrupts is sent again
+//! by the link, in order, before flow control and hosts see that it was missing.
 //!
 //! ```text
 //!   sender                                                     receiver
@@ -15,7 +15,8 @@
 //!      Init(n) -->  <-- InitEcho(n)
 //! ```
 //!
-//! The replay buffer itself is the port's: frames are counted here by their place in it, oldest first.
+//! The replay buffer itself is the port's: frames are counted here by their place in it, oldest
+//! first.
 
 use std::collections::VecDeque;
 
@@ -138,8 +139,9 @@ impl Params {
     }
 }
 
-/// From the first bit of a frame until its acknowledgement has come, at the latest: the frame, the way there and back, the spacing of
-/// acknowledgements, a frame that is on the wire before it, and itself [ps].
+/// From the first bit of a frame until its acknowledgement has come, at the latest: the frame, the
+/// way there and back, the spacing of acknowledgements, a frame that is on the wire before it, and
+/// itself [ps].
 pub fn loop_time(rate: Rate, delay: Span, mtu: Bytes, ack_spacing: Span) -> Span {
     rate.time_for(mtu) * 2 + delay * 2 + ack_spacing + rate.time_for(SET_LEN)
 }
@@ -149,19 +151,37 @@ impl Config {
         let frames = v.count("frames")?;
         if !(1..=FRAMES_MAX).contains(&frames) {
             let what = format!("{frames} frames outstanding");
-            return Err(ParamError::new("frames", what, format!("expected 1 to {FRAMES_MAX} = 2^19: 20 bits cannot distinguish more")));
+            return Err(ParamError::new(
+                "frames",
+                what,
+                format!("expected 1 to {FRAMES_MAX} = 2^19: 20 bits cannot distinguish more"),
+            ));
         }
         let (buffer, timer) = (v.bytes_opt("buffer")?, v.span_opt("timer")?);
         if timer == Some(Span::ZERO) {
-            return Err(ParamError::new("timer", "a replay timer of 0", "expected more than a loop of the link"));
+            return Err(ParamError::new(
+                "timer",
+                "a replay timer of 0",
+                "expected more than a loop of the link",
+            ));
         }
         let replays = match v.count("replays")? {
             NO_LIMIT => None,
             n @ 1..NO_LIMIT => Some(n as u32),
-            n => return Err(ParamError::new("replays", format!("{n} replays"), "expected 1 to 254, or 255: no limit")),
+            n => {
+                return Err(ParamError::new(
+                    "replays",
+                    format!("{n} replays"),
+                    "expected 1 to 254, or 255: no limit",
+                ));
+            }
         };
         if replays.is_none() {
-            v.without_effect("on_flush", "replays = 255 repeats forever: the port never flushes", "remove it, or set replays below 255");
+            v.without_effect(
+                "on_flush",
+                "replays = 255 repeats forever: the port never flushes",
+                "remove it, or set replays below 255",
+            );
         }
         Ok(Config {
             frames,
@@ -209,20 +229,35 @@ impl Config {
         let (need, frames) = (rate.bytes_in(round), round.0.div_ceil(rate.time_for(mtu).0.max(1)));
         let mut unmet = Vec::new();
         if p.buffer < need {
-            let what =
-                format!("replay buffer {} < {need}, the outstanding bytes of a link of {rate} and {delay} in a loop of {round}", p.buffer);
-            unmet.push(ParamError::new("buffer", what, "use a larger value, or the link does not reach its rate"));
+            let what = format!(
+                "replay buffer {} < {need}, the outstanding bytes of a link of {rate} and {delay} in a loop of {round}",
+                p.buffer
+            );
+            unmet.push(ParamError::new(
+                "buffer",
+                what,
+                "use a larger value, or the link does not reach its rate",
+            ));
         }
         if p.frames < frames {
             let what = format!(
                 "frames {} < {frames} of {mtu}, the outstanding frames of a link of {rate} and {delay} in a loop of {round}",
                 p.frames
             );
-            unmet.push(ParamError::new("frames", what, "use a larger value, or the link does not reach its rate"));
+            unmet.push(ParamError::new(
+                "frames",
+                what,
+                "use a larger value, or the link does not reach its rate",
+            ));
         }
         if p.timer < round {
-            let what = format!("timer {} < {round}, the loop of a link of {rate} and {delay}", p.timer);
-            unmet.push(ParamError::new("timer", what, "use a longer timer, or the port resends frames that were not lost"));
+            let what =
+                format!("timer {} < {round}, the loop of a link of {rate} and {delay}", p.timer);
+            unmet.push(ParamError::new(
+                "timer",
+                what,
+                "use a longer timer, or the port resends frames that were not lost",
+            ));
         }
         unmet
     }
@@ -253,7 +288,9 @@ impl Signal {
     }
     /// The inverse of [`Signal::to_words`]; `None`: no such kind.
     pub fn from_words(kind: u8, n: u32) -> Option<Signal> {
-        [Signal::Ack(n), Signal::Nack(n), Signal::Init(n), Signal::InitEcho(n)].into_iter().find(|s| s.to_words().0 == kind)
+        [Signal::Ack(n), Signal::Nack(n), Signal::Init(n), Signal::InitEcho(n)]
+            .into_iter()
+            .find(|s| s.to_words().0 == kind)
     }
 }
 
@@ -286,7 +323,8 @@ pub struct RetrySender {
     #[state(built)] // constant
     p: Params,
     state: State,
-    /// Number of the oldest kept frame, and of the next new one; counted from the start of the run. 20 bits are on the wire.
+    /// Number of the oldest kept frame, and of the next new one; counted from the start of the run.
+    /// 20 bits are on the wire.
     #[state(counter)]
     first: u64,
     #[state(counter)]
@@ -303,7 +341,16 @@ pub struct RetrySender {
 impl RetrySender {
     /// A sender on a link that has been initialised.
     pub fn new(p: Params) -> RetrySender {
-        RetrySender { p, state: State::Advance, first: 0, next: 0, lens: VecDeque::new(), bytes: 0, timer: Time::NEVER, tries: 0 }
+        RetrySender {
+            p,
+            state: State::Advance,
+            first: 0,
+            next: 0,
+            lens: VecDeque::new(),
+            bytes: 0,
+            timer: Time::NEVER,
+            tries: 0,
+        }
     }
 
     /// State of the sending half.
@@ -325,7 +372,9 @@ impl RetrySender {
     /// True if a new frame of any length may leave.
     pub fn has_room(&self) -> bool {
         match self.state {
-            State::Advance => self.outstanding() < self.p.frames && self.bytes + self.p.mtu.0 <= self.p.buffer.0,
+            State::Advance => {
+                self.outstanding() < self.p.frames && self.bytes + self.p.mtu.0 <= self.p.buffer.0
+            }
             State::Flush => true,
             State::Init | State::Replay(_) => false,
         }
@@ -353,7 +402,8 @@ impl RetrySender {
         Some(((at - self.first) as usize, (at & self.p.mask()) as u32))
     }
 
-    /// Frees all frames up to this number: they have arrived. Frames that are not outstanding are earlier ones.
+    /// Frees all frames up to this number: they have arrived. Frames that are not outstanding are
+    /// earlier ones.
     fn free(&mut self, now: Time, last: u32) -> usize {
         let before = self.first.wrapping_sub(1);
         let n = u64::from(last).wrapping_sub(before) & self.p.mask();
@@ -393,7 +443,11 @@ impl RetrySender {
     fn flush(&mut self, now: Time) {
         self.lens.clear();
         (self.first, self.bytes, self.tries) = (self.next, 0, 0);
-        (self.state, self.timer) = if self.p.re_init { (State::Init, now + self.p.timer) } else { (State::Flush, Time::NEVER) };
+        (self.state, self.timer) = if self.p.re_init {
+            (State::Init, now + self.p.timer)
+        } else {
+            (State::Flush, Time::NEVER)
+        };
     }
 
     /// The link has failed: nothing goes again.
@@ -447,7 +501,8 @@ pub struct RetryReceiver {
     /// Counted from the first frame of the run.
     #[state(counter)]
     expected: u64,
-    /// Since a Nack, how far beyond the expected one the last good frame was; `None`: no Nack stands.
+    /// Since a Nack, how far beyond the expected one the last good frame was; `None`: no Nack
+    /// stands.
     beyond: Option<u64>,
     ack_due: bool,
     nack_due: bool,
@@ -459,7 +514,14 @@ pub struct RetryReceiver {
 impl RetryReceiver {
     /// A receiver on a link that has been initialised.
     pub fn new(p: Params) -> RetryReceiver {
-        RetryReceiver { p, expected: 0, beyond: None, ack_due: false, nack_due: false, ack_after: Time::ZERO }
+        RetryReceiver {
+            p,
+            expected: 0,
+            beyond: None,
+            ack_due: false,
+            nack_due: false,
+            ack_after: Time::ZERO,
+        }
     }
 
     /// A good frame of this number came. Is it accepted?
@@ -472,8 +534,9 @@ impl RetryReceiver {
             return true;
         }
         if beyond > self.p.mask() / 2 {
-            // It has been accepted, and the answer was lost: an acknowledgement, or the Nack. Without another one a sender whose buffer is
-            // full of such frames would send them forever.
+            // It has been accepted, and the answer was lost: an acknowledgement, or the Nack.
+            // Without another one a sender whose buffer is full of such frames would send them
+            // forever.
             self.ack_due = true;
         } else if let Some(last) = self.beyond {
             self.nack_due |= self.p.nack_again && beyond <= last;
@@ -500,7 +563,8 @@ impl RetryReceiver {
         Some(Signal::InitEcho(n))
     }
 
-    /// The frame that it expects, counted from the first of the run: it has accepted all before, or skipped them for an `Init`.
+    /// The frame that it expects, counted from the first of the run: it has accepted all before, or
+    /// skipped them for an `Init`.
     pub fn expected(&self) -> u64 {
         self.expected
     }

@@ -1,4 +1,5 @@
-//! The watchdog of a switch: frees an egress queue that its peer holds for too long, because one broken receiver must not stop a fabric.
+//! The watchdog of a switch: frees an egress queue that its peer holds for too long, because one
+//! broken receiver must not stop a fabric.
 //!
 //! ```text
 //!   operational --a storm for `detect`--> stormed --no stop for `restore`--> operational
@@ -6,10 +7,12 @@
 //!   looks   |----poll----|----poll----|----poll----|      a look compares counters with those of the look before it
 //! ```
 //!
-//! Sources: SONiC, sonic-swss `orchagent/pfc_detect_mellanox.lua` (`duration`: queues that hold frames, send none and are paused for 99 %
-//! of the time), `pfc_detect_broadcom.lua` as of 0cb8610 (`status`), `pfc_restore.lua`; sonic-mgmt `docs/testplan/pfcwd`. There the
-//! counters are those of pauses; here a queue is *stopped* if its sender half would not let a full frame go within the detection time,
-//! whatever the flow control: by a pause, for lack of credits, or at a rate close to zero.
+//! Sources: SONiC, sonic-swss `orchagent/pfc_detect_mellanox.lua` (`duration`: queues that hold
+//! frames, send none and are paused for 99 % of the time), `pfc_detect_broadcom.lua` as of 0cb8610
+//! (`status`), `pfc_restore.lua`; sonic-mgmt `docs/testplan/pfcwd`. There the counters are those of
+//! pauses; here a queue is *stopped* if its sender half would not let a full frame go within the
+//! detection time, whatever the flow control: by a pause, for lack of credits, or at a rate close
+//! to zero.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -17,14 +20,26 @@ use xoff_units::{Bytes, Span, Time};
 
 /// Keys of both detectors.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("detect", Kind::Span, "200ms", "a queue paused for this time is released", "sonic-utilities pfcwd, start_default"),
+    ParamSpec::new(
+        "detect",
+        Kind::Span,
+        "200ms",
+        "a queue paused for this time is released",
+        "sonic-utilities pfcwd, start_default",
+    ),
     ParamSpec::optional(
         "restore",
         Kind::Span,
         "flow control applies again after the peer has released the queue for this time; default: 2 x detect",
         "sonic-utilities pfcwd, start",
     ),
-    ParamSpec::new("poll", Kind::Span, "200ms", "time between two polls of every queue", "sonic-utilities pfcwd, start_default"),
+    ParamSpec::new(
+        "poll",
+        Kind::Span,
+        "200ms",
+        "time between two polls of every queue",
+        "sonic-utilities pfcwd, start_default",
+    ),
     ParamSpec::new(
         "action",
         Kind::Choice(&["drop", "forward", "alert"]),
@@ -126,14 +141,21 @@ impl Config {
     fn read(v: &mut dyn Values, detector: Detector) -> Result<Config, ParamError> {
         let (detect, restore, poll) = (v.span("detect")?, v.span_opt("restore")?, v.span("poll")?);
         let action = Action::named(&v.text("action")?).unwrap_or_default();
-        let c = Config { detector, detect, restore: restore.unwrap_or(detect * 2), poll, action }.validated()?;
+        let c = Config { detector, detect, restore: restore.unwrap_or(detect * 2), poll, action }
+            .validated()?;
         match restore {
             _ if action == Action::Alert => {
                 let why = "action = \"alert\" changes no queue: there is nothing to restore";
-                v.without_effect("restore", why, "remove the key, or set action = \"drop\" or \"forward\"");
+                v.without_effect(
+                    "restore",
+                    why,
+                    "remove the key, or set action = \"drop\" or \"forward\"",
+                );
             }
             Some(restore) if restore < poll => {
-                let why = format!("restore {restore} < poll {poll}: the watchdog restores queues only at polls, {poll} apart");
+                let why = format!(
+                    "restore {restore} < poll {poll}: the watchdog restores queues only at polls, {poll} apart"
+                );
                 v.without_effect("restore", &why, "expected at least poll");
             }
             _ => {}
@@ -146,7 +168,8 @@ impl Config {
     /// # Errors
     /// The key of the time that does not fit.
     pub fn validated(self) -> Result<Config, ParamError> {
-        for (key, span) in [("detect", self.detect), ("restore", self.restore), ("poll", self.poll)] {
+        for (key, span) in [("detect", self.detect), ("restore", self.restore), ("poll", self.poll)]
+        {
             if span.0 == 0 {
                 return Err(ParamError::new(key, "a time of 0", "expected a time above zero"));
             }
@@ -154,18 +177,23 @@ impl Config {
         if self.detect < self.poll {
             return Err(ParamError::new(
                 "detect",
-                format!("detect {} < poll {}: the watchdog finds a storm only at the next poll", self.detect, self.poll),
+                format!(
+                    "detect {} < poll {}: the watchdog finds a storm only at the next poll",
+                    self.detect, self.poll
+                ),
                 "choose detect >= poll",
             ));
         }
         Ok(self)
     }
 
-    /// Longest time from the beginning of a lasting storm to its detection, if frames wait from the beginning [ps].
+    /// Longest time from the beginning of a lasting storm to its detection, if frames wait from the
+    /// beginning [ps].
     pub fn latest(&self) -> Span {
         let polls = match self.detector {
             Detector::Duration { .. } => self.detect.0.div_ceil(self.poll.0),
-            // One look shows the state, and the first charge is less than all of the detection time.
+            // One look shows the state, and the first charge is less than all of the detection
+            // time.
             Detector::Status => self.detect.0.div_ceil(self.poll.0).max(2),
         };
         Span((polls + 1) * self.poll.0)
@@ -191,12 +219,20 @@ pub struct Meter {
 
 impl Default for Meter {
     fn default() -> Self {
-        Meter { since: Time::NEVER, ends: Time::NEVER, total: Span::ZERO, began: 0, stops: 0, sent: 0 }
+        Meter {
+            since: Time::NEVER,
+            ends: Time::NEVER,
+            total: Span::ZERO,
+            began: 0,
+            stops: 0,
+            sent: 0,
+        }
     }
 }
 
 impl Meter {
-    /// Notes the state of the half at `now`; `stopped`: time until which it stops the queue, `Time::NEVER`: forever.
+    /// Notes the state of the half at `now`; `stopped`: time until which it stops the queue,
+    /// `Time::NEVER`: forever.
     pub fn note(&mut self, now: Time, stopped: Option<Time>) {
         if self.since != Time::NEVER && (self.ends < now || stopped.is_none()) {
             self.total += self.ends.min(now).since(self.since);
@@ -224,7 +260,15 @@ impl Meter {
     pub fn look(&self, now: Time, waiting: Bytes) -> Look {
         let stopped = (self.since != Time::NEVER).then_some(self.since);
         let stopped_for = self.total + stopped.map_or(Span::ZERO, |since| now.since(since));
-        Look { at: now, waiting, sent: self.sent, stopped, stopped_for, began: self.began, stops: self.stops }
+        Look {
+            at: now,
+            waiting,
+            sent: self.sent,
+            stopped,
+            stopped_for,
+            began: self.began,
+            stops: self.stops,
+        }
     }
 }
 
@@ -341,7 +385,8 @@ impl Queue {
         Some(Change::Began(look.stopped.unwrap_or(look.at)))
     }
 
-    /// Part of the detection time that the interval between two polls adds; `None`: there was no storm.
+    /// Part of the detection time that the interval between two polls adds; `None`: there was no
+    /// storm.
     fn suspicious(&self, last: &Look, look: &Look, c: &Config) -> Option<Span> {
         let passed = look.at.since(last.at);
         match c.detector {
@@ -351,9 +396,11 @@ impl Queue {
                 (waits && look.sent == last.sent && nearly_all(passed, stopped)).then_some(stopped)
             }
             Detector::Status => {
-                let stopped = last.stopped.is_some() && look.stopped.is_some() && look.began == last.began;
+                let stopped =
+                    last.stopped.is_some() && look.stopped.is_some() && look.began == last.began;
                 // No single pair of polls is enough.
-                (stopped && look.stops > last.stops).then_some(passed.min(Span(c.detect.0.saturating_sub(1))))
+                (stopped && look.stops > last.stops)
+                    .then_some(passed.min(Span(c.detect.0.saturating_sub(1))))
             }
         }
     }

@@ -1,6 +1,7 @@
-//! Answers of every mechanism of every registry to the questions of other parts, and its errors for invalid values: with its defaults, and
-//! with each parameter set to values on both sides of the valid range. `answers.txt` has a hash for each mechanism and link; the text
-//! itself has a line for each setting, with the answers that differ from those of the defaults.
+//! Answers of every mechanism of every registry to the questions of other parts, and its errors for
+//! invalid values: with its defaults, and with each parameter set to values on both sides of the
+//! valid range. `answers.txt` has a hash for each mechanism and link; the text itself has a line
+//! for each setting, with the answers that differ from those of the defaults.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,8 +14,9 @@ use xoff_mech::{LinkFacts, link_retry, transport, watchdog};
 use xoff_units::params::{Defaults, Kind, ParamError, ParamSpec};
 use xoff_units::{Bytes, Rate, Span};
 
-/// A short link, one with jumbo frames of other classes and nodes that take their time, one with a buffer of two frames, one whose buffer
-/// is the blocks of a frame; one whose buffer is all blocks that 12 bits count, and a faster one with a block more.
+/// A short link, one with jumbo frames of other classes and nodes that take their time, one with a
+/// buffer of two frames, one whose buffer is the blocks of a frame; one whose buffer is all blocks
+/// that 12 bits count, and a faster one with a block more.
 const LINKS: [LinkFacts; 6] = [
     LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(300_000)),
     LinkFacts {
@@ -95,11 +97,42 @@ const TOGETHER: &[(&str, &[Setting])] = &[
             &[("kmin", "292936B"), ("kmax", "293KB")],
         ],
     ),
-    ("tcd", &[&[("low_threshold", "300KB"), ("threshold", "300KB")], &[("low_threshold", "9KB"), ("threshold", "8999B")]]),
-    ("hpcc", &[&[("int_multi", "1024")], &[("int_multi", "1025")], &[("int_multi", "1024"), ("sample_feedback", "true")]]),
-    ("timely", &[&[("t_low", "90us"), ("t_high", "90us")], &[("t_low", "91us"), ("t_high", "90us")]]),
-    ("ib-cc", &[&[("limit", "128")], &[("limit", "127"), ("min", "127")], &[("limit", "127"), ("min", "128")]]),
-    ("dynamic", &[&[("alpha", "0.00390625")], &[("alpha", "128")], &[("alpha", "128.1")], &[("alpha", "0.0039")]]),
+    (
+        "tcd",
+        &[
+            &[("low_threshold", "300KB"), ("threshold", "300KB")],
+            &[("low_threshold", "9KB"), ("threshold", "8999B")],
+        ],
+    ),
+    (
+        "hpcc",
+        &[
+            &[("int_multi", "1024")],
+            &[("int_multi", "1025")],
+            &[("int_multi", "1024"), ("sample_feedback", "true")],
+        ],
+    ),
+    (
+        "timely",
+        &[&[("t_low", "90us"), ("t_high", "90us")], &[("t_low", "91us"), ("t_high", "90us")]],
+    ),
+    (
+        "ib-cc",
+        &[
+            &[("limit", "128")],
+            &[("limit", "127"), ("min", "127")],
+            &[("limit", "127"), ("min", "128")],
+        ],
+    ),
+    (
+        "dynamic",
+        &[
+            &[("alpha", "0.00390625")],
+            &[("alpha", "128")],
+            &[("alpha", "128.1")],
+            &[("alpha", "0.0039")],
+        ],
+    ),
     ("reverie", &[&[("gain", "0.0009765625")], &[("gain", "0.0009")], &[("gain", "1.01")]]),
     (
         "duration",
@@ -110,8 +143,23 @@ const TOGETHER: &[(&str, &[Setting])] = &[
             &[("detect", "28ms"), ("poll", "9ms")],
         ],
     ),
-    ("status", &[&[("detect", "9ms"), ("poll", "9ms")], &[("detect", "27ms"), ("poll", "9ms")], &[("detect", "28ms"), ("poll", "9ms")]]),
-    ("fecn", &[&[("packet_size", "23")], &[("packet_size", "24")], &[("packet_size", "64")], &[("packet_size", "65")]]),
+    (
+        "status",
+        &[
+            &[("detect", "9ms"), ("poll", "9ms")],
+            &[("detect", "27ms"), ("poll", "9ms")],
+            &[("detect", "28ms"), ("poll", "9ms")],
+        ],
+    ),
+    (
+        "fecn",
+        &[
+            &[("packet_size", "23")],
+            &[("packet_size", "24")],
+            &[("packet_size", "64")],
+            &[("packet_size", "65")],
+        ],
+    ),
     (
         "tcp",
         &[
@@ -124,7 +172,14 @@ const TOGETHER: &[(&str, &[Setting])] = &[
             &[("rto_initial", "60001ms")],
         ],
     ),
-    ("pfc", &[&[("xoff", "9KB"), ("xon", "9KB")], &[("xoff", "9KB"), ("xon", "9001B")], &[("quanta", "65535"), ("repeat", "1us")]]),
+    (
+        "pfc",
+        &[
+            &[("xoff", "9KB"), ("xon", "9KB")],
+            &[("xoff", "9KB"), ("xon", "9001B")],
+            &[("quanta", "65535"), ("repeat", "1us")],
+        ],
+    ),
     (
         "cbfc",
         &[
@@ -189,7 +244,16 @@ const TOGETHER: &[(&str, &[Setting])] = &[
             &[("slots", "65537")],
         ],
     ),
-    ("bfc", &[&[("queues", "4096")], &[("queues", "4097")], &[("vfids", "16777216")], &[("vfids", "16777217")], &[("period", "900us")]]),
+    (
+        "bfc",
+        &[
+            &[("queues", "4096")],
+            &[("queues", "4097")],
+            &[("vfids", "16777216")],
+            &[("vfids", "16777217")],
+            &[("period", "900us")],
+        ],
+    ),
 ];
 
 fn together(name: &str) -> &'static [Setting] {
@@ -215,11 +279,15 @@ fn describe(
             Err(e) => format!(" refused: {e}"),
             Ok(all) => {
                 let known = defaults.as_deref().unwrap_or_default();
-                all.iter().filter(|a| !known.contains(a)).map(|(what, answer)| format!(" {what}: {answer};")).collect()
+                all.iter()
+                    .filter(|a| !known.contains(a))
+                    .map(|(what, answer)| format!(" {what}: {answer};"))
+                    .collect()
             }
         };
         if !changed.is_empty() {
-            let keys: Vec<String> = setting.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            let keys: Vec<String> =
+                setting.iter().map(|(key, value)| format!("{key} = {value}")).collect();
             let _ = writeln!(to, "- {}:{changed}", keys.join(", "));
         }
     };
@@ -236,7 +304,9 @@ fn given(params: &'static [ParamSpec], settings: &[(&str, &str)]) -> Defaults {
 }
 
 fn of_flow_control(f: &FlowControl, link: &LinkFacts) -> Answers {
-    let standstill = |s: flow_control::standstill::Standstill| (s.longest(link.buffer), s.room(Span::from_ms(1)), s);
+    let standstill = |s: flow_control::standstill::Standstill| {
+        (s.longest(link.buffer), s.room(Span::from_ms(1)), s)
+    };
     vec![
         ("is", format!("{f:?}")),
         ("resolved", format!("{:?}", f.resolved())),
@@ -248,11 +318,24 @@ fn of_flow_control(f: &FlowControl, link: &LinkFacts) -> Answers {
         ("pauses", format!("{:?}", f.pauses())),
         ("on a wire", or_why(f.on_a_wire())),
         ("holds a frame", or_why(f.holds_a_frame(link))),
-        ("of a larger one", or_why(f.holds_a_frame(&LinkFacts { mtu: link.buffer + Bytes(1), ..*link }))),
+        (
+            "of a larger one",
+            or_why(f.holds_a_frame(&LinkFacts { mtu: link.buffer + Bytes(1), ..*link })),
+        ),
         ("unmet", format!("{:?}", f.unmet(link))),
         ("shares the port", format!("{}", f.shares_port())),
-        ("priorities", format!("{} / {}", or_why(f.fits_priorities(link, 1)), or_why(f.fits_priorities(link, 8)))),
-        ("messages", format!("{} / {}", or_why(f.messages_fit(link, 1)), or_why(f.messages_fit(link, 8)))),
+        (
+            "priorities",
+            format!(
+                "{} / {}",
+                or_why(f.fits_priorities(link, 1)),
+                or_why(f.fits_priorities(link, 8))
+            ),
+        ),
+        (
+            "messages",
+            format!("{} / {}", or_why(f.messages_fit(link, 1)), or_why(f.messages_fit(link, 8))),
+        ),
         ("entry ports", format!("{}", f.entry_ports())),
         ("of a flow", format!("{:?}", f.flow_bytes(link))),
         ("holds priorities", format!("{}", f.holds_priorities())),
@@ -264,7 +347,8 @@ fn flow_controls(t: &mut String) {
     for (n, link) in LINKS.iter().enumerate() {
         for e in flow_control::REGISTRY {
             let whole = matches!(n, 0 | 4);
-            let (params, together) = if whole { (e.params, together(e.name)) } else { (&[][..], &[][..]) };
+            let (params, together) =
+                if whole { (e.params, together(e.name)) } else { (&[][..], &[][..]) };
             describe(t, &format!("{} on link {n}", e.name), params, together, |settings| {
                 (e.read)(&mut given(e.params, settings), link).map(|f| of_flow_control(&f, link))
             });
@@ -273,12 +357,16 @@ fn flow_controls(t: &mut String) {
 }
 
 fn detections(t: &mut String) {
-    let pfc =
-        (flow_control::REGISTRY.iter().find(|e| e.name == "pfc").unwrap().read)(&mut given(flow_control::pfc::PARAMS, &[]), &LINKS[0])
-            .unwrap();
-    let cbfc =
-        (flow_control::REGISTRY.iter().find(|e| e.name == "cbfc").unwrap().read)(&mut given(flow_control::cbfc::PARAMS, &[]), &LINKS[1])
-            .unwrap();
+    let pfc = (flow_control::REGISTRY.iter().find(|e| e.name == "pfc").unwrap().read)(
+        &mut given(flow_control::pfc::PARAMS, &[]),
+        &LINKS[0],
+    )
+    .unwrap();
+    let cbfc = (flow_control::REGISTRY.iter().find(|e| e.name == "cbfc").unwrap().read)(
+        &mut given(flow_control::cbfc::PARAMS, &[]),
+        &LINKS[1],
+    )
+    .unwrap();
     let links = [(LINKS[0], pfc.clone()), (LINKS[1], cbfc.clone())];
     for e in detection::REGISTRY {
         describe(t, e.name, e.params, together(e.name), |settings| {
@@ -291,15 +379,29 @@ fn detections(t: &mut String) {
                 ("is", format!("{d:?}")),
                 ("states", format!("{}", d.has_states())),
                 ("sends CNMs", format!("{}", d.sends_cnms())),
-                ("unmet", format!("{:?}", d.unmet(&NetworkFacts { links: &links, memory: Bytes(300_000) }))),
-                ("unmet in little memory", format!("{:?}", d.unmet(&NetworkFacts { links: &links[..1], memory: Bytes(5_000) }))),
+                (
+                    "unmet",
+                    format!(
+                        "{:?}",
+                        d.unmet(&NetworkFacts { links: &links, memory: Bytes(300_000) })
+                    ),
+                ),
+                (
+                    "unmet in little memory",
+                    format!(
+                        "{:?}",
+                        d.unmet(&NetworkFacts { links: &links[..1], memory: Bytes(5_000) })
+                    ),
+                ),
             ];
             for p in &places {
-                let fits = [5_000, 200_000, 300_000, 2_000_000_000].map(|memory| or_why(d.validate(p, Bytes(memory))));
+                let fits = [5_000, 200_000, 300_000, 2_000_000_000]
+                    .map(|memory| or_why(d.validate(p, Bytes(memory))));
                 answers.push(("at", format!("{:?}, fits {fits:?}", d.resolved(p))));
                 if d.validate(p, Bytes(2_000_000_000)).is_ok() {
                     answers.push(("detector", short(format!("{:?}", d.detector(p)))));
-                    let points = [Side::Ingress, Side::Egress].map(|side| d.congestion_point(p, side));
+                    let points =
+                        [Side::Ingress, Side::Egress].map(|side| d.congestion_point(p, side));
                     answers.push(("congestion points", short(format!("{points:?}"))));
                 }
             }
@@ -309,7 +411,12 @@ fn detections(t: &mut String) {
 }
 
 fn rate_controls(t: &mut String) {
-    let flow = FlowFacts { line: Rate::from_gbps(10), window: Some(30_000), base_rtt: Some(Span::from_us(12)), seed: 7 };
+    let flow = FlowFacts {
+        line: Rate::from_gbps(10),
+        window: Some(30_000),
+        base_rtt: Some(Span::from_us(12)),
+        seed: 7,
+    };
     for e in rate_control::REGISTRY {
         describe(t, e.name, e.params, together(e.name), |settings| {
             let r: RateControlKind = (e.read)(&mut given(e.params, settings))?;
@@ -317,16 +424,26 @@ fn rate_controls(t: &mut String) {
             Ok(vec![
                 ("is", format!("{r:?}")),
                 ("marks come back", format!("{:?}", r.cnp_mode())),
-                ("undetermined", format!("{}, {}", r.reports_undetermined(), r.knows_undetermined())),
+                (
+                    "undetermined",
+                    format!("{}, {}", r.reports_undetermined(), r.knows_undetermined()),
+                ),
                 ("acknowledgements", format!("{}", r.wants_acks())),
                 ("values", format!("{}", r.wants_quantized())),
                 ("draws", format!("{}", r.draws())),
                 ("telemetry", format!("{:?}", r.telemetry())),
                 ("resolved", format!("{:?}", r.resolved())),
-                ("unmet", format!("{:?} / {:?}", r.unmet(Rate(5_000_000)), r.unmet(Rate::from_gbps(100)))),
+                (
+                    "unmet",
+                    format!("{:?} / {:?}", r.unmet(Rate(5_000_000)), r.unmet(Rate::from_gbps(100))),
+                ),
                 (
                     "begins",
-                    format!("{:?}, without a window {:?}", begins(&flow), begins(&FlowFacts { window: None, base_rtt: None, ..flow })),
+                    format!(
+                        "{:?}, without a window {:?}",
+                        begins(&flow),
+                        begins(&FlowFacts { window: None, base_rtt: None, ..flow })
+                    ),
                 ),
             ])
         });
@@ -339,8 +456,12 @@ fn others(t: &mut String) {
         describe(t, e.name, params, together(e.name), |settings| {
             let s = (e.read)(&mut given(params, settings))?.at(Rate::from_gbps(10));
             let limits = [(1_000_000, 0), (999_999, 20_480), (3, 61_440), (1_000_000, 200_001)];
-            let limits = limits.map(|(free, crowd)| s.limit(&Supply { free: Bytes(free), crowd: Bytes(crowd) }).0);
-            Ok(vec![("is", format!("{s:?}")), ("limits", format!("{limits:?}, measures {}", s.measured(Bytes(70_001))))])
+            let limits = limits
+                .map(|(free, crowd)| s.limit(&Supply { free: Bytes(free), crowd: Bytes(crowd) }).0);
+            Ok(vec![
+                ("is", format!("{s:?}")),
+                ("limits", format!("{limits:?}, measures {}", s.measured(Bytes(70_001)))),
+            ])
         });
     }
     for e in watchdog::REGISTRY {
@@ -354,15 +475,26 @@ fn others(t: &mut String) {
         let params: &'static [ParamSpec] = e.params.concat().leak();
         describe(t, e.name, params, together(e.name), |settings| {
             let c = (e.read)(&mut given(params, settings))?;
-            Ok(vec![("is", format!("{c:?}")), ("on a link", format!("{:?}", c.map(|c| [400, 1_460, 9_000].map(|mss| c.with_mss(mss)))))])
+            Ok(vec![
+                ("is", format!("{c:?}")),
+                (
+                    "on a link",
+                    format!("{:?}", c.map(|c| [400, 1_460, 9_000].map(|mss| c.with_mss(mss)))),
+                ),
+            ])
         });
     }
     for e in link_retry::REGISTRY {
         let params: &'static [ParamSpec] = e.params.concat().leak();
         describe(t, e.name, params, together(e.name), |settings| {
             let Some(c) = (e.read)(&mut given(params, settings))? else { return Ok(Vec::new()) };
-            let on = |l: &LinkFacts| (or_why(c.on(l.rate, l.delay, l.mtu)), c.unmet(l.rate, l.delay, l.mtu));
-            Ok(vec![("on link 0", format!("{:?}", on(&LINKS[0]))), ("on link 2", format!("{:?}", on(&LINKS[2])))])
+            let on = |l: &LinkFacts| {
+                (or_why(c.on(l.rate, l.delay, l.mtu)), c.unmet(l.rate, l.delay, l.mtu))
+            };
+            Ok(vec![
+                ("on link 0", format!("{:?}", on(&LINKS[0]))),
+                ("on link 2", format!("{:?}", on(&LINKS[2]))),
+            ])
         });
     }
 }
@@ -374,5 +506,8 @@ fn every_answer_of_every_mechanism() {
     detections(&mut t);
     rate_controls(&mut t);
     others(&mut t);
-    xoff_testing::golden_sections(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers.txt"), &t);
+    xoff_testing::golden_sections(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers.txt"),
+        &t,
+    );
 }

@@ -1,5 +1,6 @@
-//! BFC against an independent model of its rules, as `docs/mechanisms/bfc.md` states them: every answer of both halves, after every event
-//! of some thousand random sequences. The model is slow and simple: it keeps every frame and looks through all of them for each answer.
+//! BFC against an independent model of its rules, as `docs/mechanisms/bfc.md` states them: every
+//! answer of both halves, after every event of some thousand random sequences. The model is slow
+//! and simple: it keeps every frame and looks through all of them for each answer.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +78,8 @@ impl Ingress {
     /// The filter that leaves now, and how many flows it pauses.
     fn filter(&mut self, now: u64) -> Option<(Bits, u32)> {
         self.next.filter(|&at| at <= now)?;
-        let resumed: Vec<u32> = self.drained.drain(..self.drained.len().min(self.p.resumes as usize)).collect();
+        let resumed: Vec<u32> =
+            self.drained.drain(..self.drained.len().min(self.p.resumes as usize)).collect();
         self.paused.retain(|v| !resumed.contains(v));
         self.next = (!self.paused.is_empty()).then(|| self.multiple_after(now));
         let mut bits = vec![false; 1024];
@@ -102,7 +104,9 @@ impl Egress {
         let kept = |q: usize| self.keeps.values().any(|&(of, until)| of == q && now < until);
         let own = self.waiting.iter().find(|f| f.1 == vfid).map(|f| f.3);
         own.or_else(|| self.keeps.get(&vfid).filter(|k| now < k.1).map(|k| k.0))
-            .or_else(|| (0..usize::from(self.p.queues)).find(|&q| self.first_of(q).is_none() && !kept(q)))
+            .or_else(|| {
+                (0..usize::from(self.p.queues)).find(|&q| self.first_of(q).is_none() && !kept(q))
+            })
             .unwrap_or(fmix(!vfid) as usize % usize::from(self.p.queues))
     }
     fn first_of(&self, q: usize) -> Option<(u32, u32, u64, usize)> {
@@ -149,8 +153,8 @@ impl Draw {
     }
 }
 
-/// Receivers and senders, and the link from the receiver to the sender: the parts of a filter take no time on the wire and overtake the
-/// closing messages of earlier ones.
+/// Receivers and senders, and the link from the receiver to the sender: the parts of a filter take
+/// no time on the wire and overtake the closing messages of earlier ones.
 struct Pair {
     laws: (BfcReceiver, BfcSender),
     models: (Ingress, Egress),
@@ -172,17 +176,33 @@ impl Pair {
             next: None,
             collisions: 0,
         };
-        let egress = Egress { p: p.clone(), waiting: Vec::new(), keeps: BTreeMap::new(), filter: vec![false; 1024], last: 0 };
+        let egress = Egress {
+            p: p.clone(),
+            waiting: Vec::new(),
+            keeps: BTreeMap::new(),
+            filter: vec![false; 1024],
+            last: 0,
+        };
         let laws = (BfcReceiver::new(p, &LINK), BfcSender::new(p, &LINK));
-        Pair { laws, models: (ingress, egress), parts: Vec::new(), ends: Vec::new(), frames: 0, filters: 0 }
+        Pair {
+            laws,
+            models: (ingress, egress),
+            parts: Vec::new(),
+            ends: Vec::new(),
+            frames: 0,
+            filters: 0,
+        }
     }
 
-    /// The timer: what leaves is the same set of bits in as many words as are not zero, and a closing message.
+    /// The timer: what leaves is the same set of bits in as many words as are not zero, and a
+    /// closing message.
     fn wake(&mut self, now: u64) {
         let (r, m) = (&mut self.laws.0, &mut self.models.0);
         let first = r.on_wake(Time(now));
         let sent: Vec<Message> = first.into_iter().chain(std::iter::from_fn(|| r.more())).collect();
-        let Some((bits, flows)) = m.filter(now) else { return assert!(sent.is_empty(), "nothing is due") };
+        let Some((bits, flows)) = m.filter(now) else {
+            return assert!(sent.is_empty(), "nothing is due");
+        };
         self.filters += 1;
         let mut of_law = vec![false; 1024];
         let (end, words) = sent.split_last().expect("a filter is due");
@@ -200,8 +220,14 @@ impl Pair {
     fn event(&mut self, now: u64, d: &mut Draw) {
         let flow = d.below(u64::from(FLOWS)) as u32;
         let near = |m: &Ingress, d: &mut Draw| {
-            let mut q = QueueState { bytes: Bytes::ZERO, rate: d.of(&[C, Rate::from_gbps(1)]), active: d.below(4) as u32 };
-            q.bytes = Bytes((m.threshold(&q) + d.below(3)).saturating_sub(d.of(&[0, 1, 64, 1500, 1501, 9000])));
+            let mut q = QueueState {
+                bytes: Bytes::ZERO,
+                rate: d.of(&[C, Rate::from_gbps(1)]),
+                active: d.below(4) as u32,
+            };
+            q.bytes = Bytes(
+                (m.threshold(&q) + d.below(3)).saturating_sub(d.of(&[0, 1, 64, 1500, 1501, 9000])),
+            );
             q
         };
         match d.below(9) {
@@ -215,12 +241,16 @@ impl Pair {
                 if !held.is_empty() {
                     let (flow, q) = (d.of(&held), near(&self.models.0, d));
                     let len = self.models.0.leaves(flow, &q);
-                    assert_eq!(self.laws.0.on_departure(Time(now), flow, Some(q), Bytes(len)), None);
+                    assert_eq!(
+                        self.laws.0.on_departure(Time(now), flow, Some(q), Bytes(len)),
+                        None
+                    );
                 }
             }
             3 => self.wake(now),
             4 | 5 => {
-                let (handle, len, vfid) = (self.frames, d.of(&[64, 1500]), fmix(flow) % self.models.1.p.vfids);
+                let (handle, len, vfid) =
+                    (self.frames, d.of(&[64, 1500]), fmix(flow) % self.models.1.p.vfids);
                 self.frames += 1;
                 let q = self.models.1.queue_of(now, vfid);
                 self.models.1.waiting.push((handle, vfid, len, q));
@@ -228,7 +258,8 @@ impl Pair {
             }
             6 => assert_eq!(self.laws.1.pop(Time(now)), self.models.1.pop(now)),
             _ => {
-                // All parts on their way have come before a closing message does; more of them may have.
+                // All parts on their way have come before a closing message does; more of them may
+                // have.
                 self.parts.drain(..).for_each(|m| self.laws.1.on_message(Time(now), m));
                 if d.below(2) == 0 && !self.ends.is_empty() {
                     let (end, bits) = self.ends.remove(0);
@@ -244,18 +275,38 @@ impl Pair {
         let ((r, s), (ingress, egress)) = (&self.laws, &self.models);
         assert_eq!(r.next_wake(), ingress.next.map(Time), "next filter");
         assert_eq!(r.collisions(), ingress.collisions, "collisions");
-        assert_eq!(r.holds(Bytes(0)), !ingress.paused.is_empty() && ingress.drained.is_empty(), "holds");
-        let head = egress.next().map(|f| (f.0, true)).or_else(|| egress.waiting.first().map(|f| (f.0, false)));
+        assert_eq!(
+            r.holds(Bytes(0)),
+            !ingress.paused.is_empty() && ingress.drained.is_empty(),
+            "holds"
+        );
+        let head = egress
+            .next()
+            .map(|f| (f.0, true))
+            .or_else(|| egress.waiting.first().map(|f| (f.0, false)));
         assert_eq!(s.head(Time(now)), head, "head");
-        assert_eq!(s.gate(Time(now)), if head.is_some_and(|h| !h.1) { Gate::Blocked } else { Gate::Open }, "gate");
+        assert_eq!(
+            s.gate(Time(now)),
+            if head.is_some_and(|h| !h.1) { Gate::Blocked } else { Gate::Open },
+            "gate"
+        );
         for flow in 0..FLOWS {
             let held_back = egress.held_back(fmix(flow) % egress.p.vfids);
-            assert_eq!(s.flow_gate(Time(now), flow) == Gate::Blocked, held_back, "gate of flow {flow}");
-            assert_eq!(s.queue(Time(now), flow), Some(egress.state(now, flow)), "queue of flow {flow}");
+            assert_eq!(
+                s.flow_gate(Time(now), flow) == Gate::Blocked,
+                held_back,
+                "gate of flow {flow}"
+            );
+            assert_eq!(
+                s.queue(Time(now), flow),
+                Some(egress.state(now, flow)),
+                "queue of flow {flow}"
+            );
         }
         let mut handles = Vec::new();
         s.for_each(&mut |h| handles.push(h));
-        let in_queues = (0..usize::from(egress.p.queues)).flat_map(|q| egress.waiting.iter().filter(move |f| f.3 == q));
+        let in_queues = (0..usize::from(egress.p.queues))
+            .flat_map(|q| egress.waiting.iter().filter(move |f| f.3 == q));
         assert_eq!(handles, in_queues.map(|f| f.0).collect::<Vec<_>>(), "all that waits");
     }
 }

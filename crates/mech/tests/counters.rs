@@ -25,8 +25,9 @@ fn open_for(s: &impl Sender, most: u64) -> u64 {
     open
 }
 
-/// InfiniBand: at each of the 4096 places, with each number of blocks in the buffer and on the way, a sender may use what is free and no
-/// more. Every other limit that 12 bits can name is none that a receiver can have sent, and grants nothing.
+/// InfiniBand: at each of the 4096 places, with each number of blocks in the buffer and on the way,
+/// a sender may use what is free and no more. Every other limit that 12 bits can name is none that
+/// a receiver can have sent, and grants nothing.
 #[test]
 fn twelve_bits_grant_what_is_free_wherever_they_stand() {
     const BUFFER: u64 = 160;
@@ -36,7 +37,8 @@ fn twelve_bits_grant_what_is_free_wherever_they_stand() {
     let (_, mut sender) = p.halves(&link);
     for sent in 0..2 * 4096u64 {
         for ahead in 0..4096u64 {
-            // Every third place in full, the others where it matters: around the wrap and around what is possible.
+            // Every third place in full, the others where it matters: around the wrap and around
+            // what is possible.
             let near = !(BUFFER + 2..4094).contains(&ahead);
             if sent % 128 != 0 && !near {
                 continue;
@@ -57,14 +59,15 @@ fn twelve_bits_grant_what_is_free_wherever_they_stand() {
     assert_eq!(sender.sent_total(), Some(0), "twice round");
 }
 
-/// Ultra Ethernet: at each of the 2^20 places the two ends agree on the credits in use, over a lost frame, its CC_Update and a CF_Update
-/// with 20 known bits.
+/// Ultra Ethernet: at each of the 2^20 places the two ends agree on the credits in use, over a lost
+/// frame, its CC_Update and a CF_Update with 20 known bits.
 #[test]
 fn twenty_bits_agree_wherever_they_stand() {
     const LIMIT: u64 = 5;
     let (mask, cell) = ((1u64 << 20) - 1, Bytes(32));
     let link = LinkFacts::plain(C, Span::from_us(1), cell, cell * LIMIT);
-    let mut values = Defaults::of(uec_cbfc::PARAMS).with("credit_size", "32B").with("cf_min_spacing", "64B");
+    let mut values =
+        Defaults::of(uec_cbfc::PARAMS).with("credit_size", "32B").with("cf_min_spacing", "64B");
     let p = uec_cbfc::Params::read(&mut values, &link).unwrap();
     let (mut r, mut s) = p.halves(&link);
     let none = Default::default();
@@ -85,7 +88,10 @@ fn twenty_bits_agree_wherever_they_stand() {
         let held = r.held();
         assert_eq!(held, LIMIT - u64::from(place % 3 == 0), "at {place}");
         for left in (0..held).rev() {
-            let Some(Message::Cells(Update::Freed(freed))) = r.on_departure(now, &none, cell) else { panic!("at {place}") };
+            let Some(Message::Cells(Update::Freed(freed))) = r.on_departure(now, &none, cell)
+            else {
+                panic!("at {place}")
+            };
             let update = freed & mask;
             now += Span::from_ms(1); // much later than the least spacing
             assert!(s.is_possible(Message::Cells(Update::Freed(update))), "at {place}");
@@ -94,7 +100,8 @@ fn twenty_bits_agree_wherever_they_stand() {
         }
         // A number beyond the bytes sent, or further behind than the limit, is no update.
         for wrong in [1, mask - LIMIT, mask / 2] {
-            let m = Message::Cells(Update::Freed(s.sent_total().unwrap().wrapping_add(wrong) & mask));
+            let m =
+                Message::Cells(Update::Freed(s.sent_total().unwrap().wrapping_add(wrong) & mask));
             assert!(!s.is_possible(m), "at {place}, {wrong} ahead");
         }
     }

@@ -1,8 +1,9 @@
-//! Every mechanism of the registries has its page and its example, and the page states the parameters as the code
-//! declares them.
+//! Every mechanism of the registries has its page and its example, and the page states the
+//! parameters as the code declares them.
 //!
-//! A page lists its parameters as rows `| key | default | takes | meaning | source |`. The meaning is prose; key,
-//! default, what it takes and the source must be those of the `ParamSpec`. A failure prints the row to paste.
+//! A page lists its parameters as rows `| key | default | takes | meaning | source |`. The meaning
+//! is prose; key, default, what it takes and the source must be those of the `ParamSpec`. A failure
+//! prints the row to paste.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,22 +11,29 @@ use std::path::{Path, PathBuf};
 use xoff_mech::{detection, flow_control, rate_control, transport, watchdog};
 use xoff_units::params::{Kind, ParamSpec};
 
-/// Names with their parameters. One name may represent two halves, of detection and of rate control: they share a page.
+/// Names with their parameters. One name may represent two halves, of detection and of rate
+/// control: they share a page.
 fn mechanisms() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     let flow_control = flow_control::REGISTRY.iter().map(|e| (e.name, e.params));
     let detection = detection::REGISTRY.iter().map(|e| (e.name, e.params));
     let rate_control = rate_control::REGISTRY.iter().map(|e| (e.name, e.params));
     let mut all: BTreeMap<_, Vec<ParamSpec>> = BTreeMap::new();
-    for (name, params) in flow_control.chain(detection).chain(rate_control).filter(|(name, _)| *name != "none") {
+    for (name, params) in
+        flow_control.chain(detection).chain(rate_control).filter(|(name, _)| *name != "none")
+    {
         all.entry(name).or_default().extend(params);
     }
     all
 }
 
-/// Parts that have a page with parameters: mechanisms of the registries, the watchdog and the transport.
+/// Parts that have a page with parameters: mechanisms of the registries, the watchdog and the
+/// transport.
 fn parametrized() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     let watchdog = [watchdog::PARAMS, watchdog::DURATION].concat();
-    mechanisms().into_iter().chain([("watchdog", watchdog), ("tcp", transport::PARAMS.to_vec())]).collect()
+    mechanisms()
+        .into_iter()
+        .chain([("watchdog", watchdog), ("tcp", transport::PARAMS.to_vec())])
+        .collect()
 }
 
 fn root() -> PathBuf {
@@ -34,7 +42,8 @@ fn root() -> PathBuf {
 
 fn page(name: &str) -> String {
     let path = root().join("docs/mechanisms").join(format!("{name}.md"));
-    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("every mechanism has a page; docs/mechanisms/{name}.md: {e}"))
+    std::fs::read_to_string(&path)
+        .unwrap_or_else(|e| panic!("every mechanism has a page; docs/mechanisms/{name}.md: {e}"))
 }
 
 fn takes(kind: Kind) -> String {
@@ -62,13 +71,23 @@ fn default(spec: &ParamSpec) -> String {
 }
 
 fn row(spec: &ParamSpec) -> String {
-    format!("| `{}` | {} | {} | {} | {} |", spec.key, default(spec), takes(spec.kind), spec.doc, spec.source)
+    format!(
+        "| `{}` | {} | {} | {} | {} |",
+        spec.key,
+        default(spec),
+        takes(spec.kind),
+        spec.doc,
+        spec.source
+    )
 }
 
-/// The parameter rows of a page as cells, one table per half. A `|` inside a cell is not supported: nothing needs one.
+/// The parameter rows of a page as cells, one table per half. A `|` inside a cell is not supported:
+/// nothing needs one.
 fn rows(page: &str) -> Vec<Vec<&str>> {
     let head = "| key | default |";
-    let tables = page.match_indices(head).map(|(at, _)| page[at..].lines().skip(2).take_while(|l| l.starts_with('|')));
+    let tables = page
+        .match_indices(head)
+        .map(|(at, _)| page[at..].lines().skip(2).take_while(|l| l.starts_with('|')));
     tables.flatten().map(|l| l.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
@@ -82,25 +101,41 @@ fn every_mechanism_has_a_page_with_its_parameters() {
         for spec in &params {
             let key = format!("`{}`", spec.key);
             let wanted = [key.clone(), default(spec), takes(spec.kind), spec.source.to_owned()];
-            let found = rows.iter().find(|r| r.first() == Some(&key.as_str())).filter(|r| r.len() == 5);
-            if found.is_none_or(|r| [r[0], r[1], r[2], r[4]] != wanted.each_ref().map(String::as_str)) {
+            let found =
+                rows.iter().find(|r| r.first() == Some(&key.as_str())).filter(|r| r.len() == 5);
+            if found
+                .is_none_or(|r| [r[0], r[1], r[2], r[4]] != wanted.each_ref().map(String::as_str))
+            {
                 wrong.push(format!("{name}.md wants\n{}", row(spec)));
             }
         }
         for r in &rows {
-            let declared = params.iter().any(|s| r.first() == Some(&format!("`{}`", s.key).as_str()));
+            let declared =
+                params.iter().any(|s| r.first() == Some(&format!("`{}`", s.key).as_str()));
             if !declared {
-                wrong.push(format!("{name}.md lists {}, which the code does not declare", r.first().unwrap_or(&"nothing")));
+                wrong.push(format!(
+                    "{name}.md lists {}, which the code does not declare",
+                    r.first().unwrap_or(&"nothing")
+                ));
             }
         }
     }
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// The parts a reader looks for, in every page of the folder: also those of parts that are no mechanism of a registry.
+/// The parts a reader looks for, in every page of the folder: also those of parts that are no
+/// mechanism of a registry.
 #[test]
 fn every_page_has_the_same_parts() {
-    let parts = ["## What it does", "## Source", "## Parameters", "## State", "## Deviations", "## Traps", "## Proof"];
+    let parts = [
+        "## What it does",
+        "## Source",
+        "## Parameters",
+        "## State",
+        "## Deviations",
+        "## Traps",
+        "## Proof",
+    ];
     for entry in std::fs::read_dir(root().join("docs/mechanisms")).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
@@ -111,7 +146,11 @@ fn every_page_has_the_same_parts() {
                 None => panic!("{}: no '{part}', or not in this order: {parts:?}", path.display()),
             }
         }
-        assert!(text[..from].contains("```text"), "{}: a figure under 'What it does'", path.display());
+        assert!(
+            text[..from].contains("```text"),
+            "{}: a figure under 'What it does'",
+            path.display()
+        );
     }
 }
 
@@ -131,7 +170,10 @@ fn the_tests_that_pages_name_exist() {
                     missing.push(format!("{}: no file {quoted}", path.display()));
                 }
             } else if !source.contains(&format!("fn {quoted}(")) {
-                missing.push(format!("{}: no test {quoted} in the file named before it", path.display()));
+                missing.push(format!(
+                    "{}: no test {quoted} in the file named before it",
+                    path.display()
+                ));
             }
         }
     }
@@ -141,7 +183,9 @@ fn the_tests_that_pages_name_exist() {
 #[test]
 fn every_mechanism_has_an_example_with_its_golden_summary() {
     let folder = root().join("scenarios/mechanisms");
-    let files = mechanisms().into_keys().flat_map(|name| [format!("{name}.toml"), format!("{name}.golden.txt")]);
+    let files = mechanisms()
+        .into_keys()
+        .flat_map(|name| [format!("{name}.toml"), format!("{name}.golden.txt")]);
     let missing: Vec<_> = files.filter(|file| !folder.join(file).exists()).collect();
     assert!(missing.is_empty(), "not in scenarios/mechanisms: {missing:?}");
 }

@@ -1,4 +1,5 @@
-//! The machine of a rank on the ideal network of LogGP: LogGOPSim's published figures, and a second implementation of the model.
+//! The machine of a rank on the ideal network of LogGP: LogGOPSim's published figures, and a second
+//! implementation of the model.
 
 mod ranks;
 
@@ -14,7 +15,9 @@ use ranks::NET;
 fn job(mut graph: Graph, o: Span) -> Arc<Job> {
     if o > Span::ZERO {
         for p in &mut graph.programs {
-            p.change_ops(|o| o.stream = if matches!(o.work, Work::Compute(_)) { o.stream } else { 0 });
+            p.change_ops(|o| {
+                o.stream = if matches!(o.work, Work::Compute(_)) { o.stream } else { 0 }
+            });
         }
     }
     ranks::job(graph, |job| job.overheads = Overheads { send: o, receive: o, gap: Span::ZERO })
@@ -30,30 +33,43 @@ fn collective(c: &Collective) -> Graph {
 /// README of LogGOPSim: L 2500, o 1500, g 1000, G 6 ns, a binomial reduce of 1024 B among 8.
 #[test]
 fn the_eight_finish_times_of_loggopsim() {
-    let logs = run(&job(collective(&Collective::new(Kind::Reduce, 1024, (0..8).collect())), Span::from_ns(1500)), NET);
+    let logs = run(
+        &job(
+            collective(&Collective::new(Kind::Reduce, 1024, (0..8).collect())),
+            Span::from_ns(1500),
+        ),
+        NET,
+    );
     let ends: Vec<u64> = logs.iter().map(|l| l.iterations[0].1.unwrap().as_ns()).collect();
     let mut sorted = ends.clone();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     assert_eq!(sorted, [34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500]);
     assert_eq!(ends, [34914, 1500, 13138, 1500, 24776, 1500, 13138, 1500]);
     // The same where the host keeps the gap, not the network.
-    let mut of_host = (*job(collective(&Collective::new(Kind::Reduce, 1024, (0..8).collect())), Span::from_ns(1500))).clone();
+    let mut of_host = (*job(
+        collective(&Collective::new(Kind::Reduce, 1024, (0..8).collect())),
+        Span::from_ns(1500),
+    ))
+    .clone();
     of_host.overheads.gap = NET.gap;
     let logs = run(&Arc::new(of_host), LogGp { gap: Span::ZERO, ..NET });
     assert_eq!(logs.iter().map(|l| l.iterations[0].1.unwrap().as_ns()).collect::<Vec<_>>(), ends);
 }
 
-/// The model once more, written as equations that are gone through until nothing changes: when an operation ends follows from those before
-/// it. Without overheads, where a rank's operations take none of its time, its sends leave in the order of the times at which they can.
+/// The model once more, written as equations that are gone through until nothing changes: when an
+/// operation ends follows from those before it. Without overheads, where a rank's operations take
+/// none of its time, its sends leave in the order of the times at which they can.
 fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
     let n = graph.programs.len();
-    let mut ends: Vec<Vec<u64>> = graph.programs.iter().map(|p| vec![0; p.len() as usize]).collect();
+    let mut ends: Vec<Vec<u64>> =
+        graph.programs.iter().map(|p| vec![0; p.len() as usize]).collect();
     loop {
         let before = ends.clone();
         let mut arrives = std::collections::HashMap::new();
         for r in 0..n {
             let ready = |op: usize| {
-                let all = (0..graph.programs[r].len()).filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)));
+                let all = (0..graph.programs[r].len())
+                    .filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)));
                 all.map(|b| before[r][b as usize]).max().unwrap_or(0)
             };
             let mut sends: Vec<(u64, usize)> = (0..graph.programs[r].len() as usize)
@@ -63,7 +79,9 @@ fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
             sends.sort_unstable();
             let mut free = 0;
             for (at, op) in sends {
-                let Work::Send { to, bytes, tag, .. } = graph.programs[r].op(op as u32).work else { continue };
+                let Work::Send { to, bytes, tag, .. } = graph.programs[r].op(op as u32).work else {
+                    continue;
+                };
                 let wire = net.gap_per_byte.0 * (bytes.max(1) - 1);
                 let leaves = free.max(at);
                 free = leaves + net.gap.0 + wire;
@@ -78,7 +96,11 @@ fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
         }
         for r in 0..n {
             for (op, end) in ends[r].iter_mut().enumerate() {
-                let Work::Receive { from: Some(from), tag: Some(tag), .. } = graph.programs[r].op(op as u32).work else { continue };
+                let Work::Receive { from: Some(from), tag: Some(tag), .. } =
+                    graph.programs[r].op(op as u32).work
+                else {
+                    continue;
+                };
                 let posted = (0..graph.programs[r].len())
                     .filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)))
                     .map(|b| before[r][b as usize])
@@ -93,8 +115,8 @@ fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
     }
 }
 
-/// Every kind by every algorithm that does it, for several numbers of ranks, chunks and channels, against the equations; and every rank's
-/// bytes add up to the volume of the collective.
+/// Every kind by every algorithm that does it, for several numbers of ranks, chunks and channels,
+/// against the equations; and every rank's bytes add up to the volume of the collective.
 #[test]
 fn every_collective_takes_what_the_equations_give() {
     let mut met = 0;
@@ -103,14 +125,22 @@ fn every_collective_takes_what_the_equations_give() {
             for n in [2u32, 3, 4, 5, 8] {
                 for (channels, chunk, peers) in [(1, 0, 0), (2, 400, 2)] {
                     let peers = if kind == Kind::AllToAll { peers } else { 0 };
-                    let c = Collective { algorithm, channels, chunk, peers, node: 2, ..Collective::new(kind, 2403, (0..n).collect()) };
+                    let c = Collective {
+                        algorithm,
+                        channels,
+                        chunk,
+                        peers,
+                        node: 2,
+                        ..Collective::new(kind, 2403, (0..n).collect())
+                    };
                     if c.check().is_err() {
                         continue;
                     }
                     let graph = collective(&c);
-                    // The estimate before construction is not smaller. It is larger by marks that not every algorithm has: two of a rank
-                    // and piece.
-                    let (ops, at_most, pieces) = (graph.ops(), c.ops_at_most(), if channels == 1 { 1 } else { 8 });
+                    // The estimate before construction is not smaller. It is larger by marks that
+                    // not every algorithm has: two of a rank and piece.
+                    let (ops, at_most, pieces) =
+                        (graph.ops(), c.ops_at_most(), if channels == 1 { 1 } else { 8 });
                     assert!(
                         (ops..=ops + 2 * n as u64 * pieces).contains(&at_most),
                         "{kind_name} {name} {n} {channels}: {ops} of {at_most}"
@@ -118,10 +148,17 @@ fn every_collective_takes_what_the_equations_give() {
                     let mut finished = graph.clone();
                     finished.finish();
                     let logs = run(&job(graph, Span::ZERO), NET);
-                    let ends: Vec<u64> = logs.iter().map(|l| l.iterations[0].1.unwrap().0).collect();
-                    assert_eq!(ends, by_equations(&finished, NET), "{kind_name} {name} {n} {channels}");
+                    let ends: Vec<u64> =
+                        logs.iter().map(|l| l.iterations[0].1.unwrap().0).collect();
+                    assert_eq!(
+                        ends,
+                        by_equations(&finished, NET),
+                        "{kind_name} {name} {n} {channels}"
+                    );
                     let received = |r: u32| -> u64 {
-                        let bytes = |o: xoff_net::jobs::Op| if let Work::Receive { bytes, .. } = o.work { bytes } else { 0 };
+                        let bytes = |o: xoff_net::jobs::Op| {
+                            if let Work::Receive { bytes, .. } = o.work { bytes } else { 0 }
+                        };
                         finished.programs[r as usize].ops().map(bytes).sum()
                     };
                     let all: u64 = (0..n).map(received).sum();
@@ -131,7 +168,11 @@ fn every_collective_takes_what_the_equations_give() {
                         Kind::AllReduce => 2 * (n - 1) * s,
                         Kind::Barrier => all,
                         // The own share of each rank goes nowhere.
-                        Kind::ReduceScatter | Kind::AllGather | Kind::Broadcast | Kind::Reduce | Kind::AllToAll => (n - 1) * s,
+                        Kind::ReduceScatter
+                        | Kind::AllGather
+                        | Kind::Broadcast
+                        | Kind::Reduce
+                        | Kind::AllToAll => (n - 1) * s,
                     };
                     assert_eq!(all, needed, "{kind_name} {name} {n}");
                     met += 1;
@@ -200,5 +241,9 @@ fn sends_before_receives_do_not_deadlock() {
     }
     let logs = run(&job(g, Span::ZERO), NET);
     assert_eq!(logs[0].iterations[0].1, Some(Time::from_ns(2500 + 7 * 6)));
-    assert!(logs.iter().flat_map(|l| l.ops.iter()).all(|o| o.ended < Time::NEVER && (o.cause == NONE || o.begun >= Time::ZERO)));
+    assert!(
+        logs.iter()
+            .flat_map(|l| l.ops.iter())
+            .all(|o| o.ended < Time::NEVER && (o.cause == NONE || o.begun >= Time::ZERO))
+    );
 }

@@ -5,7 +5,10 @@ use std::collections::VecDeque;
 use xoff_net::topology::builders::custom::{LinkSpec, NodeSpec, graph};
 use xoff_net::topology::builders::{fat_tree, find};
 use xoff_net::topology::failures::{fail_links, fail_random};
-use xoff_net::topology::{Choice, EcmpHash, FlowKey, NodeId, NodeKind, Order, Paths, Routes, Routing, Topology, trace_path};
+use xoff_net::topology::{
+    Choice, EcmpHash, FlowKey, NodeId, NodeKind, Order, Paths, Routes, Routing, Topology,
+    trace_path,
+};
 use xoff_units::params::Defaults;
 use xoff_units::{Rate, Span};
 
@@ -22,7 +25,10 @@ fn at(t: &Topology, name: &str) -> NodeId {
 /// Names of the next hops from one node to another.
 fn hops(t: &Topology, r: &Routes, from: &str, to: &str) -> Vec<String> {
     let node = at(t, from);
-    r.candidates(node, at(t, to)).iter().map(|&p| t.name(t.nodes[node as usize].ports[p as usize].peer).to_owned()).collect()
+    r.candidates(node, at(t, to))
+        .iter()
+        .map(|&p| t.name(t.nodes[node as usize].ports[p as usize].peer).to_owned())
+        .collect()
 }
 
 fn shortest(t: &Topology) -> Routes {
@@ -34,7 +40,9 @@ fn plain(t: &Topology, dst: NodeId) -> Vec<Vec<u16>> {
     let mut distance = vec![u32::MAX; t.nodes.len()];
     distance[dst as usize] = 0;
     let mut queue = VecDeque::from([dst]);
-    let up = |n: NodeId| t.nodes[n as usize].ports.iter().enumerate().filter(|(_, p)| t.links[p.link as usize].up);
+    let up = |n: NodeId| {
+        t.nodes[n as usize].ports.iter().enumerate().filter(|(_, p)| t.links[p.link as usize].up)
+    };
     while let Some(n) = queue.pop_front() {
         for (_, p) in up(n) {
             if distance[p.peer as usize] == u32::MAX {
@@ -49,7 +57,12 @@ fn plain(t: &Topology, dst: NodeId) -> Vec<Vec<u16>> {
     (0..t.nodes.len() as NodeId)
         .map(|n| {
             let d = distance[n as usize];
-            let nearer = |p: NodeId| d != u32::MAX && forwards(p) && distance[p as usize] != u32::MAX && distance[p as usize] + 1 == d;
+            let nearer = |p: NodeId| {
+                d != u32::MAX
+                    && forwards(p)
+                    && distance[p as usize] != u32::MAX
+                    && distance[p as usize] + 1 == d
+            };
             up(n).filter(|(_, p)| nearer(p.peer)).map(|(i, _)| i as u16).collect()
         })
         .collect()
@@ -75,7 +88,10 @@ fn an_intact_fat_tree_has_the_known_number_of_paths() {
 
 #[test]
 fn the_table_agrees_with_a_search_per_host() {
-    let mut nets: Vec<Topology> = ["star", "dumbbell", "ring", "chain", "leaf-spine"].iter().map(|n| fabric(n, &[])).collect();
+    let mut nets: Vec<Topology> = ["star", "dumbbell", "ring", "chain", "leaf-spine"]
+        .iter()
+        .map(|n| fabric(n, &[]))
+        .collect();
     for seed in 0..40 {
         for k in ["4", "6"] {
             let mut t = fabric("fat-tree", &[("k", k)]);
@@ -85,11 +101,19 @@ fn the_table_agrees_with_a_search_per_host() {
     }
     // Hosts on two switches, on one switch twice, and joined to each other; a broken host link.
     let node = |n: &str, kind| NodeSpec::new(n, kind);
-    let link = |a: &str, b: &str| LinkSpec { a: a.into(), b: b.into(), rate: Rate::from_gbps(10), delay: Span::from_ns(1) };
-    let nodes: Vec<NodeSpec> =
-        (0..6).map(|i| node(&format!("H{i}"), NodeKind::Host)).chain((1..5).map(|i| node(&format!("S{i}"), NodeKind::Switch))).collect();
+    let link = |a: &str, b: &str| LinkSpec {
+        a: a.into(),
+        b: b.into(),
+        rate: Rate::from_gbps(10),
+        delay: Span::from_ns(1),
+    };
+    let nodes: Vec<NodeSpec> = (0..6)
+        .map(|i| node(&format!("H{i}"), NodeKind::Host))
+        .chain((1..5).map(|i| node(&format!("S{i}"), NodeKind::Switch)))
+        .collect();
     let pairs = "S1-S2 S2-S3 S3-S4 S4-S1 S1-S3 S1-S2 H0-S1 H0-S2 H1-S3 H1-S3 H2-H3 H2-S4 H3-S4 H4-S4 H5-S2 H5-S1";
-    let links: Vec<LinkSpec> = pairs.split(' ').map(|p| p.split_once('-').unwrap()).map(|(a, b)| link(a, b)).collect();
+    let links: Vec<LinkSpec> =
+        pairs.split(' ').map(|p| p.split_once('-').unwrap()).map(|(a, b)| link(a, b)).collect();
     let mut odd = graph(&nodes, &links).unwrap();
     nets.push(odd.clone());
     fail_links(&mut odd, &["H4-S4", "H0-S1", "S3-S4"]).unwrap();
@@ -99,7 +123,13 @@ fn the_table_agrees_with_a_search_per_host() {
         for dst in t.hosts() {
             let want = plain(t, dst);
             for n in (0..t.nodes.len() as NodeId).filter(|&n| n != dst) {
-                assert_eq!(r.candidates(n, dst), want[n as usize], "{} -> {}", t.name(n), t.name(dst));
+                assert_eq!(
+                    r.candidates(n, dst),
+                    want[n as usize],
+                    "{} -> {}",
+                    t.name(n),
+                    t.name(dst)
+                );
             }
         }
     }
@@ -121,19 +151,30 @@ fn orders_of_candidates() {
         ("D", NodeKind::Switch),
     ];
     let nodes: Vec<_> = nodes.iter().map(|&(n, k)| NodeSpec::new(n, k)).collect();
-    let pairs = [("H0", "A"), ("A", "C"), ("A", "B"), ("C", "D"), ("B", "D"), ("D", "H1"), ("A", "C")];
-    let links: Vec<_> =
-        pairs.iter().map(|&(a, b)| LinkSpec { a: a.into(), b: b.into(), rate: Rate::from_gbps(1), delay: Span::ZERO }).collect();
+    let pairs =
+        [("H0", "A"), ("A", "C"), ("A", "B"), ("C", "D"), ("B", "D"), ("D", "H1"), ("A", "C")];
+    let links: Vec<_> = pairs
+        .iter()
+        .map(|&(a, b)| LinkSpec {
+            a: a.into(),
+            b: b.into(),
+            rate: Rate::from_gbps(1),
+            delay: Span::ZERO,
+        })
+        .collect();
     let t = graph(&nodes, &links).unwrap();
-    let list = |order| Routes::build(&t, Paths::Shortest, order).candidates(at(&t, "A"), at(&t, "H1")).to_vec();
+    let list = |order| {
+        Routes::build(&t, Paths::Shortest, order).candidates(at(&t, "A"), at(&t, "H1")).to_vec()
+    };
     assert_eq!(list(Order::AscendingPort), [1, 2, 3]);
     assert_eq!(list(Order::AscendingPeerId), [2, 1, 3]);
     // One interface per pair of nodes there, the last one listed.
     assert_eq!(list(Order::DescendingPeerId), [3, 2]);
 }
 
-/// The search order of the HPCC simulator is not the falling order of the next hops themselves when the fabric is
-/// irregular: X sees P (lower) before Q (higher) when P hangs on the higher of the two switches next to the host.
+/// The search order of the HPCC simulator is not the falling order of the next hops themselves when
+/// the fabric is irregular: X sees P (lower) before Q (higher) when P hangs on the higher of the
+/// two switches next to the host.
 #[test]
 fn hpcc_order_is_the_order_of_discovery() {
     let names = [
@@ -147,9 +188,25 @@ fn hpcc_order_is_the_order_of_discovery() {
         ("x", NodeKind::Switch),
     ];
     let nodes: Vec<_> = names.iter().map(|&(n, k)| NodeSpec::new(n, k)).collect();
-    let pairs = [("h", "d"), ("d", "m"), ("d", "n"), ("n", "p"), ("m", "q"), ("p", "x"), ("q", "x"), ("x", "g")];
-    let links: Vec<_> =
-        pairs.iter().map(|&(a, b)| LinkSpec { a: a.into(), b: b.into(), rate: Rate::from_gbps(1), delay: Span::ZERO }).collect();
+    let pairs = [
+        ("h", "d"),
+        ("d", "m"),
+        ("d", "n"),
+        ("n", "p"),
+        ("m", "q"),
+        ("p", "x"),
+        ("q", "x"),
+        ("x", "g"),
+    ];
+    let links: Vec<_> = pairs
+        .iter()
+        .map(|&(a, b)| LinkSpec {
+            a: a.into(),
+            b: b.into(),
+            rate: Rate::from_gbps(1),
+            delay: Span::ZERO,
+        })
+        .collect();
     let t = graph(&nodes, &links).unwrap();
     let r = Routing::HPCC.routes(&t);
     assert_eq!(hops(&t, &r, "x", "h"), ["p", "q"]);
@@ -178,25 +235,44 @@ fn up_down_never_turns_up_again() {
             let rule = Routing::named("up-down", seed).unwrap();
             let r = rule.routes(&t);
             let hosts: Vec<NodeId> = t.hosts().collect();
-            for (src, dst) in hosts.iter().flat_map(|&s| hosts.iter().map(move |&d| (s, d))).filter(|(s, d)| s != d) {
-                let Some(path) = trace_path(&t, &r, &rule.choice, &FlowKey { src, dst, src_port: 1, dst_port: 2 }) else { continue };
-                let levels: Vec<u8> = path.iter().map(|&(n, _)| t.nodes[n as usize].level).collect();
+            for (src, dst) in hosts
+                .iter()
+                .flat_map(|&s| hosts.iter().map(move |&d| (s, d)))
+                .filter(|(s, d)| s != d)
+            {
+                let Some(path) = trace_path(
+                    &t,
+                    &r,
+                    &rule.choice,
+                    &FlowKey { src, dst, src_port: 1, dst_port: 2 },
+                ) else {
+                    continue;
+                };
+                let levels: Vec<u8> =
+                    path.iter().map(|&(n, _)| t.nodes[n as usize].level).collect();
                 let peak = levels.iter().position(|l| l == levels.iter().max().unwrap()).unwrap();
-                assert!(levels[..=peak].is_sorted() && levels[peak..].iter().rev().is_sorted(), "{levels:?}");
+                assert!(
+                    levels[..=peak].is_sorted() && levels[peak..].iter().rev().is_sorted(),
+                    "{levels:?}"
+                );
             }
         }
     }
     // Intact, it is what the shortest paths are.
     let t = fabric("fat-tree", &[]);
     let (a, b) = (shortest(&t), Routes::build(&t, Paths::UpDown, Order::AscendingPort));
-    for (n, d) in (0..t.nodes.len() as NodeId).flat_map(|n| t.hosts().map(move |d| (n, d))).filter(|(n, d)| n != d) {
+    for (n, d) in (0..t.nodes.len() as NodeId)
+        .flat_map(|n| t.hosts().map(move |d| (n, d)))
+        .filter(|(n, d)| n != d)
+    {
         assert_eq!(a.candidates(n, d), b.candidates(n, d));
     }
 }
 
 #[test]
 fn up_down_in_a_ring_passes_no_switch_downwards_and_up_again() {
-    // All levels are equal, so the lower number is the upper switch: nothing passes S4 on the way from S1 to S3.
+    // All levels are equal, so the lower number is the upper switch: nothing passes S4 on the way
+    // from S1 to S3.
     let t = fabric("ring", &[("switches", "4")]);
     let r = Routes::build(&t, Paths::UpDown, Order::AscendingPort);
     assert_eq!(hops(&t, &r, "S1", "H3"), ["S2"]);
@@ -216,14 +292,19 @@ fn named_rules() {
     assert_eq!(names, ["H0->E1", "E1->A1", "A1->C1", "C1->A5", "A5->E5", "E5->H8"]);
     for name in Routing::NAMES {
         let rule = Routing::named(name, 1).unwrap();
-        assert_eq!(trace_path(&t, &rule.routes(&t), &rule.choice, &key).unwrap().len(), 6, "{name}");
+        assert_eq!(
+            trace_path(&t, &rule.routes(&t), &rule.choice, &key).unwrap().len(),
+            6,
+            "{name}"
+        );
     }
     assert_eq!(Routing::named("ospf", 1).unwrap_err().key, "routing");
     assert_eq!(Routing::HPCC.choice, Choice::Hashed(EcmpHash::Hpcc));
 }
 
-/// In a fat-tree of k = 6 there are 9 core switches and 3 next hops at every turn. A hash that is the same everywhere takes the n-th core
-/// link of the n-th aggregation switch: 3 core switches and a third of the 54 links up to the core.
+/// In a fat-tree of k = 6 there are 9 core switches and 3 next hops at every turn. A hash that is
+/// the same everywhere takes the n-th core link of the n-th aggregation switch: 3 core switches and
+/// a third of the 54 links up to the core.
 #[test]
 fn a_polarised_hash_leaves_most_core_links_idle() {
     let mut p = Defaults::of(fat_tree::PARAMS).with("k", "6");
@@ -231,9 +312,17 @@ fn a_polarised_hash_leaves_most_core_links_idle() {
     let used = |name: &str| {
         let rule = Routing::named(name, 1).unwrap();
         let routes = rule.routes(&t);
-        let (mut links, mut cores) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
-        for (src, dst) in (0..54).flat_map(|a| (0..54).map(move |b| (a, b))).filter(|(a, b)| a / 9 != b / 9) {
-            let key = FlowKey { src: at(&t, &format!("H{src}")), dst: at(&t, &format!("H{dst}")), src_port: 10_000, dst_port: 100 };
+        let (mut links, mut cores) =
+            (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+        for (src, dst) in
+            (0..54).flat_map(|a| (0..54).map(move |b| (a, b))).filter(|(a, b)| a / 9 != b / 9)
+        {
+            let key = FlowKey {
+                src: at(&t, &format!("H{src}")),
+                dst: at(&t, &format!("H{dst}")),
+                src_port: 10_000,
+                dst_port: 100,
+            };
             let path = trace_path(&t, &routes, &rule.choice, &key).unwrap();
             assert_eq!(path.len(), 6);
             links.insert(path[2]);

@@ -19,26 +19,31 @@ fn file(name: &str) -> PageFile {
     PageFile::new(file)
 }
 
-/// Operations at random: computing on two streams, messages to others with their receives, dependencies on any operation before, many of
-/// them far away, some twice; with and without receives of any source.
+/// Operations at random: computing on two streams, messages to others with their receives,
+/// dependencies on any operation before, many of them far away, some twice; with and without
+/// receives of any source.
 fn random(mut graph: Graph, ranks: u32, rounds: u32, any: bool) -> Graph {
     let mut state = 7u64;
     let mut draw = |n: u32| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((state >> 33) % u64::from(n)) as u32
     };
     for round in 0..rounds {
         for r in 0..ranks {
             let (to, bytes) = ((r + 1 + draw(ranks - 1)) % ranks, u64::from(1 + draw(5000)));
             let tag = u64::from(if any { draw(2) } else { round });
-            let compute = graph.add(r, Work::Compute(Span::from_ns(u64::from(draw(3000)))), draw(2) as u16);
-            let send = graph.add(r, Work::Send { to, bytes, tag, channel: draw(2) as u16 }, Op::FREE);
+            let compute =
+                graph.add(r, Work::Compute(Span::from_ns(u64::from(draw(3000)))), draw(2) as u16);
+            let send =
+                graph.add(r, Work::Send { to, bytes, tag, channel: draw(2) as u16 }, Op::FREE);
             let (from, tag) = if any { (None, None) } else { (Some(r), Some(tag)) };
             let receive = graph.add(to, Work::Receive { from, bytes, tag }, Op::FREE);
             graph.after(r, send, compute);
             let earlier = graph.mark(to);
             graph.after(to, earlier, receive);
-            // A rank waits for earlier operations only, so there is no cycle. Messages go from a round to the next one only.
+            // A rank waits for earlier operations only, so there is no cycle. Messages go from a
+            // round to the next one only.
             for _ in 0..draw(3) {
                 if compute > 0 && round > 0 {
                     let before = draw(compute);
@@ -52,8 +57,11 @@ fn random(mut graph: Graph, ranks: u32, rounds: u32, any: bool) -> Graph {
 }
 
 fn job(graph: Graph, streamed: bool) -> Arc<Job> {
-    let overheads = Overheads { send: Span::from_ns(100), receive: Span::from_ns(50), gap: Span::from_ns(40) };
-    let job = ranks::job(graph, |job| (job.iterations, job.queue_pairs, job.overheads) = (2, 2, overheads));
+    let overheads =
+        Overheads { send: Span::from_ns(100), receive: Span::from_ns(50), gap: Span::from_ns(40) };
+    let job = ranks::job(graph, |job| {
+        (job.iterations, job.queue_pairs, job.overheads) = (2, 2, overheads)
+    });
     assert_eq!(job.is_streamed(), streamed);
     job
 }
@@ -69,7 +77,11 @@ fn a_streamed_job_does_what_it_does_in_memory() {
         assert_eq!(kept.messages, streamed.messages);
         for (a, b) in kept.graph.programs.iter().zip(&streamed.graph.programs) {
             assert!(a.ops().eq(b.ops()) && a.all_waits_for().eq(b.all_waits_for()));
-            assert!((0..a.len()).all(|op| a.successors(op) == b.successors(op) && a.message(op) == b.message(op)));
+            assert!(
+                (0..a.len()).all(
+                    |op| a.successors(op) == b.successors(op) && a.message(op) == b.message(op)
+                )
+            );
         }
         let logs = run(&kept, NET);
         assert!(logs.iter().all(|l| l.iterations.len() == 2 && l.iterations[1].1.is_some()));
@@ -100,6 +112,9 @@ fn a_streamed_job_is_refused_as_one_in_memory() {
             graph.check(&|rank, op| format!("{rank}.{op}")).unwrap_err()
         };
         let pages = Pages { page: 16, ..Pages::new(file(&format!("broken{nth}")), 5) };
-        assert_eq!(fault(random(Graph::new(5), 5, 100, false)), fault(random(Graph::paged(5, pages), 5, 100, false)));
+        assert_eq!(
+            fault(random(Graph::new(5), 5, 100, false)),
+            fault(random(Graph::paged(5, pages), 5, 100, false))
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Memory of a switch that more than single ingresses account for: pools, or a buffer of each port that its classes share.
+//! Memory of a switch that more than single ingresses account for: pools, or a buffer of each port
+//! that its classes share.
 
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::Bytes;
@@ -27,7 +28,12 @@ pub(crate) struct Ports {
 
 impl Ports {
     fn occupancy(&self, i: &Ingress) -> Occupancy {
-        Occupancy { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(self.capacity) }
+        Occupancy {
+            bytes: Bytes(i.bytes),
+            shared: Bytes(i.bytes),
+            headroom: Bytes::ZERO,
+            limit: Bytes(self.capacity),
+        }
     }
 }
 
@@ -100,10 +106,16 @@ mod tests {
         let mut b = Buffer::new(&policy, 2, false);
         let mut of = [policy.ingress(0, false); 3];
         let at = |port, class| move || Passage { now: Time::ZERO, port, out: 0, class };
-        assert!(b.admit(&mut of[0], at(0, 0), 1500).is_some() && b.admit(&mut of[1], at(0, 1), 1500).is_some());
+        assert!(
+            b.admit(&mut of[0], at(0, 0), 1500).is_some()
+                && b.admit(&mut of[1], at(0, 1), 1500).is_some()
+        );
         assert!(b.admit(&mut of[0], at(0, 0), 1).is_none(), "the other class has the rest");
         assert!(b.admit(&mut of[2], at(1, 0), 3000).is_some(), "another port has its own");
-        assert_eq!((b.release(&mut of[1], at(0, 1), 1500).bytes, b.held()), (Bytes::ZERO, Bytes(4500)));
+        assert_eq!(
+            (b.release(&mut of[1], at(0, 1), 1500).bytes, b.held()),
+            (Bytes::ZERO, Bytes(4500))
+        );
         assert_eq!(b.admit(&mut of[0], at(0, 0), 1500).map(|o| o.bytes), Some(Bytes(3000)));
         assert_eq!([of[0].highest(), of[1].highest()], [3000, 1500]);
     }

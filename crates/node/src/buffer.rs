@@ -1,7 +1,7 @@
 //! Ingress accounting of a switch: who may still come in, and how full is each ingress.
 //!
-//! Memory is shared between egress queues; what flow control measures is, per ingress port and class, how much of
-//! it this ingress has brought in and not yet sent on.
+//! Memory is shared between egress queues; what flow control measures is, per ingress port and
+//! class, how much of it this ingress has brought in and not yet sent on.
 
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::state::State;
@@ -45,7 +45,8 @@ pub enum Full {
     Queue,
 }
 
-/// A shared pool as in the Broadcom-like models and in SONiC: `limit = (free pool) >> shift`, i.e. alpha = 2^-shift.
+/// A shared pool as in the Broadcom-like models and in SONiC: `limit = (free pool) >> shift`, i.e.
+/// alpha = 2^-shift.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPool {
     /// All memory of the switch [bytes].
@@ -58,8 +59,8 @@ pub struct SharedPool {
     pub shift: Vec<u8>,
 }
 
-/// Contents and limits of an ingress and class. It is part of the class state of its port, next to the receiver half that
-/// measures it.
+/// Contents and limits of an ingress and class. It is part of the class state of its port, next to
+/// the receiver half that measures it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Ingress {
     /// In reserve or pool [bytes].
@@ -87,7 +88,8 @@ impl Ingress {
 enum Rule {
     /// A fixed capacity [bytes].
     PerIngress(u64),
-    /// Pool (total minus all headroom and reserves; reserves counted once per port, whatever the classes), reserve [bytes].
+    /// Pool (total minus all headroom and reserves; reserves counted once per port, whatever the
+    /// classes), reserve [bytes].
     Shared { pool: u64, reserve: u64, wraps: bool },
     /// By [`Buffer::accounts`].
     Accounts,
@@ -108,15 +110,20 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer for a switch of this many ports. `wraps`: [`Compat::pool_wraps`](crate::Compat).
+    /// An empty buffer for a switch of this many ports. `wraps`:
+    /// [`Compat::pool_wraps`](crate::Compat).
     pub fn new(policy: &BufferPolicy, ports: usize, wraps: bool) -> Self {
         let mut accounts = None;
         let rule = match policy {
             BufferPolicy::PerIngress(capacity) => Rule::PerIngress(capacity.0),
             BufferPolicy::Shared(s) => {
-                let committed = (s.headroom.iter().fold(s.reserve * ports as u64, |sum, &h| sum + h)).0;
-                let pool =
-                    if wraps { (s.total.0 as u32).wrapping_sub(committed as u32) as u64 } else { s.total.0.saturating_sub(committed) };
+                let committed =
+                    (s.headroom.iter().fold(s.reserve * ports as u64, |sum, &h| sum + h)).0;
+                let pool = if wraps {
+                    (s.total.0 as u32).wrapping_sub(committed as u32) as u64
+                } else {
+                    s.total.0.saturating_sub(committed)
+                };
                 Rule::Shared { pool, reserve: s.reserve.0, wraps }
             }
             BufferPolicy::Pools(c) => {
@@ -134,12 +141,21 @@ impl Buffer {
     /// Limit on the shared part of an ingress.
     #[inline]
     fn limit(pool: u64, used: u64, wraps: bool, shift: u8) -> u64 {
-        if wraps { ((pool as u32).wrapping_sub(used as u32) >> shift) as u64 } else { pool.saturating_sub(used) >> shift }
+        if wraps {
+            ((pool as u32).wrapping_sub(used as u32) >> shift) as u64
+        } else {
+            pool.saturating_sub(used) >> shift
+        }
     }
 
     /// Stores a frame, or rejects it. Returns the receiver's view afterwards.
     #[inline]
-    pub fn admit(&mut self, i: &mut Ingress, at: impl FnOnce() -> Passage, len: u32) -> Option<Occupancy> {
+    pub fn admit(
+        &mut self,
+        i: &mut Ingress,
+        at: impl FnOnce() -> Passage,
+        len: u32,
+    ) -> Option<Occupancy> {
         let len = len as u64;
         match self.rule {
             Rule::PerIngress(capacity) => {
@@ -182,9 +198,15 @@ impl Buffer {
         if queue { Full::Queue } else { Full::Ingress }
     }
 
-    /// Removes a frame: headroom is freed first, then the pool, then the reserve. Returns the receiver's view afterwards.
+    /// Removes a frame: headroom is freed first, then the pool, then the reserve. Returns the
+    /// receiver's view afterwards.
     #[inline]
-    pub fn release(&mut self, i: &mut Ingress, at: impl FnOnce() -> Passage, len: u32) -> Occupancy {
+    pub fn release(
+        &mut self,
+        i: &mut Ingress,
+        at: impl FnOnce() -> Passage,
+        len: u32,
+    ) -> Occupancy {
         let len = len as u64;
         self.held -= len;
         match self.rule {
@@ -196,7 +218,12 @@ impl Buffer {
                 i.bytes -= rest;
             }
             Rule::PerIngress(_) => i.bytes -= len,
-            Rule::Accounts => return self.accounts.as_mut().map_or(Occupancy::default(), |a| a.release(i, &at(), len)),
+            Rule::Accounts => {
+                return self
+                    .accounts
+                    .as_mut()
+                    .map_or(Occupancy::default(), |a| a.release(i, &at(), len));
+            }
         }
         self.of_rule(i)
     }
@@ -219,9 +246,12 @@ impl Buffer {
     #[inline]
     fn of_rule(&self, i: &Ingress) -> Occupancy {
         match self.rule {
-            Rule::PerIngress(capacity) => {
-                Occupancy { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(capacity) }
-            }
+            Rule::PerIngress(capacity) => Occupancy {
+                bytes: Bytes(i.bytes),
+                shared: Bytes(i.bytes),
+                headroom: Bytes::ZERO,
+                limit: Bytes(capacity),
+            },
             Rule::Accounts => Occupancy::default(),
             Rule::Shared { pool, reserve, wraps } => Occupancy {
                 bytes: Bytes(i.bytes + i.headroom),
@@ -244,12 +274,16 @@ impl Buffer {
 }
 
 impl BufferPolicy {
-    /// The ingress of a port and class, empty. A lossy class has no headroom: nothing is under way to it that a pause did not stop.
+    /// The ingress of a port and class, empty. A lossy class has no headroom: nothing is under way
+    /// to it that a pause did not stop.
     pub fn ingress(&self, port: usize, lossy: bool) -> Ingress {
         match self {
-            BufferPolicy::PerIngress(_) | BufferPolicy::PerPort(_) | BufferPolicy::Pools(_) => Ingress::default(),
+            BufferPolicy::PerIngress(_) | BufferPolicy::PerPort(_) | BufferPolicy::Pools(_) => {
+                Ingress::default()
+            }
             BufferPolicy::Shared(s) => {
-                let headroom_size = if lossy { 0 } else { s.headroom[port].0.try_into().unwrap_or(u32::MAX) };
+                let headroom_size =
+                    if lossy { 0 } else { s.headroom[port].0.try_into().unwrap_or(u32::MAX) };
                 Ingress { headroom_size, shift: s.shift[port], ..Ingress::default() }
             }
         }
@@ -265,14 +299,26 @@ mod tests {
     #[test]
     fn a_fixed_buffer_refuses_the_frame_that_does_not_fit() {
         let policy = BufferPolicy::PerIngress(Bytes(3000));
-        let (mut b, mut i, mut other) = (Buffer::new(&policy, 2, false), policy.ingress(0, false), policy.ingress(1, false));
-        assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, || AT, len).is_some()), [true, true, false]);
+        let (mut b, mut i, mut other) =
+            (Buffer::new(&policy, 2, false), policy.ingress(0, false), policy.ingress(1, false));
+        assert_eq!(
+            [1500, 1500, 1].map(|len| b.admit(&mut i, || AT, len).is_some()),
+            [true, true, false]
+        );
         assert!(b.admit(&mut other, || AT, 1500).is_some(), "another ingress has its own");
-        assert_eq!((b.release(&mut i, || AT, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
+        assert_eq!(
+            (b.release(&mut i, || AT, 1500).bytes, b.held(), i.highest()),
+            (Bytes(1500), Bytes(3000), 3000)
+        );
     }
 
     fn pool(total: u64) -> SharedPool {
-        SharedPool { total: Bytes(total), reserve: Bytes(4096), headroom: vec![Bytes(37_500); 3], shift: vec![3; 3] }
+        SharedPool {
+            total: Bytes(total),
+            reserve: Bytes(4096),
+            headroom: vec![Bytes(37_500); 3],
+            shift: vec![3; 3],
+        }
     }
 
     fn shared(pool: SharedPool) -> (Buffer, Ingress) {
@@ -284,7 +330,8 @@ mod tests {
         (Buffer::new(&policy, 3, wraps), policy.ingress(0, false))
     }
 
-    /// 4 MiB, three 100G/1us ports: (4194304 - 112500 - 12288) / 8 = 508689 bytes of limit on an empty switch.
+    /// 4 MiB, three 100G/1us ports: (4194304 - 112500 - 12288) / 8 = 508689 bytes of limit on an
+    /// empty switch.
     #[test]
     fn limit_is_a_share_of_the_free_pool() {
         let (mut b, mut i) = shared(pool(4 << 20));
@@ -311,7 +358,11 @@ mod tests {
         let (b, i) = shared(pool(1000));
         assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes::ZERO);
         let (b, i) = shared(SharedPool { reserve: Bytes(u64::MAX / 2), ..pool(4 << 20) });
-        assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes::ZERO, "what is promised to the ports does not wrap either");
+        assert_eq!(
+            b.occupancy(&i, 0, 0).limit,
+            Bytes::ZERO,
+            "what is promised to the ports does not wrap either"
+        );
         let (b, i) = wrapping(pool(1000), true);
         assert!(b.occupancy(&i, 0, 0).limit > Bytes(1 << 28));
     }

@@ -1,4 +1,5 @@
-//! Delays of control messages inside a node: before they are sent, and before a received one takes effect.
+//! Delays of control messages inside a node: before they are sent, and before a received one takes
+//! effect.
 
 use std::collections::VecDeque;
 
@@ -32,14 +33,18 @@ pub struct ControlDelay {
 }
 
 impl ControlDelay {
-    /// The longest time a message spends inside nodes: the `processing` of [`LinkFacts`](xoff_mech::LinkFacts).
+    /// The longest time a message spends inside nodes: the `processing` of
+    /// [`LinkFacts`](xoff_mech::LinkFacts).
     pub fn longest(&self) -> Span {
-        self.generation.constant + self.generation.jitter + self.processing.constant + self.processing.jitter
+        self.generation.constant
+            + self.generation.jitter
+            + self.processing.constant
+            + self.processing.jitter
     }
 }
 
-/// Messages on their way through one delay, always in order: a stage or credit message that overtakes another
-/// would leave the sender at a wrong state forever.
+/// Messages on their way through one delay, always in order: a stage or credit message that
+/// overtakes another would leave the sender at a wrong state forever.
 #[derive(Debug, Default, State)]
 pub(crate) struct DelayLine {
     waiting: VecDeque<(Time, u8, Message)>,
@@ -49,8 +54,19 @@ pub(crate) struct DelayLine {
 
 impl DelayLine {
     /// Puts a message in and returns when it is due.
-    pub fn push(&mut self, now: Time, delay: &Delay, draw: impl FnOnce() -> f64, class: u8, message: Message) -> Time {
-        let jitter = if delay.jitter.0 > 0 { Span((delay.jitter.0 as f64 * draw()) as u64) } else { Span::ZERO };
+    pub fn push(
+        &mut self,
+        now: Time,
+        delay: &Delay,
+        draw: impl FnOnce() -> f64,
+        class: u8,
+        message: Message,
+    ) -> Time {
+        let jitter = if delay.jitter.0 > 0 {
+            Span((delay.jitter.0 as f64 * draw()) as u64)
+        } else {
+            Span::ZERO
+        };
         let due = (now + delay.constant + jitter).max(self.last);
         self.last = due;
         self.waiting.push_back((due, class, message));

@@ -1,4 +1,5 @@
-//! The egress discipline: in which order frames from different ingress ports leave through one port and class.
+//! The egress discipline: in which order frames from different ingress ports leave through one port
+//! and class.
 //!
 //! It decides whether a ring deadlocks, so it is a first-class choice:
 //!
@@ -9,10 +10,12 @@
 //!  InputFifo    one queue per ingress, read one frame at a time; only its head may leave (head-of-line blocking)
 //! ```
 //!
-//! An input that is being read has no candidate until the frame has been read at the rate of its port: [`Discipline::set_reading`].
-//! An egress passes over it and takes the next in round robin order.
+//! An input that is being read has no candidate until the frame has been read at the rate of its
+//! port: [`Discipline::set_reading`]. An egress passes over it and takes the next in round robin
+//! order.
 //!
-//! A per-flow flow control brings its own queues, and its sender half chooses which of them goes next.
+//! A per-flow flow control brings its own queues, and its sender half chooses which of them goes
+//! next.
 
 use std::collections::VecDeque;
 
@@ -34,8 +37,8 @@ pub enum DisciplineKind {
         /// Bytes an ingress gains per round.
         quantum: u32,
     },
-    /// One queue per ingress with head-of-line blocking: the input-queued switch of Karol, Hluchyj and Morgan (1987), whose inputs send
-    /// one frame at a time.
+    /// One queue per ingress with head-of-line blocking: the input-queued switch of Karol, Hluchyj
+    /// and Morgan (1987), whose inputs send one frame at a time.
     InputFifo,
 }
 
@@ -51,13 +54,17 @@ struct PerIngress {
 }
 
 impl PerIngress {
-    /// The frame that leaves next, and how many ingresses are passed over before: each gains a quantum. Without a quantum it is the turn of
-    /// the first.
+    /// The frame that leaves next, and how many ingresses are passed over before: each gains a
+    /// quantum. Without a quantum it is the turn of the first.
     #[inline]
     fn next(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
         let first = *self.order.front()? as usize;
         let id = self.lists[first].front().expect("an ingress of the round robin has a frame");
-        if quantum == 0 || self.deficit[first] >= store[id].len() { Some((0, id)) } else { self.next_by_deficit(quantum, store) }
+        if quantum == 0 || self.deficit[first] >= store[id].len() {
+            Some((0, id))
+        } else {
+            self.next_by_deficit(quantum, store)
+        }
     }
 
     /// Next ingress, where the first of the round robin has to wait for its next quantum.
@@ -87,8 +94,8 @@ impl PerIngress {
     }
 }
 
-/// Queue of an egress and class, whatever the discipline. It is part of the class state of its port, next to the sender half that guards
-/// it.
+/// Queue of an egress and class, whatever the discipline. It is part of the class state of its
+/// port, next to the sender half that guards it.
 #[derive(Clone, Copy, Debug, Default, State)]
 pub struct Egress {
     /// Bytes that wait.
@@ -120,7 +127,8 @@ impl Egress {
     pub fn prefetch_last(&self, store: &FrameStore) {
         self.fifo.prefetch_last(store);
     }
-    /// A frame passes an idle egress without waiting: it counts as the longest queue for an instant.
+    /// A frame passes an idle egress without waiting: it counts as the longest queue for an
+    /// instant.
     #[inline]
     pub fn pass(&mut self, len: u32) {
         self.highest = self.highest.max(len as u64);
@@ -133,13 +141,15 @@ enum Queues {
     Fifo,
     /// By egress and class; `quantum` 0 means one frame per turn.
     RoundRobin { queues: Vec<PerIngress>, quantum: u32 },
-    /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, round robin.
+    /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, round
+    /// robin.
     Input { lists: Vec<FrameList>, order: Vec<VecDeque<u16>>, reading: Vec<bool> },
     /// In the sender halves of per-flow flow controls; where there is none, in the egress.
     OfSenders,
 }
 
-/// The order of the egress queues of a switch. What each egress and class needs under any discipline is in its [`Egress`].
+/// The order of the egress queues of a switch. What each egress and class needs under any
+/// discipline is in its [`Egress`].
 #[derive(Clone, Debug, State)]
 pub struct Discipline {
     queues: Queues,
@@ -153,11 +163,17 @@ impl Discipline {
         let n = ports * classes;
         let queues = match kind {
             DisciplineKind::Fifo => Queues::Fifo,
-            DisciplineKind::RoundRobin => Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum: 0 },
-            DisciplineKind::Drr { quantum } => Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum },
-            DisciplineKind::InputFifo => {
-                Queues::Input { lists: vec![FrameList::default(); n], order: vec![VecDeque::new(); n], reading: vec![false; ports] }
+            DisciplineKind::RoundRobin => {
+                Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum: 0 }
             }
+            DisciplineKind::Drr { quantum } => {
+                Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum }
+            }
+            DisciplineKind::InputFifo => Queues::Input {
+                lists: vec![FrameList::default(); n],
+                order: vec![VecDeque::new(); n],
+                reading: vec![false; ports],
+            },
         };
         Discipline { queues, ports, classes }
     }
@@ -191,8 +207,9 @@ impl Discipline {
         }
     }
 
-    /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a candidate for its
-    /// egress (always, except behind another frame of an input queue, or while that is being read).
+    /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a
+    /// candidate for its egress (always, except behind another frame of an input queue, or while
+    /// that is being read).
     #[inline]
     pub fn push(&mut self, egress: &mut Egress, id: FrameId, store: &mut FrameStore) -> bool {
         let f = store[id];
@@ -236,8 +253,8 @@ impl Discipline {
         true
     }
 
-    /// Length of the frame that would leave next through an egress and class. Asking changes nothing, however often:
-    /// deficit round robin moves its turn on when a frame leaves.
+    /// Length of the frame that would leave next through an egress and class. Asking changes
+    /// nothing, however often: deficit round robin moves its turn on when a frame leaves.
     #[inline]
     pub fn head(&self, egress: &Egress, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         let at = self.at(out, class);
@@ -253,10 +270,17 @@ impl Discipline {
         Some(store[id].len())
     }
 
-    /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for which a frame has come to the head
-    /// (only input queues do that); it is a candidate unless its input is being read.
+    /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for
+    /// which a frame has come to the head (only input queues do that); it is a candidate unless its
+    /// input is being read.
     #[inline]
-    pub fn pop(&mut self, egress: &mut Egress, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
+    pub fn pop(
+        &mut self,
+        egress: &mut Egress,
+        out: u16,
+        class: u8,
+        store: &FrameStore,
+    ) -> Option<(FrameId, Option<u16>)> {
         let at = self.at(out, class);
         let mut exposed = None;
         let id = match &mut self.queues {
@@ -296,18 +320,33 @@ impl Discipline {
         Some((id, exposed))
     }
 
-    /// [`Discipline::push`] into the class state of an egress, which may keep frames in its sender half.
+    /// [`Discipline::push`] into the class state of an egress, which may keep frames in its sender
+    /// half.
     #[inline(always)]
-    pub(crate) fn push_in(&mut self, now: Time, class_state: &mut ClassState, id: FrameId, store: &mut FrameStore) -> bool {
+    pub(crate) fn push_in(
+        &mut self,
+        now: Time,
+        class_state: &mut ClassState,
+        id: FrameId,
+        store: &mut FrameStore,
+    ) -> bool {
         match self.queues {
             Queues::OfSenders => push_to_sender(now, class_state, id, store),
             _ => self.push(&mut class_state.egress, id, store),
         }
     }
 
-    /// [`Discipline::head`] of a class. Of a sender half that keeps all that waits, it is the oldest frame.
+    /// [`Discipline::head`] of a class. Of a sender half that keeps all that waits, it is the
+    /// oldest frame.
     #[inline(always)]
-    pub(crate) fn head_of(&self, now: Time, class_state: &ClassState, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+    pub(crate) fn head_of(
+        &self,
+        now: Time,
+        class_state: &ClassState,
+        out: u16,
+        class: u8,
+        store: &FrameStore,
+    ) -> Option<u32> {
         match self.queues {
             Queues::OfSenders => head_of_sender(now, class_state, store),
             _ => self.head(&class_state.egress, out, class, store),
@@ -316,14 +355,22 @@ impl Discipline {
 
     /// [`Discipline::pop`] of a class.
     #[inline(always)]
-    pub(crate) fn pop_of(&mut self, now: Time, class_state: &mut ClassState, out: u16, class: u8, store: &FrameStore) -> Option<FrameId> {
+    pub(crate) fn pop_of(
+        &mut self,
+        now: Time,
+        class_state: &mut ClassState,
+        out: u16,
+        class: u8,
+        store: &FrameStore,
+    ) -> Option<FrameId> {
         match self.queues {
             Queues::OfSenders => pop_of_sender(Some(now), class_state, store),
             _ => self.pop(&mut class_state.egress, out, class, store).map(|(id, _)| id),
         }
     }
 
-    /// Takes a frame that will never go: the next one, also if it is held. The head of an input that is being read comes later.
+    /// Takes a frame that will never go: the next one, also if it is held. The head of an input
+    /// that is being read comes later.
     pub(crate) fn discard(
         &mut self,
         class_state: &mut ClassState,
@@ -347,7 +394,8 @@ impl Discipline {
         if let Queues::OfSenders = self.queues {
             return each_of_senders(class_states, store, &mut f);
         }
-        let mut all = |lists: &[FrameList]| lists.iter().for_each(|l| l.iter(store).for_each(&mut f));
+        let mut all =
+            |lists: &[FrameList]| lists.iter().for_each(|l| l.iter(store).for_each(&mut f));
         match &self.queues {
             Queues::Fifo => class_states.for_each(|l| all(&[l.egress.fifo])),
             Queues::OfSenders => {}
@@ -356,11 +404,13 @@ impl Discipline {
         }
     }
 
-    /// For an input queue: the egress its head waits for. `None` where queues are per egress, so that no frame waits
-    /// behind a frame for another port.
+    /// For an input queue: the egress its head waits for. `None` where queues are per egress, so
+    /// that no frame waits behind a frame for another port.
     pub fn input_head(&self, ingress: u16, class: u8, store: &FrameStore) -> Option<u16> {
         match &self.queues {
-            Queues::Input { lists, .. } => lists[self.at(ingress, class)].front().map(|id| store[id].out_port),
+            Queues::Input { lists, .. } => {
+                lists[self.at(ingress, class)].front().map(|id| store[id].out_port)
+            }
             _ => None,
         }
     }
@@ -370,7 +420,12 @@ impl Discipline {
 
 #[cold]
 #[inline(never)]
-fn push_to_sender(now: Time, class_state: &mut ClassState, id: FrameId, store: &mut FrameStore) -> bool {
+fn push_to_sender(
+    now: Time,
+    class_state: &mut ClassState,
+    id: FrameId,
+    store: &mut FrameStore,
+) -> bool {
     let (egress, frame) = (&mut class_state.egress, store[id]);
     egress.bytes += frame.len() as u64;
     egress.highest = egress.highest.max(egress.bytes);
@@ -393,7 +448,11 @@ fn head_of_sender(now: Time, class_state: &ClassState, store: &FrameStore) -> Op
 
 #[cold]
 #[inline(never)]
-fn each_of_senders<'a, 'e>(class_states: impl Iterator<Item = &'e ClassState>, store: &'a FrameStore, f: &mut dyn FnMut(&'a Frame)) {
+fn each_of_senders<'a, 'e>(
+    class_states: impl Iterator<Item = &'e ClassState>,
+    store: &'a FrameStore,
+    f: &mut dyn FnMut(&'a Frame),
+) {
     class_states.for_each(|l| match l.tx.flows() {
         Some(flows) => flows.for_each(&mut |id| f(&store[id])),
         None => l.egress.fifo.iter(store).for_each(&mut *f),
@@ -403,7 +462,11 @@ fn each_of_senders<'a, 'e>(class_states: impl Iterator<Item = &'e ClassState>, s
 /// The frame that may go at this time; at none, also one that may not.
 #[cold]
 #[inline(never)]
-fn pop_of_sender(at: Option<Time>, class_state: &mut ClassState, store: &FrameStore) -> Option<FrameId> {
+fn pop_of_sender(
+    at: Option<Time>,
+    class_state: &mut ClassState,
+    store: &FrameStore,
+) -> Option<FrameId> {
     let id = match (class_state.tx.flows_mut(), at) {
         (Some(flows), Some(now)) => flows.pop(now)?,
         (Some(flows), None) => flows.discard()?,
@@ -430,7 +493,10 @@ mod tests {
         }
         let total: u64 = frames.iter().map(|f| f.1 as u64).sum();
         assert_eq!((egress.bytes(), egress.highest()), (total, total));
-        let out = std::iter::from_fn(|| d.pop(&mut egress, 2, 0, &store).map(|(id, _)| (store[id].in_port, store[id].len()))).collect();
+        let out = std::iter::from_fn(|| {
+            d.pop(&mut egress, 2, 0, &store).map(|(id, _)| (store[id].in_port, store[id].len()))
+        })
+        .collect();
         assert_eq!(egress.bytes(), 0);
         out
     }
@@ -439,7 +505,10 @@ mod tests {
     fn fifo_keeps_arrival_order_and_round_robin_takes_turns() {
         let frames = [(0, 10), (0, 11), (0, 12), (1, 20), (1, 21)];
         assert_eq!(order(DisciplineKind::Fifo, &frames), frames);
-        assert_eq!(order(DisciplineKind::RoundRobin, &frames), [(0, 10), (1, 20), (0, 11), (1, 21), (0, 12)]);
+        assert_eq!(
+            order(DisciplineKind::RoundRobin, &frames),
+            [(0, 10), (1, 20), (0, 11), (1, 21), (0, 12)]
+        );
     }
 
     #[test]
@@ -447,15 +516,20 @@ mod tests {
         let mut frames: Vec<(u16, u32)> = (0..60).map(|_| (0, 500)).collect();
         frames.extend((0..60).map(|_| (1, 1500)));
         let out = order(DisciplineKind::Drr { quantum: 1500 }, &frames);
-        let sent = |ingress: u16| out[..40].iter().filter(|f| f.0 == ingress).map(|f| f.1).sum::<u32>();
+        let sent =
+            |ingress: u16| out[..40].iter().filter(|f| f.0 == ingress).map(|f| f.1).sum::<u32>();
         assert!(sent(0).abs_diff(sent(1)) <= 1500, "{} {}", sent(0), sent(1));
     }
 
-    /// A quantum as large as its 32 bits: the deficit of an ingress that has sent 4 GiB stops there.
+    /// A quantum as large as its 32 bits: the deficit of an ingress that has sent 4 GiB stops
+    /// there.
     #[test]
     fn a_deficit_does_not_wrap() {
-        let (mut store, mut d, mut egress) =
-            (FrameStore::new(), Discipline::new(DisciplineKind::Drr { quantum: u32::MAX }, 2, 1), Egress::default());
+        let (mut store, mut d, mut egress) = (
+            FrameStore::new(),
+            Discipline::new(DisciplineKind::Drr { quantum: u32::MAX }, 2, 1),
+            Egress::default(),
+        );
         for _ in 0..4 {
             let mut f = Frame::new(FrameKind::Data, 0, 0, 1000);
             (f.in_port, f.out_port) = (0, 1);
@@ -470,14 +544,16 @@ mod tests {
         assert_eq!(queues[1].deficit[0], u32::MAX - 1000);
     }
 
-    /// The deadlock detector asks, and so does a port that is held: neither may move the turn on. It did, so that when the detector looked
-    /// decided which frame left next.
+    /// The deadlock detector asks, and so does a port that is held: neither may move the turn on.
+    /// It did, so that when the detector looked decided which frame left next.
     #[test]
     fn asking_for_the_next_frame_changes_nothing() {
-        let frames = [(0, 1000), (0, 900), (1, 64), (0, 1000), (2, 1500), (1, 700), (2, 64), (1, 64)];
+        let frames =
+            [(0, 1000), (0, 900), (1, 64), (0, 1000), (2, 1500), (1, 700), (2, 64), (1, 64)];
         let run = |asked: usize| {
             let mut store = FrameStore::new();
-            let (mut d, mut egress) = (Discipline::new(DisciplineKind::Drr { quantum: 500 }, 3, 1), Egress::default());
+            let (mut d, mut egress) =
+                (Discipline::new(DisciplineKind::Drr { quantum: 500 }, 3, 1), Egress::default());
             let mut out = Vec::new();
             for (i, &(in_port, len)) in frames.iter().enumerate() {
                 let mut f = Frame::new(FrameKind::Data, 0, 0, len);
@@ -506,7 +582,11 @@ mod tests {
         let mut store = FrameStore::new();
         let mut d = Discipline::new(DisciplineKind::InputFifo, 3, 1);
         let mut egress = [Egress::default(); 3];
-        let add = |d: &mut Discipline, egress: &mut [Egress], store: &mut FrameStore, in_port, out_port| {
+        let add = |d: &mut Discipline,
+                   egress: &mut [Egress],
+                   store: &mut FrameStore,
+                   in_port,
+                   out_port| {
             let mut f = Frame::new(FrameKind::Data, 0, 0, 100);
             (f.in_port, f.out_port) = (in_port, out_port);
             let id = store.insert(f);
@@ -526,7 +606,12 @@ mod tests {
         let mut store = FrameStore::new();
         let mut d = Discipline::new(DisciplineKind::InputFifo, 3, 2);
         let mut egress = Egress::default();
-        let add = |d: &mut Discipline, egress: &mut Egress, store: &mut FrameStore, in_port, class, len| {
+        let add = |d: &mut Discipline,
+                   egress: &mut Egress,
+                   store: &mut FrameStore,
+                   in_port,
+                   class,
+                   len| {
             let mut f = Frame::new(FrameKind::Data, 0, class, len);
             (f.in_port, f.out_port) = (in_port, 2);
             let id = store.insert(f);
@@ -534,13 +619,19 @@ mod tests {
         };
         assert!(add(&mut d, &mut egress, &mut store, 0, 0, 100));
         d.set_reading(0, true);
-        assert!(!add(&mut d, &mut egress, &mut store, 0, 1, 200), "one frame at a time, whatever its class");
+        assert!(
+            !add(&mut d, &mut egress, &mut store, 0, 1, 200),
+            "one frame at a time, whatever its class"
+        );
         assert_eq!((d.head(&egress, 2, 0, &store), d.pop(&mut egress, 2, 1, &store)), (None, None));
         assert!(add(&mut d, &mut egress, &mut store, 1, 0, 300));
         assert_eq!(d.head(&egress, 2, 0, &store), Some(300), "the next of the round robin");
         let (id, _) = d.pop(&mut egress, 2, 0, &store).unwrap();
         assert_eq!(store[id].len(), 300);
         d.set_reading(0, false);
-        assert_eq!((d.head(&egress, 2, 0, &store), d.head(&egress, 2, 1, &store)), (Some(100), Some(200)));
+        assert_eq!(
+            (d.head(&egress, 2, 0, &store), d.head(&egress, 2, 1, &store)),
+            (Some(100), Some(200))
+        );
     }
 }

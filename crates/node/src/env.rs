@@ -10,7 +10,8 @@ use xoff_units::{Loss, PortId, Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
-/// A place in the order of events: a time and, among equal times, a rank that only the environment understands.
+/// A place in the order of events: a time and, among equal times, a rank that only the environment
+/// understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct EventKey {
     /// Simulated time.
@@ -134,7 +135,8 @@ pub const FLOW_TIMERS: u8 = 16;
 /// Reason for a dropped frame. A correctly dimensioned lossless network drops none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drop {
-    /// Cause, as far as the node knows it: a node knows no lossy classes and no failures of other links.
+    /// Cause, as far as the node knows it: a node knows no lossy classes and no failures of other
+    /// links.
     pub cause: Loss,
     /// Port of the egress queue that had no room, or that the watchdog had found in a storm.
     pub queue: Option<u16>,
@@ -195,7 +197,8 @@ pub enum Surrender {
 /// Event inside a node, for probes, checkers and flow accounting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NodeEvent {
-    /// A frame entered (`arrived`) or left a switch: present bytes of its ingress and its egress queue [bytes].
+    /// A frame entered (`arrived`) or left a switch: present bytes of its ingress and its egress
+    /// queue [bytes].
     Queue {
         /// Ingress port.
         in_port: u16,
@@ -236,7 +239,8 @@ pub enum NodeEvent {
         rate: Rate,
         /// Cause of the stop.
         by: StoppedBy,
-        /// If it is stopped and no message is needed to end that: when it ends, and the rate from then on.
+        /// If it is stopped and no message is needed to end that: when it ends, and the rate from
+        /// then on.
         expires: Option<(Time, Rate)>,
     },
     /// The peer's flow control began to hold a class in which a frame waits, or let it go.
@@ -372,13 +376,15 @@ pub enum NodeEvent {
     },
 }
 
-/// The world around a node. The simulator implements it with an event queue, a real switch with sockets.
+/// The world around a node. The simulator implements it with an event queue, a real switch with
+/// sockets.
 pub trait Env {
     /// All frames.
     fn frames(&mut self) -> &mut FrameStore;
-    /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after `tx` and the propagation
-    /// delay. Returns the time at which the wire is free. A node to which that matters requests a call then
-    /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
+    /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after
+    /// `tx` and the propagation delay. Returns the time at which the wire is free. A node to which
+    /// that matters requests a call then ([`Call::WireFree`]); with nothing to send it need not,
+    /// which saves an event for most frames of a quiet network.
     fn transmit(&mut self, at: PortId, frame: FrameId, tx: Span) -> EventKey;
     /// Time of a frame of `len` bytes on a wire of this rate.
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
@@ -395,7 +401,8 @@ pub trait Env {
     fn records_states(&self) -> bool {
         false
     }
-    /// Hands an ideal control message to the peer after the propagation delay, without using the wire.
+    /// Hands an ideal control message to the peer after the propagation delay, without using the
+    /// wire.
     fn hand_over(&mut self, at: PortId, frame: FrameId);
     /// The node wants to be called at `at`.
     fn call_at(&mut self, node: u32, at: Time, call: Call);

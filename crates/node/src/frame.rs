@@ -23,20 +23,21 @@ pub enum FrameKind {
     Ack,
     /// Acknowledgement that also reports a gap.
     Nack,
-    /// Congestion notification: a CNM (802.1Qau) of a congestion point, or the message of a receiver to a source (a CNP of RoCE, a BECN of
-    /// IBTA).
+    /// Congestion notification: a CNM (802.1Qau) of a congestion point, or the message of a
+    /// receiver to a source (a CNP of RoCE, a BECN of IBTA).
     CongestionNotification,
     /// Link-local control frame of the flow control; never forwarded.
     Control,
 }
 
-/// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; small fields are packed
-/// into `bits`.
+/// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are
+/// those of its flow; small fields are packed into `bits`.
 #[derive(Clone, Copy, Debug, State)]
 #[state(canonical)]
 #[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
-    /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. CNM: its value.
+    /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. CNM: its
+    /// value.
     pub seq: u64,
     /// Time at which the first bit left the source.
     pub sent_at: Time,
@@ -50,8 +51,9 @@ pub struct Frame {
     pub in_port: u16,
     /// Egress port it waits for at that switch.
     pub out_port: u16,
-    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8-9 mark that it reports, 10 ends its flow, 11-13 switches it has been through,
-    /// 14 it has a number on a link, in `next`, 15 it wants no answer.
+    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8-9 mark that it reports, 10 ends its flow, 11-13
+    /// switches it has been through, 14 it has a number on a link, in `next`, 15 it wants no
+    /// answer.
     bits: u16,
 }
 
@@ -84,8 +86,8 @@ impl Frame {
         }
     }
 
-    /// A control frame that carries `message` for `class`. The message is packed into fields that control frames
-    /// do not need otherwise, so that data frames stay small.
+    /// A control frame that carries `message` for `class`. The message is packed into fields that
+    /// control frames do not need otherwise, so that data frames stay small.
     pub fn control(message: Message, class: u8, len: u32) -> Frame {
         let (tag, a, b) = message.to_words();
         let mut f = Frame::new(FrameKind::Control, tag as u32, class, len);
@@ -96,7 +98,10 @@ impl Frame {
 
     /// A CNM of a congestion point, with its feedback value: 1 to 63.
     pub fn cnm(flow: u32, class: u8, len: u32, value: u8) -> Frame {
-        Frame { seq: value as u64, ..Frame::new(FrameKind::CongestionNotification, flow, class, len) }
+        Frame {
+            seq: value as u64,
+            ..Frame::new(FrameKind::CongestionNotification, flow, class, len)
+        }
     }
 
     /// The feedback value of a CNM; 0: a CNP or BECN, which reports a mark.
@@ -109,7 +114,8 @@ impl Frame {
         Message::from_words(self.flow as u8, self.seq, self.sent_at.0)
     }
 
-    /// Lets a control frame take along how much its port has sent in all, mod 2^48; in fields that control frames do not need.
+    /// Lets a control frame take along how much its port has sent in all, mod 2^48; in fields that
+    /// control frames do not need.
     pub fn set_total(&mut self, total: u64) {
         self.flow = (self.flow & 0xff) | HAS_TOTAL | ((total >> 32) as u32) << 16;
         (self.in_port, self.out_port) = (total as u16, (total >> 16) as u16);
@@ -117,14 +123,20 @@ impl Frame {
 
     /// Value given to [`Frame::set_total`]; `None`: the control frame carries none.
     pub fn total(&self) -> Option<u64> {
-        let total = u64::from(self.flow >> 16) << 32 | u64::from(self.out_port) << 16 | u64::from(self.in_port);
+        let total = u64::from(self.flow >> 16) << 32
+            | u64::from(self.out_port) << 16
+            | u64::from(self.in_port);
         (self.flow & HAS_TOTAL != 0).then_some(total)
     }
 
     /// Control ordered set of a link: its kind, and the number of a frame.
     pub fn link_signal(kind: u8, number: u32) -> Frame {
         let flow = u32::from(u8::MAX) | IS_SIGNAL;
-        Frame { seq: u64::from(number) | u64::from(kind) << 32, flow, ..Frame::new(FrameKind::Control, 0, 0, 8) }
+        Frame {
+            seq: u64::from(number) | u64::from(kind) << 32,
+            flow,
+            ..Frame::new(FrameKind::Control, 0, 0, 8)
+        }
     }
 
     /// Values given to [`Frame::link_signal`]; `None`: another kind of frame.
@@ -154,7 +166,8 @@ impl Frame {
     #[inline]
     pub fn kind(&self) -> FrameKind {
         use FrameKind::*;
-        const BY_NUMBER: [FrameKind; 8] = [Data, Ack, Nack, CongestionNotification, Control, Control, Control, Control];
+        const BY_NUMBER: [FrameKind; 8] =
+            [Data, Ack, Nack, CongestionNotification, Control, Control, Control, Control];
         BY_NUMBER[(self.bits & 7) as usize]
     }
     /// True if it is part of a flow.
@@ -206,7 +219,8 @@ impl Frame {
     pub fn set_unanswered(&mut self) {
         self.bits |= UNANSWERED;
     }
-    /// Switches it has been through, counted to seven and then from zero again: a hint to where its route is cached.
+    /// Switches it has been through, counted to seven and then from zero again: a hint to where its
+    /// route is cached.
     #[inline]
     pub fn hops(&self) -> usize {
         (self.bits >> HOPS & 7) as usize
@@ -259,9 +273,11 @@ impl Telemetry {
 #[derive(Default, State)]
 pub struct FrameStore {
     frames: Vec<Frame>,
-    /// Records of frames, by handle; only as far as frames have any. Kept apart from the frames, so that those stay small.
+    /// Records of frames, by handle; only as far as frames have any. Kept apart from the frames, so
+    /// that those stay small.
     telemetry: Vec<Telemetry>,
-    /// Handles of empty places. Kept apart from the frames: a list through them would have to read each place before the next is known.
+    /// Handles of empty places. Kept apart from the frames: a list through them would have to read
+    /// each place before the next is known.
     free: Vec<FrameId>,
     /// Frames that exist: all others, data.
     live: [u64; 2],
@@ -286,8 +302,9 @@ impl FrameStore {
         self.frames[id as usize] = frame;
         id
     }
-    /// Makes room for more frames. A large store is given far more than it has: memory that nothing has touched is only a promise, and
-    /// moving the frames to a larger place would need both places at once.
+    /// Makes room for more frames. A large store is given far more than it has: memory that nothing
+    /// has touched is only a promise, and moving the frames to a larger place would need both
+    /// places at once.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -299,7 +316,8 @@ impl FrameStore {
     }
     /// Frames of a large store: 32 MiB.
     const LARGE: usize = 1 << 20;
-    /// Growth factor of a large store: it gets room for this multiple of its frames, the most that the system promises.
+    /// Growth factor of a large store: it gets room for this multiple of its frames, the most that
+    /// the system promises.
     const AHEAD: [usize; 4] = [255, 63, 15, 3];
     /// Removes a frame and returns its content.
     #[inline]
@@ -313,8 +331,8 @@ impl FrameStore {
     pub fn telemetry(&self, id: FrameId) -> Option<&Telemetry> {
         self.telemetry.get(id as usize)
     }
-    /// The records of a frame, to be set or added to. What a frame before it under this handle had collected is still there:
-    /// the first to collect for a frame clears them.
+    /// The records of a frame, to be set or added to. What a frame before it under this handle had
+    /// collected is still there: the first to collect for a frame clears them.
     pub fn telemetry_mut(&mut self, id: FrameId) -> &mut Telemetry {
         let at = id as usize;
         if self.telemetry.len() <= at {
@@ -382,7 +400,8 @@ impl Frame {
                 (self.class(), len, self.message()).walk(w)?;
                 let total = self.total();
                 total.is_some().walk(w)?;
-                // Total that the port has sent: a counter of the opposite direction of the link than the message.
+                // Total that the port has sent: a counter of the opposite direction of the link
+                // than the message.
                 let before = w.feeder(true);
                 total.map_or(Ok(()), |total| w.number(Meaning::Counter, total))?;
                 w.feeder(before);
@@ -432,7 +451,12 @@ impl FrameList {
     }
     /// Puts a frame before the oldest one that is `behind`; at the end if none is.
     #[cold]
-    pub fn push_before(&mut self, id: FrameId, store: &mut FrameStore, behind: impl Fn(&Frame) -> bool) {
+    pub fn push_before(
+        &mut self,
+        id: FrameId,
+        store: &mut FrameStore,
+        behind: impl Fn(&Frame) -> bool,
+    ) {
         let (mut before, mut at) = (NIL, self.head);
         while at != NIL && !behind(&store[at]) {
             (before, at) = (at, store[at].next);
@@ -452,7 +476,8 @@ impl FrameList {
     pub fn pop(&mut self, store: &FrameStore) -> Option<FrameId> {
         let id = self.front()?;
         self.head = store[id].next;
-        // The next one leaves a frame time later; in a long queue it has not been touched since it came.
+        // The next one leaves a frame time later; in a long queue it has not been touched since it
+        // came.
         store.prefetch(self.head);
         Some(id)
     }
@@ -499,12 +524,18 @@ mod tests {
         let control = Frame::control(Message::Custom(77), 3, 64);
         assert_eq!(again(&control).message(), Message::Custom(77));
         let signal = Frame::link_signal(2, 0xfffff);
-        assert_eq!((signal.as_link_signal(), signal.number(), signal.total()), (Some((2, 0xfffff)), None, None));
+        assert_eq!(
+            (signal.as_link_signal(), signal.number(), signal.total()),
+            (Some((2, 0xfffff)), None, None)
+        );
         assert_eq!(again(&signal).as_link_signal(), Some((2, 0xfffff)));
         assert_eq!((control.as_link_signal(), control.number()), (None, None));
         for number in [0, 1, 0x1_8000, 0xfffff] {
             f.set_number(number);
-            assert_eq!((f.number(), f.as_link_signal(), f.flow, f.class()), (Some(number), None, u32::MAX - 1, 7));
+            assert_eq!(
+                (f.number(), f.as_link_signal(), f.flow, f.class()),
+                (Some(number), None, u32::MAX - 1, 7)
+            );
             assert_eq!(again(&f).number(), Some(number));
         }
         f.clear_number();
@@ -522,15 +553,22 @@ mod tests {
     fn lists_are_first_in_first_out_and_handles_are_reused() {
         let mut store = FrameStore::new();
         let mut q = FrameList::default();
-        let ids: Vec<_> = (0..3).map(|i| store.insert(Frame::new(FrameKind::Data, i, 0, 100 + i))).collect();
+        let ids: Vec<_> =
+            (0..3).map(|i| store.insert(Frame::new(FrameKind::Data, i, 0, 100 + i))).collect();
         ids.iter().for_each(|&id| q.push(id, &mut store));
         assert_eq!(q.iter(&store).map(|f| f.flow).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(q.pop(&store), Some(ids[0]));
         assert_eq!(store.remove(ids[0]).flow, 0);
         assert_eq!(store.insert(Frame::new(FrameKind::Data, 9, 0, 1)), ids[0]);
         let ack = store.insert(Frame::new(FrameKind::Ack, 9, 0, 1));
-        assert_eq!((store.live_data(), store.remove(ack).kind(), store.live_data()), (3, FrameKind::Ack, 3));
-        assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[1]), Some(ids[2]), None]);
+        assert_eq!(
+            (store.live_data(), store.remove(ack).kind(), store.live_data()),
+            (3, FrameKind::Ack, 3)
+        );
+        assert_eq!(
+            [q.pop(&store), q.pop(&store), q.pop(&store)],
+            [Some(ids[1]), Some(ids[2]), None]
+        );
     }
 
     #[test]
@@ -546,10 +584,17 @@ mod tests {
         assert_eq!(put(&mut q, 0), [0, 10], "to its front");
         assert_eq!(put(&mut q, 1), [0, 1, 10], "into its middle");
         assert_eq!(put(&mut q, 11), [0, 1, 11, 10], "where it is not the frame that counts");
-        assert_eq!((0..4).map(|_| store[q.pop(&store).unwrap()].flow).collect::<Vec<_>>(), [0, 1, 11, 10]);
+        assert_eq!(
+            (0..4).map(|_| store[q.pop(&store).unwrap()].flow).collect::<Vec<_>>(),
+            [0, 1, 11, 10]
+        );
         let ids = [2, 3].map(|flow| store.insert(Frame::new(FrameKind::Data, flow, 0, 100)));
         ids.iter().for_each(|&id| q.push_before(id, &mut store, |f| f.flow >= 10));
-        assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[0]), Some(ids[1]), None], "at the end");
+        assert_eq!(
+            [q.pop(&store), q.pop(&store), q.pop(&store)],
+            [Some(ids[0]), Some(ids[1]), None],
+            "at the end"
+        );
     }
 
     /// Growth of a large store: doubling would move 32 MiB, and twice as much the next time.
@@ -559,8 +604,15 @@ mod tests {
         let frame = Frame::new(FrameKind::Data, 1, 0, 100);
         (0..FrameStore::LARGE).for_each(|_| _ = store.insert(frame));
         let id = store.insert(frame);
-        assert!(store.frames.capacity() >= 4 * FrameStore::LARGE, "{} frames", store.frames.capacity());
-        assert_eq!((id as usize, store.remove(id).flow, store.live_data()), (FrameStore::LARGE, 1, FrameStore::LARGE as u64));
+        assert!(
+            store.frames.capacity() >= 4 * FrameStore::LARGE,
+            "{} frames",
+            store.frames.capacity()
+        );
+        assert_eq!(
+            (id as usize, store.remove(id).flow, store.live_data()),
+            (FrameStore::LARGE, 1, FrameStore::LARGE as u64)
+        );
     }
 
     #[test]

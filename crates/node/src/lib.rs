@@ -5,9 +5,9 @@
 //!                  +- control frame to the upstream peer
 //! ```
 //!
-//! A node takes `(now, input)` and uses an [`Env`] for everything it cannot do itself: put a frame on a wire, be
-//! called again later, look up a route, draw a random number. It owns no clock, no socket and no file, and it names no
-//! mechanism: laws come as the traits of the mechanism crate.
+//! A node takes `(now, input)` and uses an [`Env`] for everything it cannot do itself: put a frame
+//! on a wire, be called again later, look up a route, draw a random number. It owns no clock, no
+//! socket and no file, and it names no mechanism: laws come as the traits of the mechanism crate.
 
 mod accounts;
 mod buffer;
@@ -30,7 +30,10 @@ pub use control::{ControlDelay, Delay};
 pub use discipline::DisciplineKind;
 pub use env::{Call, Drop, Env, EventKey, FLOW_TIMERS, NodeEvent, RetryEvent, Surrender};
 pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry};
-pub use nic::{DrainConfig, FlowStart, Left, Nic, NicConfig, Pacing, PausedWith, Recovery, StormConfig, Transport};
+pub use nic::{
+    DrainConfig, FlowStart, Left, Nic, NicConfig, Pacing, PausedWith, Recovery, StormConfig,
+    Transport,
+};
 pub use pools::{MemberConfig, PoolConfig, PoolUse, PoolsConfig};
 pub use port::{Arrived, Hit, Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
@@ -56,23 +59,28 @@ impl ClassSet {
 
 /// The priorities in use, as dense class numbers.
 ///
-/// A run that uses priorities 3 and 5 has two classes; columns per class stay short. Class order is priority order.
+/// A run that uses priorities 3 and 5 has two classes; columns per class stay short. Class order is
+/// priority order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     priorities: Vec<u8>,
-    /// A priority that travels with the control frames: it has a number after all classes, but no queue of its own.
+    /// A priority that travels with the control frames: it has a number after all classes, but no
+    /// queue of its own.
     unpaused: Option<u8>,
 }
 
 impl Classes {
-    /// From the priorities in use, each 0 to 7; duplicates are fine. No priority at all becomes priority 0.
+    /// From the priorities in use, each 0 to 7; duplicates are fine. No priority at all becomes
+    /// priority 0.
     pub fn new(used: impl IntoIterator<Item = u8>) -> Self {
         Classes::with_unpaused_class(used, None)
     }
-    /// From the priorities in use, where one travels with the control frames: first, never held, neither counted nor marked. That priority
-    /// is no class. Its frames carry the number after the last class.
+    /// From the priorities in use, where one travels with the control frames: first, never held,
+    /// neither counted nor marked. That priority is no class. Its frames carry the number after the
+    /// last class.
     pub fn with_unpaused_class(used: impl IntoIterator<Item = u8>, unpaused: Option<u8>) -> Self {
-        let mut priorities: Vec<u8> = used.into_iter().filter(|&p| p < 8 && Some(p) != unpaused).collect();
+        let mut priorities: Vec<u8> =
+            used.into_iter().filter(|&p| p < 8 && Some(p) != unpaused).collect();
         priorities.sort_unstable();
         priorities.dedup();
         if priorities.is_empty() {

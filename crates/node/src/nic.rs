@@ -1,5 +1,5 @@
-//! The host's network interface: flows as queue pairs, acknowledgements, pacing, rate control, and the same port
-//! with the same flow control halves as a switch.
+//! The host's network interface: flows as queue pairs, acknowledgements, pacing, rate control, and
+//! the same port with the same flow control halves as a switch.
 //!
 //! ```text
 //!   sending.rs    flows, when a frame may go      <- round_robin.rs, round_robin_by_place.rs   whose turn it is
@@ -134,11 +134,13 @@ pub struct Nic {
     drain: Option<Box<Drain>>,
     /// Storms of a broken NIC; most NICs have none.
     storms: Vec<Storm>,
-    /// Wake-ups that are still to come and no longer count; only where they stay ([`Compat::wakes_stay`](crate::Compat)).
+    /// Wake-ups that are still to come and no longer count; only where they stay
+    /// ([`Compat::wakes_stay`](crate::Compat)).
     cancelled_wakes: Vec<Time>,
     /// The latest message of each queue pair, by place.
     queue_pairs: FxHashMap<u32, u32>,
-    /// The message of each queue pair that has its rate control, by place, where those before it are cleared.
+    /// The message of each queue pair that has its rate control, by place, where those before it
+    /// are cleared.
     at_work: FxHashMap<u32, u32>,
     /// Flows that are complete here and are to be cleared.
     complete: VecDeque<u32>,
@@ -211,7 +213,11 @@ impl Nic {
         }
         let slot = self.flows.len() as u32;
         // As many bits as a random draw has.
-        let seed = if self.c.rate_control.draws() { (env.draw(self.port.at()) * (1u64 << 53) as f64) as u64 } else { 0 };
+        let seed = if self.c.rate_control.draws() {
+            (env.draw(self.port.at()) * (1u64 << 53) as f64) as u64
+        } else {
+            0
+        };
         self.flows.push(Sending::new(start, now, &self.facts(&start, seed), &self.c));
         self.slots.insert(start.flow, slot);
         if let Some(pair) = start.queue_pair
@@ -223,20 +229,28 @@ impl Nic {
         self.try_send(now, env);
     }
 
-    /// Removes flows that are over, except those on which something may still depend: the latest of each queue pair, those that have a
-    /// turn, and those whose timers are to come.
+    /// Removes flows that are over, except those on which something may still depend: the latest of
+    /// each queue pair, those that have a turn, and those whose timers are to come.
     #[cold]
     fn clear_flows(&mut self) {
         let Nic { flows, round_robin, c, .. } = self;
         flows.clear_over(|slot, f| {
             let idle = f.rate_control.is_none() && f.pair.as_ref().is_none_or(|p| p.is_passed());
-            idle && f.finished(c) && f.left() == 0 && f.timers == 0 && !round_robin.of_class(f.start.class).contains(&slot)
+            idle && f.finished(c)
+                && f.left() == 0
+                && f.timers == 0
+                && !round_robin.of_class(f.start.class).contains(&slot)
         });
     }
 
     /// Facts about a flow for its rate control.
     fn facts(&self, start: &FlowStart, seed: u64) -> FlowFacts {
-        FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed }
+        FlowFacts {
+            line: self.line,
+            window: start.window.or(self.c.window),
+            base_rtt: start.base_rtt,
+            seed,
+        }
     }
 
     /// A frame arrived.
@@ -264,12 +278,18 @@ impl Nic {
                 }
             }
         }
-        // A host's memory is not modelled: the frame enters and leaves its buffer in one instant. The receiver half
-        // still has to count it, or credits would run out.
+        // A host's memory is not modelled: the frame enters and leaves its buffer in one instant.
+        // The receiver half still has to count it, or credits would run out.
         let (class, len) = (frame.class(), frame.len());
         let without = self.occupancy(class);
         let bytes = without.bytes + frame.bytes();
-        let on_arrival = self.port.on_arrival(now, class, frame.flow, &Occupancy { bytes, shared: bytes, ..without }, len);
+        let on_arrival = self.port.on_arrival(
+            now,
+            class,
+            frame.flow,
+            &Occupancy { bytes, shared: bytes, ..without },
+            len,
+        );
         let on_departure = self.port.on_departure(now, class, frame.flow, &without, len);
         if on_arrival.is_some() || on_departure.is_some() {
             for message in [on_arrival, on_departure].into_iter().flatten() {
@@ -284,7 +304,13 @@ impl Nic {
 
     /// A frame arrives over the link, which has done this to it.
     #[cold]
-    pub fn on_link(&mut self, now: Time, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+    pub fn on_link(
+        &mut self,
+        now: Time,
+        id: FrameId,
+        hit: Option<Hit>,
+        env: &mut impl Env,
+    ) -> Arrived {
         let arrived = self.port.on_link(now, id, hit, env);
         if arrived == Arrived::Taken {
             self.try_send(now, env);
@@ -354,7 +380,8 @@ impl Nic {
         self.port.plan_receiver(class, env);
     }
 
-    /// The link fails: control frames and acknowledgements that wait are dropped, nothing is sent any more.
+    /// The link fails: control frames and acknowledgements that wait are dropped, nothing is sent
+    /// any more.
     pub fn on_link_failed(&mut self, now: Time, env: &mut impl Env) {
         while let Some(f) = self.port.fail(now, env) {
             self.drop_waiting(now, &f, env);
@@ -366,13 +393,19 @@ impl Nic {
     }
 
     fn drop_waiting(&self, now: Time, f: &Frame, env: &mut impl Env) {
-        let dropped =
-            NodeEvent::Dropped { port: 0, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Loss::FailedPort.into() };
+        let dropped = NodeEvent::Dropped {
+            port: 0,
+            class: f.class(),
+            flow: f.flow,
+            len: f.len(),
+            kind: f.kind(),
+            why: Loss::FailedPort.into(),
+        };
         env.emit(self.node, now, dropped);
     }
 
-    /// Replaces the round-robin order, where it goes by place: exactly these flows, in this order, each with a try to send before the
-    /// next one comes.
+    /// Replaces the round-robin order, where it goes by place: exactly these flows, in this order,
+    /// each with a try to send before the next one comes.
     pub fn replace_round_robin_order(&mut self, now: Time, flows: &[u32], env: &mut impl Env) {
         if let Order::ByPlace(round_robin) = &mut self.round_robin {
             round_robin.flows.clear();

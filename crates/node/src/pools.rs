@@ -1,5 +1,5 @@
-//! Memory of a switch in pools, as SONiC and SAI configure it: a priority group at its ingress and a queue at its egress each draw on a
-//! pool.
+//! Memory of a switch in pools, as SONiC and SAI configure it: a priority group at its ingress and
+//! a queue at its egress each draw on a pool.
 //!
 //! ```text
 //!   frame --> queue of its egress: reserve, then shared part up to its limit ---- no room: dropped (the tail of the queue)
@@ -10,8 +10,9 @@
 //!   limit     by the policy of the member's profile, from the free bytes of the shared part
 //! ```
 //!
-//! A frame counts at both of its ends at once. It leaves both when its transmission starts: headroom is freed first, then the shared part,
-//! then the reserve. A pool that groups and queues draw on has an account for each of the two.
+//! A frame counts at both of its ends at once. It leaves both when its transmission starts:
+//! headroom is freed first, then the shared part, then the reserve. A pool that groups and queues
+//! draw on has an account for each of the two.
 
 use xoff_mech::detection::Side;
 use xoff_mech::flow_control::Occupancy;
@@ -135,7 +136,15 @@ struct Member {
 impl Member {
     fn new(c: &MemberConfig) -> Member {
         let (pool, reserve, headroom) = (c.pool, c.reserve.0, c.headroom.0);
-        Member { pool, reserve, headroom, xon: c.xon.0, xon_offset: c.xon_offset.map(|o| o.0), held: 0, sharing: c.sharing.clone() }
+        Member {
+            pool,
+            reserve,
+            headroom,
+            xon: c.xon.0,
+            xon_offset: c.xon_offset.map(|o| o.0),
+            held: 0,
+            sharing: c.sharing.clone(),
+        }
     }
 }
 
@@ -181,16 +190,23 @@ impl Members {
 
     /// The limit of a member that draws on this pool.
     fn limit(&self, at: usize, pool: &Pool) -> u64 {
-        let supply = Supply { free: Bytes(pool.shared.saturating_sub(pool.used)), crowd: Bytes(self.crowd[at % self.crowd.len()]) };
+        let supply = Supply {
+            free: Bytes(pool.shared.saturating_sub(pool.used)),
+            crowd: Bytes(self.crowd[at % self.crowd.len()]),
+        };
         self.all[at].sharing.limit(&supply).0
     }
 
-    /// A member holds `bytes` in reserve and shared part. What would a frame take of the shared part? `None`: it does not fit there.
+    /// A member holds `bytes` in reserve and shared part. What would a frame take of the shared
+    /// part? `None`: it does not fit there.
     fn takes(&self, at: usize, pool: &Pool, bytes: u64, len: u64) -> Option<u64> {
         let m = &self.all[at];
         let shared = (bytes + len).saturating_sub(m.reserve);
         let takes = shared.min(len);
-        let fits = || takes <= pool.shared.saturating_sub(pool.used) && m.sharing.measured(Bytes(shared)).0 <= self.limit(at, pool);
+        let fits = || {
+            takes <= pool.shared.saturating_sub(pool.used)
+                && m.sharing.measured(Bytes(shared)).0 <= self.limit(at, pool)
+        };
         (takes == 0 || fits()).then_some(takes)
     }
 }
@@ -208,8 +224,14 @@ pub(crate) struct Pools {
 impl Pools {
     /// Empty pools. A pool that is smaller than its promises has no shared part.
     pub fn new(c: &PoolsConfig) -> Pools {
-        let pool =
-            |p: &PoolConfig| Pool { shared: p.shared().0, used: 0, headroom: p.headroom.0, headroom_used: 0, used_max: 0, headroom_max: 0 };
+        let pool = |p: &PoolConfig| Pool {
+            shared: p.shared().0,
+            used: 0,
+            headroom: p.headroom.0,
+            headroom_used: 0,
+            used_max: 0,
+            headroom_max: 0,
+        };
         Pools {
             pools: c.pools.iter().map(pool).collect(),
             groups: Members::new(&c.groups, c.classes),
@@ -263,7 +285,8 @@ impl Pools {
     pub fn queue_is_full(&self, at: &Passage, len: u64) -> bool {
         let queue = self.at(at.out, at.class);
         let q = &self.queues.all[queue];
-        q.pool.is_some_and(|pool| self.queues.takes(queue, &self.pools[pool], q.held, len).is_none())
+        q.pool
+            .is_some_and(|pool| self.queues.takes(queue, &self.pools[pool], q.held, len).is_none())
     }
 
     fn take(&mut self, pool: Option<usize>, bytes: u64) {
@@ -315,7 +338,12 @@ impl Pools {
 
     /// The most that was held in each pool.
     pub fn uses(&self) -> Vec<PoolUse> {
-        let of = |p: &Pool| PoolUse { shared: p.shared, shared_max: p.used_max, headroom: p.headroom, headroom_max: p.headroom_max };
+        let of = |p: &Pool| PoolUse {
+            shared: p.shared,
+            shared_max: p.used_max,
+            headroom: p.headroom,
+            headroom_max: p.headroom_max,
+        };
         self.pools.iter().map(of).collect()
     }
 }

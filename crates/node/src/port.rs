@@ -3,7 +3,9 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::saved_tx;
-use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Totals, Tx};
+use xoff_mech::flow_control::{
+    FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Totals, Tx,
+};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::state::{State, may_be_gone};
 use xoff_units::{Bytes, PortId, Rate, Span, Time, prefetch};
@@ -34,8 +36,9 @@ pub struct Hold {
     pub since: Time,
 }
 
-/// State of a class at a port: first the fields for leaving frames, then the fields for arriving frames.
-/// Side by side, because a large network waits for memory, and because one place is found once.
+/// State of a class at a port: first the fields for leaving frames, then the fields for arriving
+/// frames. Side by side, because a large network waits for memory, and because one place is found
+/// once.
 #[derive(State)]
 #[repr(C)]
 pub(crate) struct ClassState {
@@ -58,7 +61,8 @@ pub(crate) struct ClassState {
     held_since: Time,
 }
 
-/// The time at which the wire becomes free has no meaning once it has passed, and the rank follows from the port.
+/// The time at which the wire becomes free has no meaning once it has passed, and the rank follows
+/// from the port.
 mod free_time {
     use xoff_units::state::{Broken, Meaning, Reader, State, Walk};
 
@@ -75,9 +79,22 @@ mod free_time {
 
 impl ClassState {
     /// An idle class with the halves of a flow control on this link.
-    pub fn new(flow_control: &FlowControl, link: &LinkFacts, ingress: Ingress, detector: AnyDetector) -> ClassState {
+    pub fn new(
+        flow_control: &FlowControl,
+        link: &LinkFacts,
+        ingress: Ingress,
+        detector: AnyDetector,
+    ) -> ClassState {
         let (rx, tx) = flow_control.halves(link);
-        ClassState { egress: Egress::default(), tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
+        ClassState {
+            egress: Egress::default(),
+            tx,
+            detector,
+            ingress,
+            rx,
+            rx_wake: Time::NEVER,
+            held_since: Time::NEVER,
+        }
     }
 }
 
@@ -93,7 +110,8 @@ struct Delays {
 
 /// A port. Owned by a switch or a NIC, which decides what to send.
 ///
-/// Fields stand in the order of use: a departure needs the first cache lines, an arrival those after them.
+/// Fields stand in the order of use: a departure needs the first cache lines, an arrival those
+/// after them.
 #[derive(State)]
 #[repr(C, align(64))]
 pub struct Port {
@@ -107,7 +125,8 @@ pub struct Port {
     free_called: bool,
     /// The link has failed: nothing is sent any more.
     failed: bool,
-    /// Classes whose head frame is blocked by its sender half, one bit each: OFF, in the words of a detector.
+    /// Classes whose head frame is blocked by its sender half, one bit each: OFF, in the words of a
+    /// detector.
     off: u8,
     /// Subset of `off` that the peer's messages block, one bit each.
     held: u8,
@@ -121,7 +140,8 @@ pub struct Port {
     repeats: bool,
     /// True if the sender halves share a resource ([`Sender::shared_use`]).
     shares: bool,
-    /// True if the link repeats frames or the sender halves share: a frame that starts is noted. Other ports test one flag.
+    /// True if the link repeats frames or the sender halves share: a frame that starts is noted.
+    /// Other ports test one flag.
     notes_frames: bool,
     /// Number at its node, from 0.
     #[state(built)] // constant
@@ -159,7 +179,13 @@ pub struct Port {
 
 impl Port {
     /// A port on this link, class by class.
-    pub(crate) fn new(at: PortId, facts: &LinkFacts, of_class: impl Fn(u8) -> ClassState, classes: usize, message_len: Bytes) -> Self {
+    pub(crate) fn new(
+        at: PortId,
+        facts: &LinkFacts,
+        of_class: impl Fn(u8) -> ClassState,
+        classes: usize,
+        message_len: Bytes,
+    ) -> Self {
         let mut port = Port {
             node: at.node,
             number: at.port,
@@ -211,7 +237,8 @@ impl Port {
         if class == 0 { &mut self.class_state } else { &mut self.more[class as usize - 1] }
     }
 
-    /// State of a class; the unpaused control class, which travels with the control frames, has none.
+    /// State of a class; the unpaused control class, which travels with the control frames, has
+    /// none.
     #[inline]
     fn class_state_if_any(&mut self, class: u8) -> Option<&mut ClassState> {
         if class == 0 { Some(&mut self.class_state) } else { self.more.get_mut(class as usize - 1) }
@@ -226,7 +253,8 @@ impl Port {
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         // Without a look at the other classes where there are none: a cache line.
-        self.class_state.egress.bytes() > 0 || !self.single && self.more.iter().any(|l| l.egress.bytes() > 0)
+        self.class_state.egress.bytes() > 0
+            || !self.single && self.more.iter().any(|l| l.egress.bytes() > 0)
     }
 
     /// Requests the first wake-ups of the receivers.
@@ -260,7 +288,8 @@ impl Port {
     pub fn failed(&self) -> bool {
         self.failed
     }
-    /// The link fails: nothing is sent any more. What waited among the control frames is thrown away frame by frame.
+    /// The link fails: nothing is sent any more. What waited among the control frames is thrown
+    /// away frame by frame.
     pub fn fail(&mut self, now: Time, env: &mut impl Env) -> Option<Frame> {
         self.failed = true;
         self.drop_kept(now, env);
@@ -272,7 +301,11 @@ impl Port {
     pub fn call_when_free(&mut self, env: &mut impl Env) {
         if !self.free_called {
             self.free_called = true;
-            env.call_at(self.node, self.free.time, Call::WireFree { port: self.number, rank: self.free.rank });
+            env.call_at(
+                self.node,
+                self.free.time,
+                Call::WireFree { port: self.number, rank: self.free.rank },
+            );
         }
     }
     /// The wire is free again.
@@ -281,7 +314,8 @@ impl Port {
         self.free = EventKey::START;
         self.free_called = false;
     }
-    /// True if the requested wake-up has come. An earlier or a later one may have been requested since.
+    /// True if the requested wake-up has come. An earlier or a later one may have been requested
+    /// since.
     #[inline]
     pub fn woken(&mut self, now: Time) -> bool {
         let due = now >= self.wake_at;
@@ -292,15 +326,18 @@ impl Port {
     }
     /// True if no control frame waits, and no receiver half has anything due.
     pub(crate) fn rests(&self) -> bool {
-        self.control.front().is_none() && self.retry_rests() && self.class_states().all(|c| c.rx.next_wake().is_none())
+        self.control.front().is_none()
+            && self.retry_rests()
+            && self.class_states().all(|c| c.rx.next_wake().is_none())
     }
     /// Data frames record this port from now on.
     pub fn keep_telemetry(&mut self, format: Option<RecordFormat>) {
         self.records = format.is_some();
         self.telemetry = format.unwrap_or_default();
     }
-    /// A frame that leaves now takes a record along if it carries data ([`Hop`](xoff_mech::rate_control::Hop)): bytes sent before it, bytes
-    /// that wait in all classes, control frames included.
+    /// A frame that leaves now takes a record along if it carries data
+    /// ([`Hop`](xoff_mech::rate_control::Hop)): bytes sent before it, bytes that wait in all
+    /// classes, control frames included.
     #[cold]
     pub fn add_record(&self, now: Time, id: FrameId, frames: &mut FrameStore) {
         if frames[id].kind() != FrameKind::Data {
@@ -311,8 +348,8 @@ impl Port {
         let hop = self.telemetry.record(now, self.sent, Bytes(control + waiting), self.rate);
         frames.telemetry_mut(id).push(hop);
     }
-    /// Messages of the flow control go before unpaused frames that wait already, from now on: how long such a message takes does not
-    /// depend on how many of those there are.
+    /// Messages of the flow control go before unpaused frames that wait already, from now on: how
+    /// long such a message takes does not depend on how many of those there are.
     pub fn put_messages_first(&mut self) {
         self.messages_first = true;
     }
@@ -368,7 +405,8 @@ impl Port {
 
     #[inline(always)]
     fn transmit(&mut self, id: u32, tx: Span, env: &mut impl Env) {
-        // Two frames at once on a wire: a node that has to overlap them is called when each of them has left.
+        // Two frames at once on a wire: a node that has to overlap them is called when each of them
+        // has left.
         let overlaps = self.busy(env);
         if overlaps {
             self.call_when_free(env);
@@ -383,7 +421,8 @@ impl Port {
         }
     }
 
-    /// Starts the next control frame if there is one and the wire is free. Returns whether no frame of a class may go now.
+    /// Starts the next control frame if there is one and the wire is free. Returns whether no frame
+    /// of a class may go now.
     #[inline]
     pub fn start_control(&mut self, now: Time, env: &mut impl Env) -> bool {
         if !self.control_waits() || self.failed {

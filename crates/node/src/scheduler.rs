@@ -27,7 +27,9 @@ impl SchedulerKind {
     /// Rule with classes instead of priorities.
     pub fn in_classes(&self, classes: &Classes) -> SchedulerKind {
         match self {
-            SchedulerKind::VlArbitration(rule) => SchedulerKind::VlArbitration(Box::new(rule.in_classes(classes))),
+            SchedulerKind::VlArbitration(rule) => {
+                SchedulerKind::VlArbitration(Box::new(rule.in_classes(classes)))
+            }
             other => other.clone(),
         }
     }
@@ -75,23 +77,31 @@ impl Account {
 }
 
 impl Scheduler {
-    /// Picks among the classes that may send; `ready(c)` is the length of the frame at the head of class `c` if it may
-    /// go now. The pick counts as served.
+    /// Picks among the classes that may send; `ready(c)` is the length of the frame at the head of
+    /// class `c` if it may go now. The pick counts as served.
     #[inline]
-    pub fn pick(&mut self, kind: &SchedulerKind, classes: usize, mut ready: impl FnMut(usize) -> Option<u32>) -> Option<usize> {
+    pub fn pick(
+        &mut self,
+        kind: &SchedulerKind,
+        classes: usize,
+        mut ready: impl FnMut(usize) -> Option<u32>,
+    ) -> Option<usize> {
         if classes == 1 {
             return ready(0).map(|_| 0); // nothing to choose, whatever the rule
         }
         let picked = match kind {
             SchedulerKind::Strict => (0..classes).rev().find(|&c| ready(c).is_some()),
-            SchedulerKind::RoundRobin => (1..=classes).map(|i| (self.last + i) % classes).find(|&c| ready(c).is_some()),
+            SchedulerKind::RoundRobin => {
+                (1..=classes).map(|i| (self.last + i) % classes).find(|&c| ready(c).is_some())
+            }
             SchedulerKind::Drr(quanta) => {
                 let deficit = self.account.deficit(classes);
                 let heads: Vec<Option<u32>> = (0..classes).map(&mut ready).collect();
                 if heads.iter().all(Option::is_none) {
                     None
                 } else {
-                    // The class served last continues while its deficit lasts; the others gain a quantum when their turn comes.
+                    // The class served last continues while its deficit lasts; the others gain a
+                    // quantum when their turn comes.
                     let mut c = self.last;
                     loop {
                         match heads[c] {

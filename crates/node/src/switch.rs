@@ -50,8 +50,8 @@ pub struct SwitchConfig {
     pub lossy: ClassSet,
     /// Length of control frames [bytes]; `None`: that of the flow control.
     pub message_len: Option<Bytes>,
-    /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
-    /// sources needs one.
+    /// A class that travels with the control frames: first, never paused, neither counted nor
+    /// marked. A detection that notifies sources needs one.
     pub unpaused: Option<u8>,
     /// Messages of the flow control go before frames of that class; off: FIFO.
     pub messages_first: bool,
@@ -107,34 +107,56 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Size of a port with one class [bytes], besides the state that its flow control keeps elsewhere.
+    /// Size of a port with one class [bytes], besides the state that its flow control keeps
+    /// elsewhere.
     pub const BYTES_PER_PORT: usize = size_of::<Port>() + size_of::<Scheduler>();
 
     /// An empty switch.
     pub fn new(node: u32, c: &SwitchConfig) -> Self {
         let n = c.links.len();
         let port = |p: usize| {
-            let place = Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
+            let place = Place {
+                link: &c.links[p],
+                flow_control: &c.flow_control[p],
+                to_host: c.to_host[p],
+            };
             let class_state = |class| {
                 let lossy = c.lossy.has(class);
                 let flow_control = if lossy { &FlowControl::None } else { &c.flow_control[p] };
-                ClassState::new(flow_control, &c.links[p], c.buffer.ingress(p, lossy), c.detection[p].detector(&place))
+                ClassState::new(
+                    flow_control,
+                    &c.links[p],
+                    c.buffer.ingress(p, lossy),
+                    c.detection[p].detector(&place),
+                )
             };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
-            let mut port = Port::new(PortId { node, port: p as u16 }, &c.links[p], class_state, c.classes, message_len);
+            let mut port = Port::new(
+                PortId { node, port: p as u16 },
+                &c.links[p],
+                class_state,
+                c.classes,
+                message_len,
+            );
             port.keep_telemetry(c.telemetry);
             if c.messages_first {
                 port.put_messages_first();
             }
             port
         };
-        let place = |p: usize| Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
+        let place = |p: usize| Place {
+            link: &c.links[p],
+            flow_control: &c.flow_control[p],
+            to_host: c.to_host[p],
+        };
         let places = c.detection.iter().enumerate().map(|(p, d)| (d, place(p)));
         let frame = c.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         Switch {
             node,
             classes: c.classes,
-            congestion_points: c.unpaused.and_then(|class| CongestionPoints::new(places, c.classes, class)),
+            congestion_points: c
+                .unpaused
+                .and_then(|class| CongestionPoints::new(places, c.classes, class)),
             ports: (0..n).map(port).collect(),
             buffer: Buffer::new(&c.buffer, n, c.compat.pool_wraps),
             queues: if c.flow_control.iter().any(FlowControl::per_flow) {
@@ -209,7 +231,12 @@ impl Switch {
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
-        let candidate = self.queues.push_in(now, self.ports[out_port as usize].class_state_mut(class), id, env.frames());
+        let candidate = self.queues.push_in(
+            now,
+            self.ports[out_port as usize].class_state_mut(class),
+            id,
+            env.frames(),
+        );
         self.note_queue(now, port, out_port, class, &occupancy, env);
         if candidate {
             self.try_send(now, out_port, env);
@@ -231,12 +258,23 @@ impl Switch {
     fn drop_arrived(&mut self, now: Time, port: u16, id: FrameId, why: Drop, env: &mut impl Env) {
         let frame = env.discard(id);
         let (class, len, kind) = (frame.class(), frame.len(), frame.kind());
-        env.emit(self.node, now, NodeEvent::Dropped { port, class, flow: frame.flow, len, kind, why });
+        env.emit(
+            self.node,
+            now,
+            NodeEvent::Dropped { port, class, flow: frame.flow, len, kind, why },
+        );
     }
 
     /// A frame arrives over the link of a port, which has done this to it.
     #[cold]
-    pub fn on_link(&mut self, now: Time, port: u16, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+    pub fn on_link(
+        &mut self,
+        now: Time,
+        port: u16,
+        id: FrameId,
+        hit: Option<Hit>,
+        env: &mut impl Env,
+    ) -> Arrived {
         let arrived = self.ports[port as usize].on_link(now, id, hit, env);
         if arrived == Arrived::Taken {
             self.try_send(now, port, env);
@@ -313,7 +351,9 @@ impl Switch {
     pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
         let (open, classes) = self.ports[port as usize].apply_due(now, env);
         if self.watchdog.is_some() {
-            (0..self.classes as u8).filter(|class| classes & 1 << class != 0).for_each(|class| self.note_message(now, port, class));
+            (0..self.classes as u8)
+                .filter(|class| classes & 1 << class != 0)
+                .for_each(|class| self.note_message(now, port, class));
         }
         if open {
             self.try_send(now, port, env);
@@ -329,8 +369,14 @@ impl Switch {
     /// The link of a port fails: its queued frames are dropped.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
         while let Some(f) = self.ports[port as usize].fail(now, env) {
-            let dropped =
-                NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Loss::FailedPort.into() };
+            let dropped = NodeEvent::Dropped {
+                port,
+                class: f.class(),
+                flow: f.flow,
+                len: f.len(),
+                kind: f.kind(),
+                why: Loss::FailedPort.into(),
+            };
             env.emit(self.node, now, dropped);
         }
         self.throw_all_away(now, port, env);
@@ -338,18 +384,26 @@ impl Switch {
 
     /// Frees every frame that waits for a failed port.
     fn throw_all_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        (0..self.classes as u8).for_each(|class| self.throw_away(now, port, class, Loss::FailedPort.into(), env));
+        (0..self.classes as u8)
+            .for_each(|class| self.throw_away(now, port, class, Loss::FailedPort.into(), env));
     }
 
     /// Frees every frame of a class that waits for a port.
     fn throw_away(&mut self, now: Time, port: u16, class: u8, why: Drop, env: &mut impl Env) {
         loop {
             let class_state = self.ports[port as usize].class_state_mut(class);
-            let Some((id, exposed)) = self.queues.discard(class_state, port, class, env.frames()) else { break };
+            let Some((id, exposed)) = self.queues.discard(class_state, port, class, env.frames())
+            else {
+                break;
+            };
             let frame = env.discard(id);
             let (in_port, len) = (frame.in_port, frame.len());
             let (flow, kind) = (frame.flow, frame.kind());
-            env.emit(self.node, now, NodeEvent::Dropped { port: in_port, class, flow, len, kind, why });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::Dropped { port: in_port, class, flow, len, kind, why },
+            );
             let at = Passage { now, port: in_port, out: port, class };
             self.sample_gone(at, frame.flow, frame.bytes());
             if self.failed_port_keeps_memory {
@@ -372,7 +426,13 @@ impl Switch {
     /// A receiver half may ask for the flow of a frame, or for the egress queue that it joins.
     #[cold] // out of line: runs without such receivers do not pay
     #[inline(never)]
-    fn on_arrival_with_more(&mut self, at: Passage, frame: &Frame, occupancy: &Occupancy, env: &mut impl Env) -> Option<Message> {
+    fn on_arrival_with_more(
+        &mut self,
+        at: Passage,
+        frame: &Frame,
+        occupancy: &Occupancy,
+        env: &mut impl Env,
+    ) -> Option<Message> {
         let Passage { now, port, out, class } = at;
         let egress = Waiting { port: out, bytes: Bytes(self.waiting(out, class)) + frame.bytes() };
         let rx = &mut self.ports[port as usize].class_state_mut(class).rx;
@@ -386,7 +446,12 @@ impl Switch {
     /// Counterpart for a frame that has left.
     #[cold]
     #[inline(never)]
-    fn on_departure_with_more(&mut self, at: Passage, frame: &Frame, occupancy: &Occupancy) -> Option<Message> {
+    fn on_departure_with_more(
+        &mut self,
+        at: Passage,
+        frame: &Frame,
+        occupancy: &Occupancy,
+    ) -> Option<Message> {
         let Passage { now, port, out, class } = at;
         let egress = Waiting { port: out, bytes: Bytes(self.waiting(out, class)) };
         let rx = &mut self.ports[port as usize].class_state_mut(class).rx;
@@ -400,11 +465,17 @@ impl Switch {
     /// A per-flow receiver is given the queue that the frame joins.
     #[cold] // out of line: runs without such receivers do not pay
     #[inline(never)]
-    fn on_flow_arrival(&mut self, at: Passage, frame: &Frame, env: &mut impl Env) -> Option<Message> {
+    fn on_flow_arrival(
+        &mut self,
+        at: Passage,
+        frame: &Frame,
+        env: &mut impl Env,
+    ) -> Option<Message> {
         let Passage { now, port, out, class } = at;
         let queue = self.flow_queue(now, out, class, frame.flow);
         let p = &mut self.ports[port as usize];
-        let message = p.class_state_mut(class).rx.on_flow_arrival(now, frame.flow, queue, frame.bytes());
+        let message =
+            p.class_state_mut(class).rx.on_flow_arrival(now, frame.flow, queue, frame.bytes());
         if message.is_none() {
             p.plan_receiver(class, env); // it may have decided something and send that at a time of its own
         }
@@ -417,14 +488,26 @@ impl Switch {
     fn on_flow_departure(&mut self, at: Passage, frame: &Frame) -> Option<Message> {
         let Passage { now, port, out, class } = at;
         let queue = self.flow_queue(now, out, class, frame.flow);
-        self.ports[port as usize].class_state_mut(class).rx.on_flow_departure(now, frame.flow, queue, frame.bytes())
+        self.ports[port as usize].class_state_mut(class).rx.on_flow_departure(
+            now,
+            frame.flow,
+            queue,
+            frame.bytes(),
+        )
     }
 
     fn flow_queue(&self, now: Time, out: u16, class: u8, flow: u32) -> Option<QueueState> {
         self.ports[out as usize].flows(class)?.queue(now, flow)
     }
 
-    fn send_control(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
+    fn send_control(
+        &mut self,
+        now: Time,
+        port: u16,
+        class: u8,
+        message: Message,
+        env: &mut impl Env,
+    ) {
         let p = &mut self.ports[port as usize];
         p.send_control(now, class, message, &self.control_delay, env);
         p.plan_receiver(class, env);
@@ -445,7 +528,8 @@ impl Switch {
         }
     }
 
-    /// A frame may have gone on the wire of a port: requests a call when it has left, if another one waits.
+    /// A frame may have gone on the wire of a port: requests a call when it has left, if another
+    /// one waits.
     #[inline]
     fn plan_next(&mut self, port: u16, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
@@ -455,12 +539,24 @@ impl Switch {
     }
 
     #[inline]
-    fn note_queue(&self, now: Time, in_port: u16, out_port: u16, class: u8, occupancy: &Occupancy, env: &mut impl Env) {
+    fn note_queue(
+        &self,
+        now: Time,
+        in_port: u16,
+        out_port: u16,
+        class: u8,
+        occupancy: &Occupancy,
+        env: &mut impl Env,
+    ) {
         if !env.records_queues() {
             return;
         }
         let egress = self.waiting(out_port, class);
-        env.emit(self.node, now, NodeEvent::Queue { in_port, out_port, class, ingress: occupancy.bytes.0, egress });
+        env.emit(
+            self.node,
+            now,
+            NodeEvent::Queue { in_port, out_port, class, ingress: occupancy.bytes.0, egress },
+        );
     }
 
     /// Starts the next frame of a port, if the wire is free and some gate is open.
@@ -479,7 +575,8 @@ impl Switch {
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
         let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
-            let len = queues.head_of(now, p.class_state(class as u8), port, class as u8, env.frames())?;
+            let len =
+                queues.head_of(now, p.class_state(class as u8), port, class as u8, env.frames())?;
             match p.gate(now, class as u8, len) {
                 Gate::Open => Some(len),
                 Gate::Until(t) => {
@@ -496,12 +593,16 @@ impl Switch {
         }
     }
 
-    /// True if a frame that has just arrived may leave at once, without entering its queue. It would be pushed, chosen and popped with
-    /// the same result. Where the queues are recorded, or several classes take turns, it takes the long path.
+    /// True if a frame that has just arrived may leave at once, without entering its queue. It
+    /// would be pushed, chosen and popped with the same result. Where the queues are recorded, or
+    /// several classes take turns, it takes the long path.
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
         let p = &mut self.ports[out as usize];
-        if self.classes > 1 || env.records_queues() || !self.queues.is_idle_fifo(&p.class_state(class).egress) {
+        if self.classes > 1
+            || env.records_queues()
+            || !self.queues.is_idle_fifo(&p.class_state(class).egress)
+        {
             return false;
         }
         let free = !p.failed() && !p.busy(env) && !p.control_waits();
@@ -516,17 +617,26 @@ impl Switch {
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         if self.queues.reads_inputs() && self.discards(port, class) {
             // It waited behind a frame for another port when the storm was found.
-            return self.throw_away(now, port, class, Drop { cause: Loss::Watchdog, queue: Some(port) }, env);
+            return self.throw_away(
+                now,
+                port,
+                class,
+                Drop { cause: Loss::Watchdog, queue: Some(port) },
+                env,
+            );
         }
         let class_state = self.ports[port as usize].class_state_mut(class);
-        let Some(id) = self.queues.pop_of(now, class_state, port, class, env.frames()) else { return };
+        let Some(id) = self.queues.pop_of(now, class_state, port, class, env.frames()) else {
+            return;
+        };
         if self.queues.reads_inputs() {
             self.read_input(now, id, env);
         }
         self.depart(now, port, class, id, env);
     }
 
-    /// A frame begins to be read from its input, at the rate of its port: until it has been read no other one of it may go.
+    /// A frame begins to be read from its input, at the rate of its port: until it has been read no
+    /// other one of it may go.
     #[cold]
     fn read_input(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
         let (port, len) = (env.frames()[id].in_port, env.frames()[id].len());
@@ -551,7 +661,9 @@ impl Switch {
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
         let class_state = self.ports[port as usize].class_state_mut(class);
         let waiting = Bytes(class_state.egress.bytes());
-        let mark = class_state.detector.on_dequeue(now, waiting, bytes, &mut || env.draw(PortId { node: self.node, port }));
+        let mark = class_state
+            .detector
+            .on_dequeue(now, waiting, bytes, &mut || env.draw(PortId { node: self.node, port }));
         if env.records_states()
             && let Some(state) = class_state.detector.state(now)
         {
@@ -573,7 +685,8 @@ impl Switch {
         } else {
             class_state.rx.on_departure(now, &occupancy, bytes)
         };
-        // The port counts as busy before its ingress sends a message: in a routing loop both are the same port.
+        // The port counts as busy before its ingress sends a message: in a routing loop both are
+        // the same port.
         let speaks_after = in_port == port && !self.hairpin_overlap;
         if let (Some(message), false) = (message, speaks_after) {
             self.send_control(now, in_port, class, message, env);

@@ -6,8 +6,9 @@
 //!   low:   (VL, weight) (VL, weight) ...  --+-- one packet when nothing high may go or the limit is used up
 //! ```
 //!
-//! Round robin over both tables, an entry at a time. An entry keeps its turn while its VL has a packet that may go and
-//! weight is left; the last packet of a turn may overdraw the weight. Weights count 64 bytes, packets in whole units.
+//! Round robin over both tables, an entry at a time. An entry keeps its turn while its VL has a
+//! packet that may go and weight is left; the last packet of a turn may overdraw the weight.
+//! Weights count 64 bytes, packets in whole units.
 
 use crate::Classes;
 use xoff_units::state::State;
@@ -35,7 +36,8 @@ pub struct VlArbitration {
     pub high: Vec<VlEntry>,
     /// Round robin of low priority.
     pub low: Vec<VlEntry>,
-    /// Limit of the high table before the low one gets an opportunity [4096 bytes]; 0: one packet, 255: no limit.
+    /// Limit of the high table before the low one gets an opportunity [4096 bytes]; 0: one packet,
+    /// 255: no limit.
     pub high_limit: u8,
 }
 
@@ -54,12 +56,19 @@ impl VlArbitration {
     pub(crate) fn in_classes(&self, classes: &Classes) -> VlArbitration {
         let table = |entries: &[VlEntry]| {
             let weighty = entries.iter().filter(|t| t.weight > 0);
-            weighty.filter_map(|t| classes.class(t.vl).map(|vl| VlEntry { vl, weight: t.weight })).collect()
+            weighty
+                .filter_map(|t| classes.class(t.vl).map(|vl| VlEntry { vl, weight: t.weight }))
+                .collect()
         };
-        VlArbitration { high: table(&self.high), low: table(&self.low), high_limit: self.high_limit }
+        VlArbitration {
+            high: table(&self.high),
+            low: table(&self.low),
+            high_limit: self.high_limit,
+        }
     }
 
-    /// Limit of the high table before the low one has an opportunity [bytes]: a packet may leave while some of it is left.
+    /// Limit of the high table before the low one has an opportunity [bytes]: a packet may leave
+    /// while some of it is left.
     fn high_bytes(&self) -> i64 {
         match self.high_limit {
             VlArbitration::NO_LIMIT => i64::MAX,
@@ -108,15 +117,24 @@ pub(crate) struct VlState {
 impl VlState {
     /// At the first entry of both tables.
     pub fn new(rule: &VlArbitration) -> VlState {
-        let first = |entries: &[VlEntry]| Place { at: 0, left: entries.first().map_or(0, |t| t.weight as i32) };
+        let first = |entries: &[VlEntry]| Place {
+            at: 0,
+            left: entries.first().map_or(0, |t| t.weight as i32),
+        };
         VlState { high: first(&rule.high), low: first(&rule.low), high_left: rule.high_bytes() }
     }
 
-    /// The class whose packet goes now; `heads`: length of the packet at the head of each class, if it may go.
-    pub fn pick(&mut self, rule: &VlArbitration, heads: &[Option<u32>; CLASSES_MAX]) -> Option<usize> {
+    /// The class whose packet goes now; `heads`: length of the packet at the head of each class, if
+    /// it may go.
+    pub fn pick(
+        &mut self,
+        rule: &VlArbitration,
+        heads: &[Option<u32>; CLASSES_MAX],
+    ) -> Option<usize> {
         let len = |turn: &VlEntry| heads[turn.vl as usize].unwrap_or(0);
         let high = self.high.next(&rule.high, heads);
-        // No packet of high priority, or the limit used up: an opportunity for the low table, and the limit restarts.
+        // No packet of high priority, or the limit used up: an opportunity for the low table, and
+        // the limit restarts.
         if high.is_none() || self.high_left <= 0 {
             if let Some(place) = self.low.next(&rule.low, heads) {
                 let turn = &rule.low[place.at];
@@ -161,12 +179,16 @@ mod tests {
         (0..times).filter_map(|_| s.pick(rule, &heads(of))).collect()
     }
 
-    /// Packets of 256 B are 4 units. VL 0 has 8 units, two packets a turn; VL 1 has 4, one; VL 2 has 6: after one packet 2
-    /// units are left, so a second one goes and overdraws by 2. Its next turn begins with 6 again, not with 4.
+    /// Packets of 256 B are 4 units. VL 0 has 8 units, two packets a turn; VL 1 has 4, one; VL 2
+    /// has 6: after one packet 2 units are left, so a second one goes and overdraws by 2. Its next
+    /// turn begins with 6 again, not with 4.
     #[test]
     fn an_entry_keeps_its_turn_until_its_weight_is_used_up() {
         let rule = tables(&[], &[(0, 8), (1, 4), (2, 6)], 0);
-        assert_eq!(serve(&rule, &[(0, 256), (1, 256), (2, 256)], 10), [0, 0, 1, 2, 2, 0, 0, 1, 2, 2]);
+        assert_eq!(
+            serve(&rule, &[(0, 256), (1, 256), (2, 256)], 10),
+            [0, 0, 1, 2, 2, 0, 0, 1, 2, 2]
+        );
     }
 
     /// 65 B are two units, so a weight of 4 is two packets; 64 B are one unit and make four.
@@ -180,7 +202,10 @@ mod tests {
     #[test]
     fn a_class_may_have_many_turns() {
         let rule = tables(&[], &[(0, 1), (1, 1), (0, 1), (2, 1), (3, 0)], 0);
-        assert_eq!(serve(&rule, &[(0, 64), (1, 64), (2, 64), (3, 64)], 8), [0, 1, 0, 2, 0, 1, 0, 2]);
+        assert_eq!(
+            serve(&rule, &[(0, 64), (1, 64), (2, 64), (3, 64)], 8),
+            [0, 1, 0, 2, 0, 1, 0, 2]
+        );
         let rule = tables(&[(1, 1)], &[(0, 1), (1, 1)], 0);
         // One high packet, then an opportunity for the low table: 0 and 1 alternate there.
         assert_eq!(serve(&rule, &[(0, 64), (1, 64)], 8), [1, 0, 1, 1, 1, 0, 1, 1]);
@@ -192,7 +217,10 @@ mod tests {
         let rule = tables(&[], &[(0, 4), (1, 2)], 0);
         let mut s = VlState::new(&rule);
         let (both, one) = (heads(&[(0, 64), (1, 64)]), heads(&[(1, 64)]));
-        assert_eq!([&both, &one, &both, &both, &both, &both, &both, &both].map(|h| s.pick(&rule, h)), [0, 1, 1, 0, 0, 0, 0, 1].map(Some));
+        assert_eq!(
+            [&both, &one, &both, &both, &both, &both, &both, &both].map(|h| s.pick(&rule, h)),
+            [0, 1, 1, 0, 0, 0, 0, 1].map(Some)
+        );
     }
 
     #[test]
@@ -202,7 +230,8 @@ mod tests {
         assert!(rule.serves(0) && !rule.serves(1) && !rule.serves(2));
     }
 
-    /// Limit 1 is 4096 B: packets of 1500 B go three times (0, 1500 and 3000 B sent before them), then one low packet.
+    /// Limit 1 is 4096 B: packets of 1500 B go three times (0, 1500 and 3000 B sent before them),
+    /// then one low packet.
     #[test]
     fn the_limit_of_high_priority_counts_4096_bytes() {
         let rule = tables(&[(1, 255)], &[(0, 255)], 1);
@@ -220,7 +249,8 @@ mod tests {
         assert_eq!(serve(&tables(&[high], &[low], 255), &both[..1], 3), [0, 0, 0]);
     }
 
-    /// The limit is used up after three packets; nothing low waits then, so the opportunity passes and the limit restarts.
+    /// The limit is used up after three packets; nothing low waits then, so the opportunity passes
+    /// and the limit restarts.
     #[test]
     fn an_opportunity_that_is_not_taken_passes() {
         let rule = tables(&[(1, 255)], &[(0, 255)], 1);
@@ -246,7 +276,10 @@ mod tests {
     fn shares_go_by_weight() {
         let rule = tables(&[], &[(0, 32), (1, 64), (2, 128)], 0);
         let served = serve(&rule, &[(0, 2048), (1, 2048), (2, 2048)], 7000);
-        assert_eq!([0, 1, 2].map(|c| served.iter().filter(|&&s| s == c).count()), [1000, 2000, 4000]);
+        assert_eq!(
+            [0, 1, 2].map(|c| served.iter().filter(|&&s| s == c).count()),
+            [1000, 2000, 4000]
+        );
     }
 
     #[test]

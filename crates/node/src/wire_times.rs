@@ -2,9 +2,9 @@
 
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
-/// Caches `N` transmission times, each in a place that its rate and length determine: a network or a flow sends the same
-/// few lengths at the same rate for long, and the division (through floating point for the clock of ns-3) costs more than
-/// everything around it.
+/// Caches `N` transmission times, each in a place that its rate and length determine: a network or
+/// a flow sends the same few lengths at the same rate for long, and the division (through floating
+/// point for the clock of ns-3) costs more than everything around it.
 #[derive(Clone, Copy, Debug)]
 pub struct WireTimes<const N: usize> {
     known: [(Rate, u32, Span); N],
@@ -24,7 +24,8 @@ impl<const N: usize> WireTimes<N> {
     /// Transmission time of `len` bytes at `rate`.
     #[inline]
     pub fn of(&mut self, rate: Rate, len: u32) -> Span {
-        // Not a search: which of two lengths comes next is unpredictable for the processor. Fibonacci hashing of both.
+        // Not a search: which of two lengths comes next is unpredictable for the processor.
+        // Fibonacci hashing of both.
         let mixed = (rate.0 ^ (len as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let at = ((mixed >> 32) as usize * N) >> 32;
         let (r, l, span) = self.known[at];
@@ -47,9 +48,22 @@ mod tests {
     fn remembered_times_are_those_of_the_clock() {
         for clock in [WireClock::Picoseconds, WireClock::Nanoseconds] {
             let mut times = WireTimes::<2>::new(clock);
-            for (gbps, len) in [(100, 1048), (100, 60), (100, 1048), (40, 1048), (100, 1048), (100, 43), (0, 0), (0, 7)] {
+            for (gbps, len) in [
+                (100, 1048),
+                (100, 60),
+                (100, 1048),
+                (40, 1048),
+                (100, 1048),
+                (100, 43),
+                (0, 0),
+                (0, 7),
+            ] {
                 let rate = Rate::from_gbps(gbps);
-                assert_eq!(times.of(rate, len), clock.time_for(rate, Bytes(len as u64)), "{clock:?} {gbps} {len}");
+                assert_eq!(
+                    times.of(rate, len),
+                    clock.time_for(rate, Bytes(len as u64)),
+                    "{clock:?} {gbps} {len}"
+                );
             }
         }
     }

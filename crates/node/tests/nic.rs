@@ -5,10 +5,12 @@ use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
-use xoff_mech::rate_control::{Feedback, FlowFacts, Hop, Law, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
+use xoff_mech::rate_control::{
+    Feedback, FlowFacts, Hop, Law, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn,
+};
 use xoff_node::{
-    Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, NodeEvent, Pacing,
-    PausedWith, Transport,
+    Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore,
+    Nic, NicConfig, NodeEvent, Pacing, PausedWith, Transport,
 };
 use xoff_units::{Bytes, PortId, Rate, Span, Time, WireClock};
 
@@ -81,7 +83,8 @@ impl Bench {
     fn with(rate_control: RateControlKind, change: impl FnOnce(&mut NicConfig)) -> Bench {
         let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1048), Bytes::from_kb(300));
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
-        let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
+        let flow_control =
+            FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
         let mut config = NicConfig {
             clears_flows: false,
             control_delay: ControlDelay::default(),
@@ -112,7 +115,10 @@ impl Bench {
             compat: Compat::HPCC_SIMULATOR,
         };
         change(&mut config);
-        Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }
+        Bench {
+            nic: Nic::new(ME, &flow_control, &link, Arc::new(config)),
+            world: World { frames: FrameStore::new(), ..World::default() },
+        }
     }
 
     /// Events of the wire and the timers until `ns`.
@@ -120,7 +126,8 @@ impl Bench {
         let end = Time::from_ns(ns);
         // A wire that is free comes before a timer of the same time.
         let order = |c: &(Time, Call)| (c.0, !matches!(c.1, Call::WireFree { .. }));
-        while let Some(i) = (0..self.world.calls.len()).min_by_key(|&i| order(&self.world.calls[i])) {
+        while let Some(i) = (0..self.world.calls.len()).min_by_key(|&i| order(&self.world.calls[i]))
+        {
             let at = self.world.calls[i].0;
             if at > end {
                 break;
@@ -129,7 +136,9 @@ impl Bench {
             match self.world.calls.remove(i).1 {
                 Call::WireFree { .. } => self.nic.on_wire_free(at, &mut self.world),
                 Call::Wake { .. } => self.nic.on_wake(at, &mut self.world),
-                Call::FlowTimer { slot, which } => self.nic.on_flow_timer(at, slot, which, &mut self.world),
+                Call::FlowTimer { slot, which } => {
+                    self.nic.on_flow_timer(at, slot, which, &mut self.world)
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -137,7 +146,16 @@ impl Bench {
     }
 
     fn flow(&mut self, flow: u32, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
-        let start = FlowStart { flow, class: 0, size, app_rate, controlled: true, window, base_rtt: None, queue_pair: None };
+        let start = FlowStart {
+            flow,
+            class: 0,
+            size,
+            app_rate,
+            controlled: true,
+            window,
+            base_rtt: None,
+            queue_pair: None,
+        };
         self.nic.start_flow(self.world.now, start, &mut self.world);
     }
 
@@ -160,8 +178,9 @@ impl Bench {
 
 use FrameKind::{Ack, Data, Nack};
 
-/// The HPCC simulator looks at its NIC after data only if it has an acknowledgement to send, and it plans no wake-up
-/// while a window-bound flow is past its time (`RdmaHw::ReceiveUdp`, `QbbNetDevice::DequeueAndTransmit`).
+/// The HPCC simulator looks at its NIC after data only if it has an acknowledgement to send, and it
+/// plans no wake-up while a window-bound flow is past its time (`RdmaHw::ReceiveUdp`,
+/// `QbbNetDevice::DequeueAndTransmit`).
 #[test]
 fn data_without_an_answer_is_no_occasion_to_send() {
     let mut b = Bench::new(RateControlKind::None);
@@ -182,8 +201,8 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     assert_eq!(b.sent(), [(2000, Data, 1, 2000)], "any acknowledgement is an occasion");
 }
 
-/// A sender that went back and then receives an acknowledgement of everything still sends its repetitions, at its present rate. A pause in
-/// this state ends it.
+/// A sender that went back and then receives an acknowledgement of everything still sends its
+/// repetitions, at its present rate. A pause in this state ends it.
 #[test]
 fn a_finished_flow_sends_again_what_it_went_back_for() {
     let slow = |b: &mut Bench| {
@@ -198,7 +217,8 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
     let mut b = Bench::new(RateControlKind::Dcqcn(dcqcn::Params::of(dcqcn::Variant::Hpcc)));
     slow(&mut b);
     b.until(1_000_000);
-    // Alpha decayed four times before the cut: 1048 B at 50.78 Gb/s take 165 ns; no timer raises the rate any more.
+    // Alpha decayed four times before the cut: 1048 B at 50.78 Gb/s take 165 ns; no timer raises
+    // the rate any more.
     assert_eq!(b.sent(), [(5000, Data, 0, 1000), (5165, Data, 0, 2000)]);
 
     let mut b = Bench::new(RateControlKind::Dcqcn(dcqcn::Params::of(dcqcn::Variant::Hpcc)));
@@ -222,12 +242,19 @@ fn the_acknowledgement_reports_the_mark() {
     next.seq = 1000;
     b.receives(next);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Ack, 7, 2000)]);
-    assert_eq!(b.world.reports, [Mark::Ce, Mark::None], "the first frame was marked, the second was not");
+    assert_eq!(
+        b.world.reports,
+        [Mark::Ce, Mark::None],
+        "the first frame was marked, the second was not"
+    );
 }
 
 /// DCQCN with TCD's rule (section 5.2.1): a CNP carries whether it reports UE or CE.
 fn with_tcd() -> RateControlKind {
-    RateControlKind::Dcqcn(dcqcn::Params { tcd: Some(dcqcn::TcdCut::Alpha), ..dcqcn::Params::of(dcqcn::Variant::Ns3Rdma) })
+    RateControlKind::Dcqcn(dcqcn::Params {
+        tcd: Some(dcqcn::TcdCut::Alpha),
+        ..dcqcn::Params::of(dcqcn::Variant::Ns3Rdma)
+    })
 }
 
 #[test]
@@ -241,15 +268,24 @@ fn a_cnp_carries_the_mark_it_reports() {
             b.receives(f);
             b.until(100 * (i + 1) as u64);
         }
-        let cnms = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::CongestionNotification);
+        let cnms = b
+            .sent()
+            .into_iter()
+            .zip(&b.world.reports)
+            .filter(|(s, _)| s.1 == FrameKind::CongestionNotification);
         cnms.map(|(s, &mark)| (s.0, mark)).collect::<Vec<_>>()
     };
     // A CNP waits for the acknowledgement before it on the wire: 60 B, 4 ns.
     assert_eq!(marked(&[Mark::None, Mark::Ue, Mark::Ue]), [(104, Mark::Ue)], "one per interval");
-    assert_eq!(marked(&[Mark::Ue, Mark::Ce, Mark::Ue]), [(4, Mark::Ue), (104, Mark::Ce)], "CE does not wait for the interval of UE");
+    assert_eq!(
+        marked(&[Mark::Ue, Mark::Ce, Mark::Ue]),
+        [(4, Mark::Ue), (104, Mark::Ce)],
+        "CE does not wait for the interval of UE"
+    );
 }
 
-/// CNPs of a class that nothing pauses leave at once, before acknowledgements that wait; else they wait with them, 60 B being 4 ns here.
+/// CNPs of a class that nothing pauses leave at once, before acknowledgements that wait; else they
+/// wait with them, 60 B being 4 ns here.
 #[test]
 fn a_cnp_of_its_own_class_is_held_by_nothing() {
     let sent = |cnp_class: Option<u8>| {
@@ -280,7 +316,16 @@ fn a_cnp_of_its_own_class_goes_before_data_and_acknowledgements() {
     b.receives(f);
     b.until(300);
     let cnp = FrameKind::CongestionNotification;
-    assert_eq!(b.sent(), [(0, Data, 0, 0), (83, cnp, 7, 0), (88, Ack, 7, 1000), (92, Data, 0, 1000), (175, Data, 0, 2000)]);
+    assert_eq!(
+        b.sent(),
+        [
+            (0, Data, 0, 0),
+            (83, cnp, 7, 0),
+            (88, Ack, 7, 1000),
+            (92, Data, 0, 1000),
+            (175, Data, 0, 2000)
+        ]
+    );
 }
 
 /// "Senders do not update the sending rate when receiving a CNP marked with UE" (section 5.2.1).
@@ -301,9 +346,9 @@ fn only_ce_lowers_the_rate() {
     assert!(rate_after(Mark::Ce)[0] < LINE);
 }
 
-/// A frame's mark rises and never falls: "UE can only be marked when the current code point is not CE" (section 4.1).
-/// A CNM with value 63 cuts to 65/128 at once, here without a reaction time; a CNP of a receiver, whose value is 0, and a
-/// CNM of a flow that is not there do nothing.
+/// A frame's mark rises and never falls: "UE can only be marked when the current code point is not
+/// CE" (section 4.1). A CNM with value 63 cuts to 65/128 at once, here without a reaction time; a
+/// CNP of a receiver, whose value is 0, and a CNM of a flow that is not there do nothing.
 #[test]
 fn a_value_reaches_the_rate_control() {
     let p = qcn::Params { reaction: Span::ZERO, jitter: false, ..qcn::Params::standard() };
@@ -320,7 +365,10 @@ fn a_value_reaches_the_rate_control() {
     b.receives(Frame::cnm(4, 1, 64, 63));
     assert_eq!((rates(&b), b.world.notified.len()), (vec![(3, LINE)], 0));
     let cnm = Frame::cnm(3, 1, 64, 63);
-    assert_eq!((cnm.kind(), cnm.value(), report.value(), cnm.len()), (FrameKind::CongestionNotification, 63, 0, 64));
+    assert_eq!(
+        (cnm.kind(), cnm.value(), report.value(), cnm.len()),
+        (FrameKind::CongestionNotification, 63, 0, 64)
+    );
     b.receives(cnm);
     assert_eq!((rates(&b), &b.world.notified[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
 }
@@ -333,14 +381,19 @@ fn a_mark_is_never_weakened() {
         f.mark()
     });
     assert_eq!(marks, [Mark::Ue, Mark::Ce, Mark::Ce]);
-    assert_eq!((f.kind(), f.class(), f.len(), f.reported(), f.ends_flow()), (Data, 0, 1000, Mark::None, false));
+    assert_eq!(
+        (f.kind(), f.class(), f.len(), f.reported(), f.ends_flow()),
+        (Data, 0, 1000, Mark::None, false)
+    );
 }
 
-/// HPCC (SIGCOMM'19, section 3.1): "the receiver copies all the meta-data recorded by the switches to the ACK".
+/// HPCC (SIGCOMM'19, section 3.1): "the receiver copies all the meta-data recorded by the switches
+/// to the ACK".
 #[test]
 fn the_acknowledgement_carries_the_records() {
     let mut b = Bench::new(RateControlKind::Hpcc(hpcc::Params::default()));
-    let hop = |ns: u64| Hop { at: Time::from_ns(ns), tx_bytes: 5000 * ns, queue: Bytes(ns), rate: LINE };
+    let hop =
+        |ns: u64| Hop { at: Time::from_ns(ns), tx_bytes: 5000 * ns, queue: Bytes(ns), rate: LINE };
     let id = b.world.frames.insert(Frame::new(Data, 7, 0, 1048));
     for ns in [10, 20] {
         b.world.frames.telemetry_mut(id).push(hop(ns));
@@ -353,7 +406,8 @@ fn the_acknowledgement_carries_the_records() {
     assert_eq!(b.world.records, [vec![hop(10), hop(20)], vec![]]);
 }
 
-/// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and reports that; 0: sets nothing.
+/// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and reports that; 0:
+/// sets nothing.
 #[derive(Debug)]
 struct Notified(Rate);
 
@@ -387,8 +441,9 @@ impl Law for NotifiedKind {
     }
 }
 
-/// 1048 B take 838 ns at 10 Gb/s and 419 ns at 20 (`RdmaHw::ChangeRate`: the next frame moves by the difference). The wake-up that
-/// was pending is cancelled: at its time it does nothing, although another one has been asked for that very time.
+/// 1048 B take 838 ns at 10 Gb/s and 419 ns at 20 (`RdmaHw::ChangeRate`: the next frame moves by
+/// the difference). The wake-up that was pending is cancelled: at its time it does nothing,
+/// although another one has been asked for that very time.
 #[test]
 fn a_rate_that_is_set_moves_the_frame_that_waits() {
     let mut b = Bench::new(RateControlKind::Custom(Arc::new(NotifiedKind)));
@@ -406,8 +461,9 @@ fn a_rate_that_is_set_moves_the_frame_that_waits() {
     assert_eq!((woken(&mut b), woken(&mut b)), (vec![], vec![(838, Data, 0, 2000)]));
 }
 
-/// An acknowledgement that sets no rate leaves the wake-up alone. One that makes a frame overdue requests a wake-up at once, be the
-/// frame one of a flow that is over (`QbbNetDevice::UpdateNextAvail`).
+/// An acknowledgement that sets no rate leaves the wake-up alone. One that makes a frame overdue
+/// requests a wake-up at once, be the frame one of a flow that is over
+/// (`QbbNetDevice::UpdateNextAvail`).
 #[test]
 fn only_a_rate_that_is_set_replaces_a_wake_up() {
     let mut b = Bench::new(RateControlKind::Custom(Arc::new(NotifiedKind)));
@@ -421,7 +477,8 @@ fn only_a_rate_that_is_set_replaces_a_wake_up() {
     assert_eq!(b.world.calls[1], (Time::from_ns(300), Call::Wake { port: 0 }));
 }
 
-/// `L2_ACK_INTERVAL 0` there: every frame is acknowledged, and its source does not care (`RdmaHw::ReceiveAck`).
+/// `L2_ACK_INTERVAL 0` there: every frame is acknowledged, and its source does not care
+/// (`RdmaHw::ReceiveAck`).
 #[test]
 fn acknowledgements_that_nothing_uses() {
     let ignore = |c: &mut NicConfig| {

@@ -4,8 +4,8 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_node::{
-    BufferPolicy, Call, Compat, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent,
-    SchedulerKind, Switch, SwitchConfig,
+    BufferPolicy, Call, Compat, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId,
+    FrameKind, FrameStore, NodeEvent, SchedulerKind, Switch, SwitchConfig,
 };
 use xoff_units::{Bytes, PortId, Rate, Span, Time};
 
@@ -64,7 +64,8 @@ fn switch(hairpin_overlap: bool) -> Switch {
 fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
     let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1500), Bytes(100_000));
     let threshold = pfc::Threshold::Static { xoff: Bytes(2000), xon: Bytes(1500) };
-    let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
+    let flow_control =
+        FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
     let mut config = SwitchConfig {
         flow_control: vec![flow_control; 2],
         links: vec![link; 2],
@@ -87,8 +88,9 @@ fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
     Switch::new(0, &config)
 }
 
-/// Three CNPs of a class that nothing pauses come while a frame of 1500 B leaves, then one that makes the switch pause its peer: CNPs go
-/// before data that wait, also while these are paused; and the pause goes before them, or FIFO.
+/// Three CNPs of a class that nothing pauses come while a frame of 1500 B leaves, then one that
+/// makes the switch pause its peer: CNPs go before data that wait, also while these are paused; and
+/// the pause goes before them, or FIFO.
 #[test]
 fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
     use FrameKind::{CongestionNotification as Cnp, Control, Data};
@@ -115,20 +117,29 @@ fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
         }
         w.sent.iter().map(|s| (s.0, s.2)).collect::<Vec<_>>()
     };
-    // 1500 B take 1200 ns, 64 B take 51.2. With 3000 B behind it the pause is due while the first frame leaves.
+    // 1500 B take 1200 ns, 64 B take 51.2. With 3000 B behind it the pause is due while the first
+    // frame leaves.
     let end = [(5000, Data), (6200, Control), (6251, Data)];
-    let of = |first: [FrameKind; 4]| [(0, Data), (1200, first[0]), (1251, first[1]), (1302, first[2]), (1353, first[3])];
+    let of = |first: [FrameKind; 4]| {
+        [(0, Data), (1200, first[0]), (1251, first[1]), (1302, first[2]), (1353, first[3])]
+    };
     assert_eq!(sent(true)[..5], of([Control, Cnp, Cnp, Cnp]));
     assert_eq!(sent(false)[..5], of([Cnp, Cnp, Cnp, Control]));
-    assert_eq!((&sent(true)[5..], &sent(false)[5..]), (&end[..], &end[..]), "the rest after the resume, with one of the switch's own");
+    assert_eq!(
+        (&sent(true)[5..], &sent(false)[5..]),
+        (&end[..], &end[..]),
+        "the rest after the resume, with one of the switch's own"
+    );
 }
 
-/// Frames that leave through the port they came in by, as after a failure: the ingress pauses its peer, and lets it go when it has
-/// drained, though the resume has to wait for the very frame that makes it due.
+/// Frames that leave through the port they came in by, as after a failure: the ingress pauses its
+/// peer, and lets it go when it has drained, though the resume has to wait for the very frame that
+/// makes it due.
 #[test]
 fn a_port_that_sends_back_what_it_received_resumes_its_peer() {
     for overlaps in [false, true] {
-        let (mut s, mut w) = (switch(overlaps), World { frames: FrameStore::new(), ..World::default() });
+        let (mut s, mut w) =
+            (switch(overlaps), World { frames: FrameStore::new(), ..World::default() });
         for _ in 0..3 {
             let id = w.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500));
             s.on_frame(w.now, 0, id, &mut w);
@@ -147,7 +158,12 @@ fn a_port_that_sends_back_what_it_received_resumes_its_peer() {
         assert_eq!((kinds.len(), s.held(), w.frames.live_data()), (5, Bytes::ZERO, 0));
         if !overlaps {
             // Back to back: three frames of 1.2 us and two control frames of 64 B.
-            assert_eq!(w.sent.iter().map(|s| s.0).collect::<Vec<_>>(), [0, 1200, 1251, 2451, 2502], "{:?}", w.sent);
+            assert_eq!(
+                w.sent.iter().map(|s| s.0).collect::<Vec<_>>(),
+                [0, 1200, 1251, 2451, 2502],
+                "{:?}",
+                w.sent
+            );
         }
     }
 }

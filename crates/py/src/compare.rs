@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use xoff_lab::compare::{Bins, CompareError, FlowFacts, PortFacts, Run, Sides, compare as compared};
+use xoff_lab::compare::{
+    Bins, CompareError, FlowFacts, PortFacts, Run, Sides, compare as compared,
+};
 use xoff_record::{Manifest, OutputError};
 
 use crate::errors::Failure;
 
-/// Columns of `flows`: number, ends, size, start, ideal time, slowdown, bytes delivered, frames marked CE and UE.
+/// Columns of `flows`: number, ends, size, start, ideal time, slowdown, bytes delivered, frames
+/// marked CE and UE.
 type Flow = (u64, String, String, u64, u64, Option<u64>, Option<f64>, u64, u64, u64);
 /// Columns of `ports`: name, pauses, time paused and blocked, fullest ingress, marked frames.
 type Port = (String, u64, u64, u64, u64, u64);
@@ -44,14 +47,22 @@ fn refused(e: CompareError) -> PyErr {
 /// Compares sides; the answer as JSON.
 #[pyfunction]
 #[pyo3(signature = (sides, names, bins))]
-pub fn compare(py: Python<'_>, sides: Vec<Vec<Given>>, names: Option<Vec<String>>, bins: Option<GivenBins>) -> PyResult<String> {
+pub fn compare(
+    py: Python<'_>,
+    sides: Vec<Vec<Given>>,
+    names: Option<Vec<String>>,
+    bins: Option<GivenBins>,
+) -> PyResult<String> {
     let bins = match bins {
         None => Bins::default(),
         Some(GivenBins::Count(n)) => Bins::Equal(n),
         Some(GivenBins::Starts(starts)) => Bins::At(starts),
     };
     py.detach(|| {
-        let runs = sides.into_iter().map(|side| side.into_iter().map(run).collect()).collect::<PyResult<Vec<Vec<Run>>>>()?;
+        let runs = sides
+            .into_iter()
+            .map(|side| side.into_iter().map(run).collect())
+            .collect::<PyResult<Vec<Vec<Run>>>>()?;
         let c = compared(&Sides { runs, names }, &bins).map_err(refused)?;
         serde_json::to_string(&c).map_err(|e| PyValueError::new_err(e.to_string()))
     })
@@ -62,10 +73,22 @@ fn run(given: Given) -> PyResult<Run> {
         Given::Folder(folder) => return Run::read(&folder).map_err(refused),
         Given::Memory(run) => run,
     };
-    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|e| PyValueError::new_err(format!("manifest: {e}")))?;
+    let manifest: Manifest = serde_json::from_str(&manifest)
+        .map_err(|e| PyValueError::new_err(format!("manifest: {e}")))?;
     let is_network = rows.is_some();
     let (flows, ports) = rows.unwrap_or_default();
-    let flow = |(flow, src, dst, size_bytes, start_ps, ideal_fct_ps, slowdown, bytes_delivered, ce_frames, ue_frames): Flow| FlowFacts {
+    let flow = |(
+        flow,
+        src,
+        dst,
+        size_bytes,
+        start_ps,
+        ideal_fct_ps,
+        slowdown,
+        bytes_delivered,
+        ce_frames,
+        ue_frames,
+    ): Flow| FlowFacts {
         flow,
         src,
         dst,

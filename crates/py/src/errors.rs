@@ -44,14 +44,17 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// A problem as `xoff.Problem` takes it: message, hint, file, line, column, setting. A place is in a file, or it is a setting.
+/// A problem as `xoff.Problem` takes it: message, hint, file, line, column, setting. A place is in
+/// a file, or it is a setting.
 pub type Fields = (String, String, Option<String>, Option<usize>, Option<usize>, Option<String>);
 
 /// Fields.
 pub fn fields(p: &Problem) -> Fields {
     let (message, hint) = (p.message.clone(), p.hint.clone());
     match &p.place {
-        Some(place) if place.source.is_setting() => (message, hint, None, None, None, Some(place.to_string())),
+        Some(place) if place.source.is_setting() => {
+            (message, hint, None, None, None, Some(place.to_string()))
+        }
         Some(place) => {
             let (line, column) = place.source.position(place.span.start);
             (message, hint, Some(place.source.name().to_owned()), Some(line), Some(column), None)
@@ -77,13 +80,19 @@ impl From<Failure> for PyErr {
         match f {
             Failure::Raised(e) => e,
             Failure::Results(p) => python::RunError::new_err(p.to_string()),
-            Failure::NotFound(p) => with_problems(python::ScenarioNotFoundError::new_err(p.to_string()), &p),
+            Failure::NotFound(p) => {
+                with_problems(python::ScenarioNotFoundError::new_err(p.to_string()), &p)
+            }
             Failure::Input(p) => with_problems(python::ScenarioError::new_err(p.to_string()), &p),
             // The document was right; its values do not go together.
-            Failure::Run(RunError::Build(e)) => with_problems(python::ScenarioError::new_err(e.to_string()), &refused(&e)),
+            Failure::Run(RunError::Build(e)) => {
+                with_problems(python::ScenarioError::new_err(e.to_string()), &refused(&e))
+            }
             Failure::Output(e) if e.hint.is_empty() => python::RunError::new_err(e.what),
             Failure::Output(e) => python::RunError::new_err(format!("{} ({})", e.what, e.hint)),
-            Failure::Run(RunError::Record(e)) if !e.hint.is_empty() => python::RunError::new_err(format!("{e} ({})", e.hint)),
+            Failure::Run(RunError::Record(e)) if !e.hint.is_empty() => {
+                python::RunError::new_err(format!("{e} ({})", e.hint))
+            }
             Failure::Run(e @ RunError::Record(_)) => python::RunError::new_err(e.to_string()),
         }
     }

@@ -1,4 +1,5 @@
-//! A folder of results that Python code writes: claimed, recorded and protected as those of the subcommands.
+//! A folder of results that Python code writes: claimed, recorded and protected as those of the
+//! subcommands.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -21,10 +22,12 @@ impl Folder {
 
 #[pymethods]
 impl Folder {
-    /// Claims the folder for `command`, such as `reproduce gfc`. `force`: results of another command may be replaced.
+    /// Claims the folder for `command`, such as `reproduce gfc`. `force`: results of another
+    /// command may be replaced.
     #[new]
     fn new(path: PathBuf, command: &str, force: bool) -> PyResult<Folder> {
-        let folder = xoff_record::output::Folder::claim(&path, command, force).map_err(Failure::from)?;
+        let folder =
+            xoff_record::output::Folder::claim(&path, command, force).map_err(Failure::from)?;
         Ok(Folder(Mutex::new(Some(folder))))
     }
     /// Notes that something else writes `name`, which ends in `/` for a folder.
@@ -36,7 +39,10 @@ impl Folder {
         let folder = self.claimed()?;
         let written = py.detach(|| {
             let (above, file) = name.rsplit_once('/').unwrap_or(("", name));
-            let place = above.split('/').filter(|part| !part.is_empty()).try_fold(folder, |at, part| at.sub(part))?;
+            let place = above
+                .split('/')
+                .filter(|part| !part.is_empty())
+                .try_fold(folder, |at, part| at.sub(part))?;
             place.write(file, content)
         });
         Ok(written.map_err(Failure::from)?)

@@ -46,8 +46,8 @@ impl Finished {
     }
 }
 
-/// Runs the scenario at `path`. `out`: folder for files of the format; else tables stay in memory, or are not kept at all.
-/// `force`: use a folder that holds something else.
+/// Runs the scenario at `path`. `out`: folder for files of the format; else tables stay in memory,
+/// or are not kept at all. `force`: use a folder that holds something else.
 #[pyfunction]
 #[pyo3(signature = (path, settings, *, out, force, format, keep, threads, engine, progress, flow_control = None, rate_control = None))]
 #[allow(clippy::too_many_arguments)] // the keywords of Python's `run`
@@ -71,16 +71,25 @@ pub fn run(
     }
     let Some(format) = Format::find(format) else {
         let names: Vec<String> = FORMATS.iter().map(|f| format!("'{}'", f.name)).collect();
-        return Err(PyValueError::new_err(format!("format: there is no '{format}' (expected one of {})", names.join(", "))));
+        return Err(PyValueError::new_err(format!(
+            "format: there is no '{format}' (expected one of {})",
+            names.join(", ")
+        )));
     };
     let engine = match engine {
         "auto" => Engine::Auto,
         "windows" => Engine::Windows,
         "events" => Engine::Events,
-        other => return Err(PyValueError::new_err(format!("engine: there is no '{other}' (expected 'auto', 'windows' or 'events')"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "engine: there is no '{other}' (expected 'auto', 'windows' or 'events')"
+            )));
+        }
     };
     let sink = || match (out, keep) {
-        (Some(dir), _) => Folder::claim(&dir, "run", force).map(|folder| Sink::Files(folder, format)).map_err(Failure::from),
+        (Some(dir), _) => Folder::claim(&dir, "run", force)
+            .map(|folder| Sink::Files(folder, format))
+            .map_err(Failure::from),
         (None, true) => Ok(Sink::Memory),
         (None, false) => Ok(Sink::Nothing),
     };
@@ -89,7 +98,8 @@ pub fn run(
         Scenario::Network(mut scenario) => {
             scenario.engine = engine;
             if !laws.is_empty() {
-                let entered = Python::attach(|py| laws.enter(py, &mut scenario)).map_err(Failure::Raised)?;
+                let entered =
+                    Python::attach(|py| laws.enter(py, &mut scenario)).map_err(Failure::Raised)?;
                 entered.map_err(|e| Failure::Run(RunError::Build(e)))?;
             }
             let mut running = scenario.start(sink()?, threads).map_err(Failure::Run)?;
@@ -110,7 +120,8 @@ pub fn run(
             Ok::<_, Failure>((finished.manifest, finished.tables))
         }
     })?;
-    let manifest = serde_json::to_string(&manifest).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let manifest =
+        serde_json::to_string(&manifest).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let stopped_by = looker.stopped_by.map(|e| e.into_value(py).into_any());
     Ok(Finished { manifest, stopped_by, tables: tables.memory })
 }
@@ -130,7 +141,8 @@ pub fn tables() -> Vec<&'static str> {
 /// Earlier names of columns: by table, the old name and the new one.
 #[pyfunction]
 pub fn renamed_columns() -> HashMap<&'static str, HashMap<&'static str, &'static str>> {
-    let of = |t: &TableSpec| t.columns.iter().filter_map(|c| Some((c.renamed_from?, c.name))).collect();
+    let of =
+        |t: &TableSpec| t.columns.iter().filter_map(|c| Some((c.renamed_from?, c.name))).collect();
     xoff_record::tables().map(|t| (t.name, of(t))).collect()
 }
 
@@ -146,7 +158,11 @@ pub fn read_table(folder: PathBuf, name: &str) -> PyResult<Table> {
 }
 
 /// As [`load`], with the kinds that the laws replace left out.
-fn load_for(path: PathBuf, mut settings: Vec<(String, String)>, laws: &Laws) -> Result<Scenario, Failure> {
+fn load_for(
+    path: PathBuf,
+    mut settings: Vec<(String, String)>,
+    laws: &Laws,
+) -> Result<Scenario, Failure> {
     let without = settings.len();
     settings.extend(laws.sections().map(|section| (section.to_owned(), "none".to_owned())));
     let failed = match load(path.clone(), &settings) {
@@ -156,7 +172,11 @@ fn load_for(path: PathBuf, mut settings: Vec<(String, String)>, laws: &Laws) -> 
     if let Ok(Scenario::Fabric(_)) = load(path, &settings[..without]) {
         let what = "a scheduled fabric has no flow control and no rate control of its own";
         return Err(Failure::Input(
-            Problem::new(what, "a law written in Python needs a network: [topology] instead of [scheduled_fabric]").into(),
+            Problem::new(
+                what,
+                "a law written in Python needs a network: [topology] instead of [scheduled_fabric]",
+            )
+            .into(),
         ));
     }
     Err(failed)
@@ -178,7 +198,12 @@ fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Scenario, Failur
 /// `rate_control` means its kind, also where the file has no such section.
 fn path_of(name: &str) -> Cow<'_, str> {
     let (network, fabric) = (xoff_run::sections(), xoff_run::fabric_sections());
-    match network.iter().chain(&fabric).find(|s| s.path == name && !s.repeat).and_then(|s| s.kinds.as_ref()) {
+    match network
+        .iter()
+        .chain(&fabric)
+        .find(|s| s.path == name && !s.repeat)
+        .and_then(|s| s.kinds.as_ref())
+    {
         Some(kinds) => format!("{name}.{}", kinds.key).into(),
         None => name.into(),
     }
@@ -199,7 +224,8 @@ impl Looker {
         }
         let looked = Python::attach(|py| {
             py.check_signals()?;
-            let call = |f: &Py<PyAny>| f.call1(py, (p.now.0, p.until.0, p.events, p.deadlocks)).map(drop);
+            let call =
+                |f: &Py<PyAny>| f.call1(py, (p.now.0, p.until.0, p.events, p.deadlocks)).map(drop);
             self.progress.as_ref().map_or(Ok(()), call)
         });
         self.last = Instant::now();

@@ -42,7 +42,8 @@ impl Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// `plan`: a file, or name and text with the folder in which the scenario is looked up. `more`: further inputs that decide results.
+    /// `plan`: a file, or name and text with the folder in which the scenario is looked up. `more`:
+    /// further inputs that decide results.
     #[new]
     #[pyo3(signature = (path, text, more))]
     fn new(py: Python<'_>, path: PathBuf, text: Option<String>, more: String) -> PyResult<Sweep> {
@@ -50,12 +51,20 @@ impl Sweep {
             Some(text) => Plan::from_text("plan", text, &path),
             None => Plan::load(&path),
         });
-        let missing = |p: Problems| if text.is_some() || path.exists() { Failure::Input(p) } else { Failure::NotFound(p) };
+        let missing = |p: Problems| {
+            if text.is_some() || path.exists() { Failure::Input(p) } else { Failure::NotFound(p) }
+        };
         let mut plan = plan.map_err(missing)?;
         if !more.is_empty() {
             plan.add_basis(&more);
         }
-        Ok(Sweep { plan, more, store: Mutex::default(), stop: AtomicBool::new(false), progress: Mutex::default() })
+        Ok(Sweep {
+            plan,
+            more,
+            store: Mutex::default(),
+            stop: AtomicBool::new(false),
+            progress: Mutex::default(),
+        })
     }
 
     /// Runs of the plan.
@@ -71,7 +80,10 @@ impl Sweep {
     /// A run in words.
     fn words(&self, index: usize) -> PyResult<String> {
         if index >= self.plan.len() {
-            return Err(PyValueError::new_err(format!("there is no run {index}: the plan has {}", self.plan.len())));
+            return Err(PyValueError::new_err(format!(
+                "there is no run {index}: the plan has {}",
+                self.plan.len()
+            )));
         }
         Ok(self.plan.cell(index).words())
     }
@@ -105,7 +117,14 @@ impl Sweep {
         let ended = py.detach(|| {
             let cells = store.unfinished(&self.plan);
             let threads = threads.unwrap_or_else(xoff_run::cores);
-            run_local(&self.plan, &store, &cells, threads, &|| self.stop.load(Ordering::Relaxed), &|p| *held(&self.progress) = p)
+            run_local(
+                &self.plan,
+                &store,
+                &cells,
+                threads,
+                &|| self.stop.load(Ordering::Relaxed),
+                &|p| *held(&self.progress) = p,
+            )
         });
         Ok(ended.map_err(Failure::from)? == xoff_lab::sweep::Ended::Tried)
     }
@@ -122,13 +141,22 @@ impl Sweep {
     }
 
     /// Stores the return value of a worker; false: the run failed.
-    fn put(&self, py: Python<'_>, index: usize, shard: &str, tables: Vec<(String, Vec<u8>)>) -> PyResult<bool> {
+    fn put(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        shard: &str,
+        tables: Vec<(String, Vec<u8>)>,
+    ) -> PyResult<bool> {
         let store = self.store()?;
-        let shard: Shard = serde_json::from_str(shard).map_err(|e| PyValueError::new_err(format!("run {index}: {e}")))?;
+        let shard: Shard = serde_json::from_str(shard)
+            .map_err(|e| PyValueError::new_err(format!("run {index}: {e}")))?;
         let cell = self.plan.cell(index);
         if shard.key != cell.key {
-            let what =
-                format!("run {index}: the worker ran another plan or another version (xoff {}) than this process", shard.xoff_version);
+            let what = format!(
+                "run {index}: the worker ran another plan or another version (xoff {}) than this process",
+                shard.xoff_version
+            );
             return Err(PyValueError::new_err(what));
         }
         py.detach(|| store.put(&cell, &shard, &tables)).map_err(Failure::from)?;
@@ -147,17 +175,32 @@ impl Sweep {
     }
 
     /// A kept table of a finished run, as Parquet.
-    fn kept_table<'py>(&self, py: Python<'py>, index: usize, name: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn kept_table<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        name: &str,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let store = self.store()?;
-        Ok(py.detach(|| store.table(&self.plan.cell(index), name)).map(|bytes| PyBytes::new(py, &bytes)))
+        Ok(py
+            .detach(|| store.table(&self.plan.cell(index), name))
+            .map(|bytes| PyBytes::new(py, &bytes)))
     }
 
     /// Writes the results: the answer as JSON, and the runs.
     fn collect(&self, py: Python<'_>) -> PyResult<(String, Table)> {
         let store = self.store()?;
-        let collected: Collected = py.detach(|| store.collect(&self.plan)).map_err(Failure::from)?;
+        let collected: Collected =
+            py.detach(|| store.collect(&self.plan)).map_err(Failure::from)?;
         let json = serde_json::to_string(&collected.json(store.path())).expect("plain data");
-        Ok((json, Table(MemoryTable { name: "runs", schema: collected.runs.schema(), batches: vec![collected.runs] })))
+        Ok((
+            json,
+            Table(MemoryTable {
+                name: "runs",
+                schema: collected.runs.schema(),
+                batches: vec![collected.runs],
+            }),
+        ))
     }
 }
 
@@ -166,20 +209,35 @@ type Returned<'py> = (String, Vec<(String, Bound<'py, PyBytes>)>, Option<Finishe
 
 /// Executes a run of a frozen plan.
 #[pyfunction]
-pub fn sweep_cell<'py>(py: Python<'py>, plan: &str, index: usize, wants_run: bool) -> PyResult<Returned<'py>> {
+pub fn sweep_cell<'py>(
+    py: Python<'py>,
+    plan: &str,
+    index: usize,
+    wants_run: bool,
+) -> PyResult<Returned<'py>> {
     let plan = py.detach(|| Plan::thaw(plan)).map_err(Failure::Input)?;
     if index >= plan.len() {
-        return Err(PyValueError::new_err(format!("there is no run {index}: the plan has {}", plan.len())));
+        return Err(PyValueError::new_err(format!(
+            "there is no run {index}: the plan has {}",
+            plan.len()
+        )));
     }
     cell_of(py, &plan, index, wants_run)
 }
 
-fn cell_of<'py>(py: Python<'py>, plan: &Plan, index: usize, wants_run: bool) -> PyResult<Returned<'py>> {
+fn cell_of<'py>(
+    py: Python<'py>,
+    plan: &Plan,
+    index: usize,
+    wants_run: bool,
+) -> PyResult<Returned<'py>> {
     let mut ran = None;
     let ended = py.detach(|| plan.run(&plan.cell(index), &|| false, wants_run.then_some(&mut ran)));
     let (shard, tables) = ended.ok_or_else(|| PyValueError::new_err("the run was stopped"))?;
     let tables = tables.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
-    let run = ran.map(|r| serde_json::to_string(&r.manifest).map(|manifest| Finished::ended(manifest, r.tables)));
+    let run = ran.map(|r| {
+        serde_json::to_string(&r.manifest).map(|manifest| Finished::ended(manifest, r.tables))
+    });
     let run = run.transpose().map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((shard.text(), tables, run))
 }

@@ -1,5 +1,5 @@
-//! The laws of QCN by themselves, for the metrics of claims: which flow a congestion point notifies, its feedback, a rate limiter after a
-//! cut, and the reads of a search for a culprit.
+//! The laws of QCN by themselves, for the metrics of claims: which flow a congestion point
+//! notifies, its feedback, a rate limiter after a cut, and the reads of a search for a culprit.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,8 +17,9 @@ const FRAME: Bytes = Bytes(1_522);
 
 /// CNMs of each flow, of a congestion point that samples every frame and always finds congestion.
 ///
-/// A flow is its share of the arrivals, how many frames the buffer holds of it, and their length. Before a frame arrives, one of its flow
-/// leaves: the shares stay as they are. `stream`: of the random numbers of the point. `mixed`: the frames lie in a random order.
+/// A flow is its share of the arrivals, how many frames the buffer holds of it, and their length.
+/// Before a frame arrives, one of its flow leaves: the shares stay as they are. `stream`: of the
+/// random numbers of the point. `mixed`: the frames lie in a random order.
 #[pyfunction]
 #[pyo3(signature = (sampling, flows, draws, seed, stream = 9, mixed = true))]
 pub fn qcn_notified(
@@ -34,21 +35,38 @@ pub fn qcn_notified(
         "arrival" => Sampling::Arrival,
         "largest" => Sampling::Largest,
         "random" => Sampling::Random,
-        other => return Err(PyValueError::new_err(format!("sampling '{other}' (expected arrival, largest or random)"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "sampling '{other}' (expected arrival, largest or random)"
+            )));
+        }
     };
     Ok(py.detach(|| notified(sampling, &flows, draws, (seed, stream), mixed)))
 }
 
-fn notified(sampling: Sampling, flows: &[(f64, u64, u64)], draws: u64, (seed, stream): (u64, u64), mixed: bool) -> Vec<u64> {
+fn notified(
+    sampling: Sampling,
+    flows: &[(f64, u64, u64)],
+    draws: u64,
+    (seed, stream): (u64, u64),
+    mixed: bool,
+) -> Vec<u64> {
     let unbiased = Params::unbiased_qcn(Placement::Input, sampling);
-    let always = Params { sample_base: Bytes(1), setpoint: Bytes(1_000), weight: 0, jitter: false, ..unbiased };
+    let always = Params {
+        sample_base: Bytes(1),
+        setpoint: Bytes(1_000),
+        weight: 0,
+        jitter: false,
+        ..unbiased
+    };
     let mut point = Qcn::new(&always, LINE, Bytes::from_kb(150));
     let mut rng = random::stream(seed, sampling as u64, SAMPLES);
     let mut own = random::stream(seed, stream, SAMPLES);
     let mut random = || random::uniform(&mut own);
     let queue = Bytes(140_000);
     let length = |flow: u32| Bytes(flows[flow as usize].2);
-    let mut order: Vec<u32> = (0u32..).zip(flows).flat_map(|(flow, f)| (0..f.1).map(move |_| flow)).collect();
+    let mut order: Vec<u32> =
+        (0u32..).zip(flows).flat_map(|(flow, f)| (0..f.1).map(move |_| flow)).collect();
     if mixed {
         random::shuffle(&mut rng, &mut order);
     }
@@ -97,8 +115,13 @@ pub fn qcn_interval(feedback: u8) -> u64 {
 /// Feedback of queues [bytes] that are sampled one after the other.
 #[pyfunction]
 pub fn qcn_sampled(queues: Vec<u64>) -> Vec<u32> {
-    let mut sampler = Sampler::new(&Params { sample_base: Bytes(1), jitter: false, ..table_1() }, LINE);
-    let mut degree = |queue| sampler.on_arrival(Time::ZERO, FRAME, Bytes(queue), &mut || 0.5).map_or(0, |c| c.degree.into());
+    let mut sampler =
+        Sampler::new(&Params { sample_base: Bytes(1), jitter: false, ..table_1() }, LINE);
+    let mut degree = |queue| {
+        sampler
+            .on_arrival(Time::ZERO, FRAME, Bytes(queue), &mut || 0.5)
+            .map_or(0, |c| c.degree.into())
+    };
     queues.into_iter().map(&mut degree).collect()
 }
 
@@ -120,7 +143,11 @@ impl QcnLimiter {
 impl QcnLimiter {
     #[new]
     fn new() -> QcnLimiter {
-        let params = reaction::Params { jitter: false, reaction: Span::ZERO, ..reaction::Params::unbiased_qcn_10g() };
+        let params = reaction::Params {
+            jitter: false,
+            reaction: Span::ZERO,
+            ..reaction::Params::unbiased_qcn_10g()
+        };
         QcnLimiter { law: reaction::Qcn::new(&params, LINE, 0), now: Time::ZERO, timer: None }
     }
 
@@ -161,8 +188,9 @@ impl QcnLimiter {
     }
 }
 
-/// Searches of an array of so many words, in which frames of these flows lie one after the other, each of `length` bytes: the reads of
-/// each, and how many ended row by row. `at_once`: words that a random read considers.
+/// Searches of an array of so many words, in which frames of these flows lie one after the other,
+/// each of `length` bytes: the reads of each, and how many ended row by row. `at_once`: words that
+/// a random read considers.
 #[pyfunction]
 pub fn culprit_reads(
     py: Python<'_>,

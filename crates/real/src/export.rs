@@ -4,9 +4,10 @@
 //!   scenario --run again--> World --every frame on chosen wires--> bytes (switchd::encode) --in the order of time--> Capture
 //! ```
 //!
-//! No table holds frames. A run is deterministic, so its scenario is run again with a tap on the wires of the chosen ports; the caller
-//! compares the result hash with that of the run. A port is an interface, as on a real machine: frames that it sends are outbound and have
-//! the time of their first bit, frames that arrive by it are inbound and have the time at which the node has them.
+//! No table holds frames. A run is deterministic, so its scenario is run again with a tap on the
+//! wires of the chosen ports; the caller compares the result hash with that of the run. A port is
+//! an interface, as on a real machine: frames that it sends are outbound and have the time of their
+//! first bit, frames that arrive by it are inbound and have the time at which the node has them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -59,7 +60,8 @@ pub struct Summary {
     pub result_hash: String,
 }
 
-/// Runs the scenario again and writes the frames of the ports. `look` is called now and then; when it returns false, the run ends.
+/// Runs the scenario again and writes the frames of the ports. `look` is called now and then; when
+/// it returns false, the run ends.
 ///
 /// # Errors
 /// A network that cannot be built, and a file that cannot be written.
@@ -71,9 +73,18 @@ pub fn write<W: Write + Send + 'static>(
 ) -> Result<(W, Summary), ExportError> {
     let tap = Arc::new(Mutex::new(Tap::new(scenario, options, to).map_err(ExportError::Write)?));
     let taken = tap.clone();
-    let wires = options.ports.iter().flat_map(|&(n, p)| [(n, p), peer(scenario, (n, p))]).map(Into::into).collect();
-    let each = Box::new(move |frame: &OnWire| taken.lock().unwrap_or_else(PoisonError::into_inner).on_wire(frame));
-    let mut running = scenario.start_tapped(Sink::Nothing, Selection::Some(wires), each).map_err(ExportError::Run)?;
+    let wires = options
+        .ports
+        .iter()
+        .flat_map(|&(n, p)| [(n, p), peer(scenario, (n, p))])
+        .map(Into::into)
+        .collect();
+    let each = Box::new(move |frame: &OnWire| {
+        taken.lock().unwrap_or_else(PoisonError::into_inner).on_wire(frame)
+    });
+    let mut running = scenario
+        .start_tapped(Sink::Nothing, Selection::Some(wires), each)
+        .map_err(ExportError::Run)?;
     tap.lock().unwrap_or_else(PoisonError::into_inner).classes = running.world().classes().clone();
     let finished = running.run(look).map_err(ExportError::Run)?;
     // The run is over, and with it the other owner.
@@ -111,7 +122,8 @@ struct Sender {
     blocks: u64,
 }
 
-/// A frame with its time, its place among those of the same time, its interface, whether it is inbound, and its bytes.
+/// A frame with its time, its place among those of the same time, its interface, whether it is
+/// inbound, and its bytes.
 type Stamped = Reverse<(Time, u64, usize, bool, Vec<u8>)>;
 
 /// Takes frames as they are transmitted and writes them in the order of time.
@@ -133,7 +145,8 @@ struct Tap<W: Write> {
 
 impl<W: Write> Tap<W> {
     fn new(s: &NetworkScenario, options: &Options, to: W) -> io::Result<Tap<W>> {
-        let names: Vec<String> = options.ports.iter().map(|&(n, p)| s.topology.port_name(n, p)).collect();
+        let names: Vec<String> =
+            options.ports.iter().map(|&(n, p)| s.topology.port_name(n, p)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let about = CaptureOptions {
             comment: Some(options.comment.clone()),
@@ -143,7 +156,11 @@ impl<W: Write> Tap<W> {
             ..CaptureOptions::default()
         };
         Ok(Tap {
-            interfaces: options.ports.iter().map(|&here| Interface { here, there: peer(s, here) }).collect(),
+            interfaces: options
+                .ports
+                .iter()
+                .map(|&here| Interface { here, there: peer(s, here) })
+                .collect(),
             classes: Classes::new([]),
             senders: vec![[[Sender::default(); 8]; 2]; options.ports.len()],
             waiting: BinaryHeap::new(),
@@ -183,8 +200,11 @@ impl<W: Write> Tap<W> {
         let Some(interface) = self.interfaces.iter().position(|i| i.here == here) else { return };
         let mut waiting = std::mem::take(&mut self.waiting).into_vec();
         // The first of that time: frames of one wire arrive in their order.
-        let lost =
-            waiting.iter().enumerate().filter(|(_, Reverse(f))| (f.0, f.2, f.3) == (at, interface, true)).min_by_key(|(_, Reverse(f))| f.1);
+        let lost = waiting
+            .iter()
+            .enumerate()
+            .filter(|(_, Reverse(f))| (f.0, f.2, f.3) == (at, interface, true))
+            .min_by_key(|(_, Reverse(f))| f.1);
         if let Some(index) = lost.map(|(index, _)| index) {
             waiting.swap_remove(index);
             self.summary.lost += 1;
@@ -192,15 +212,25 @@ impl<W: Write> Tap<W> {
         self.waiting = waiting.into();
     }
 
-    /// Makes the bytes of a frame, and keeps them until all earlier ones are written. `at` is the time of the frame on this interface.
-    fn keep(&mut self, interface: usize, inbound: bool, at: Time, (sent, from): (Time, PortId), f: &Frame, ends: Option<(u32, u32)>) {
+    /// Makes the bytes of a frame, and keeps them until all earlier ones are written. `at` is the
+    /// time of the frame on this interface.
+    fn keep(
+        &mut self,
+        interface: usize,
+        inbound: bool,
+        at: Time,
+        (sent, from): (Time, PortId),
+        f: &Frame,
+        ends: Option<(u32, u32)>,
+    ) {
         let class = f.class() as usize & 7;
         let sender = &mut self.senders[interface][inbound as usize][class];
         let mut terms = Terms::default();
         let own = mac(from.0, from.1);
         let macs = match (f.kind(), ends) {
             (FrameKind::Control, _) | (_, None) => {
-                terms = Terms { sequence: Some(sender.sequence), sent: Some(sender.blocks), ..terms };
+                terms =
+                    Terms { sequence: Some(sender.sequence), sent: Some(sender.blocks), ..terms };
                 sender.sequence = sender.sequence.wrapping_add(1);
                 (own, own)
             }
@@ -228,7 +258,9 @@ impl<W: Write> Tap<W> {
     /// Writes frames with an earlier time.
     fn flush_until(&mut self, bound: Time) {
         while self.failed.is_ok() && self.waiting.peek().is_some_and(|Reverse(f)| f.0 < bound) {
-            let Some(Reverse((at, _, interface, inbound, bytes))) = self.waiting.pop() else { return };
+            let Some(Reverse((at, _, interface, inbound, bytes))) = self.waiting.pop() else {
+                return;
+            };
             let direction = if inbound { Direction::Inbound } else { Direction::Outbound };
             self.failed = self.capture.write(at.0, interface, direction, &bytes);
             let (outbound, arrived) = &mut self.summary.frames[interface];

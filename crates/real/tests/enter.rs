@@ -1,4 +1,5 @@
-//! A program of one thread enters a sandbox: from then on it sees no interface of the machine, and may make its own.
+//! A program of one thread enters a sandbox: from then on it sees no interface of the machine, and
+//! may make its own.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -13,13 +14,18 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Err(missing) = sandbox::probe() {
-        xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
+        xoff_testing::skip(
+            missing.capability.name(),
+            format_args!("{}; {}", missing.error, missing.remedy()),
+        );
         return ExitCode::SUCCESS;
     }
     sandbox::enter().unwrap();
     let interfaces = || {
         let text = std::fs::read_to_string("/proc/net/dev").unwrap();
-        text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect::<Vec<_>>()
+        text.lines()
+            .filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(interfaces(), ["lo"]);
     assert!(Interface::look("lo").unwrap().up);

@@ -14,7 +14,8 @@ use xoff_units::Time;
 
 const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Mbps\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n";
 
-/// A switch that has ended waits for frames that are on their way, but not for a neighbour that never falls silent.
+/// A switch that has ended waits for frames that are on their way, but not for a neighbour that
+/// never falls silent.
 #[test]
 fn a_run_ends_although_a_neighbour_goes_on_sending() {
     let s = NetworkScenario::from_text("star.toml", STAR, &[], Path::new("")).unwrap();
@@ -36,10 +37,13 @@ fn a_run_ends_although_a_neighbour_goes_on_sending() {
     let runner = RunnerConfig { until: Time::from_us(50_000), ..RunnerConfig::default() };
     let began = Instant::now();
     let mut received = 0;
-    let ended = Live::new(machine, vec![Box::new(a0), Box::new(a1)], runner, None).run(running.world(), |now| {
-        received = now.ports[0].counters.received;
-        true
-    });
+    let ended = Live::new(machine, vec![Box::new(a0), Box::new(a1)], runner, None).run(
+        running.world(),
+        |now| {
+            received = now.ports[0].counters.received;
+            true
+        },
+    );
     let took = began.elapsed();
     stop.store(true, Ordering::Relaxed);
     neighbour.join().unwrap();
@@ -48,12 +52,20 @@ fn a_run_ends_although_a_neighbour_goes_on_sending() {
     assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
-/// A headroom that suffices for hardware does not for a process: the user is warned, with the numbers.
+/// A headroom that suffices for hardware does not for a process: the user is warned, with the
+/// numbers.
 #[test]
 fn a_headroom_for_hardware_is_warned_of() {
-    let pfc =
-        |xoff: &str| format!("{STAR}[switch]\nbuffer = \"200KB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"{xoff}\"\nxon = \"10KB\"\n");
-    let warned = |xoff: &str| wiring::warnings(&NetworkScenario::from_text("star.toml", &pfc(xoff), &[], Path::new("")).unwrap());
+    let pfc = |xoff: &str| {
+        format!(
+            "{STAR}[switch]\nbuffer = \"200KB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"{xoff}\"\nxon = \"10KB\"\n"
+        )
+    };
+    let warned = |xoff: &str| {
+        wiring::warnings(
+            &NetworkScenario::from_text("star.toml", &pfc(xoff), &[], Path::new("")).unwrap(),
+        )
+    };
     // 3 ms at 100 Mb/s are 37.5 KB, and two frames of 1500 B.
     assert_eq!(warned("159KB"), Vec::<String>::new());
     let [text] = &warned("160KB")[..] else { panic!("one warning") };

@@ -1,5 +1,5 @@
-//! Neighbours that restart, lie, repeat themselves or never let go, in virtual time: every field of every message at its ends. Every test
-//! is the same on any machine.
+//! Neighbours that restart, lie, repeat themselves or never let go, in virtual time: every field of
+//! every message at its ends. Every test is the same on any machine.
 
 use std::path::Path;
 
@@ -19,14 +19,20 @@ const INCAST: &str = include_str!("../../../scenarios/testbed/incast.toml");
 const KINDS: [&str; 6] = ["pfc", "cbfc", "gfc-buffer", "gfc-time", "gfc-conceptual", "pffc"];
 
 fn scenario(kind: &str) -> NetworkScenario {
-    let set = [format!("flow_control={kind}"), "switch.buffer=8MB".into(), "flow_control.gfc-buffer.bm=400KB".into()];
+    let set = [
+        format!("flow_control={kind}"),
+        "switch.buffer=8MB".into(),
+        "flow_control.gfc-buffer.bm=400KB".into(),
+    ];
     let set = match kind {
         "cbfc" => &set[..1], // 400 KB: 6,250 blocks
         "gfc-buffer" => &set[..],
         _ => &set[..2],
     };
-    let set: Vec<_> = set.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
-    NetworkScenario::from_text("incast.toml", INCAST, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
+    let set: Vec<_> =
+        set.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
+    NetworkScenario::from_text("incast.toml", INCAST, &set, Path::new(""))
+        .unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 fn ms(n: u64) -> Time {
@@ -48,7 +54,10 @@ impl<'s> Node<'s> {
         let node = s.topology.find(name).unwrap();
         let here: Vec<bool> = (0..s.topology.nodes.len() as u32).map(|n| n == node).collect();
         let links = wiring::links(s, &here, |_, _| false);
-        let peers = links.iter().map(|l| s.topology.nodes[l.node as usize].ports[l.port as usize].peer).collect();
+        let peers = links
+            .iter()
+            .map(|l| s.topology.nodes[l.node as usize].ports[l.port as usize].peer)
+            .collect();
         let mut running = s.start_outside(Sink::Nothing, here).unwrap();
         let machine = wiring::machine(s, links, real, running.world());
         Node { running, machine, began, peers, out: Vec::new() }
@@ -71,7 +80,9 @@ impl<'s> Node<'s> {
 
     fn take(&mut self, now: Time) {
         let (began, peers, out) = (self.began, &self.peers, &mut self.out);
-        self.machine.depart(Time(now.0 - began.0), |at, link, bytes| out.push((Time(at.0 + began.0), peers[link], bytes.to_vec())));
+        self.machine.depart(Time(now.0 - began.0), |at, link, bytes| {
+            out.push((Time(at.0 + began.0), peers[link], bytes.to_vec()))
+        });
     }
 
     fn counters(&self, link: usize) -> Counters {
@@ -80,7 +91,9 @@ impl<'s> Node<'s> {
 
     /// Data frames that have left by a link.
     fn data(&self, link: usize) -> u64 {
-        let data = |(_, to, bytes): &&(Time, u32, Vec<u8>)| *to == self.peers[link] && matches!(control::parse(bytes), Ok(None));
+        let data = |(_, to, bytes): &&(Time, u32, Vec<u8>)| {
+            *to == self.peers[link] && matches!(control::parse(bytes), Ok(None))
+        };
         self.out.iter().filter(data).count() as u64
     }
 }
@@ -110,7 +123,8 @@ fn honest() -> test_frame::Repr {
 
 fn local(m: Message) -> Vec<u8> {
     let mut out = vec![0; 2000];
-    let n = m.emit_frame(xoff_real::wire::ethernet::Mac::FLOW_CONTROL, mac(1, 0), &mut out).unwrap();
+    let n =
+        m.emit_frame(xoff_real::wire::ethernet::Mac::FLOW_CONTROL, mac(1, 0), &mut out).unwrap();
     out.truncate(n);
     out
 }
@@ -144,12 +158,14 @@ fn order(sequence: u32, kind: pffc::Kind, hash: u32) -> Vec<u8> {
 /// `frames` full frames from H1 towards H0, from `from` on, a little slower than the link.
 fn send(n: &mut Node, from: Time, frames: u64) -> Time {
     let at = |k: u64| Time(from.0 + k * 125_000_000);
-    (0..frames).for_each(|k| n.receive(at(k), 1, &data(test_frame::Repr { sequence: k * 1482, ..honest() })));
+    (0..frames).for_each(|k| {
+        n.receive(at(k), 1, &data(test_frame::Repr { sequence: k * 1482, ..honest() }))
+    });
     at(frames)
 }
 
-/// Each field of a credit message at its ends, after credit for 260 frames (6,250 blocks, of which 6,240 are used) has run out: nothing
-/// opens the gate but a limit that the buffer allows.
+/// Each field of a credit message at its ends, after credit for 260 frames (6,250 blocks, of which
+/// 6,240 are used) has run out: nothing opens the gate but a limit that the buffer allows.
 #[test]
 fn no_credit_message_opens_the_gate_but_a_true_one() {
     let s = scenario("cbfc");
@@ -175,18 +191,24 @@ fn no_credit_message_opens_the_gate_but_a_true_one() {
             assert_eq!(n.data(0), 260, "the credit of the beginning");
             n.receive(end, 0, &credit(rest, fccl, rest));
             n.run(Time(end.0 + ms(50).0));
-            assert_eq!((n.data(0), n.counters(0).impossible), (260 + more, impossible), "FCCL {fccl}, others {rest}");
+            assert_eq!(
+                (n.data(0), n.counters(0).impossible),
+                (260 + more, impossible),
+                "FCCL {fccl}, others {rest}"
+            );
         }
     }
 }
 
-/// Serial numbers, validity and every stage, queue length and rate: a stale message is not obeyed, one whose time is over is taken back,
-/// one that nothing can be made of is rejected, and none makes the port faster than its line or stops it forever.
+/// Serial numbers, validity and every stage, queue length and rate: a stale message is not obeyed,
+/// one whose time is over is taken back, one that nothing can be made of is rejected, and none
+/// makes the port faster than its line or stops it forever.
 #[test]
 fn rates_are_those_of_the_newest_message_while_it_is_valid() {
     use gfc::Feedback::{Queue, Rate, Stage};
     let s = scenario("gfc-buffer");
-    // Messages (number, validity [us], what), whether 100 frames leave at once, how many messages were stale and refused.
+    // Messages (number, validity [us], what), whether 100 frames leave at once, how many messages
+    // were stale and refused.
     type Case<'a> = (&'a str, Vec<(u32, u32, gfc::Feedback)>, bool, (u64, u64));
     let cases: Vec<Case> = vec![
         ("nothing sent", vec![], true, (0, 0)),
@@ -201,8 +223,18 @@ fn rates_are_those_of_the_newest_message_while_it_is_valid() {
         ("valid for 1 us", vec![(1, 1, Stage(12))], true, (0, 0)),
         ("valid for long", vec![(1, u32::MAX, Stage(12))], false, (0, 0)),
         ("valid for 1 us, older", vec![(2, 0, Stage(12)), (1, 1, Stage(0))], false, (1, 0)),
-        ("began anew", vec![(9, 0, Stage(12)), (0, 0, Stage(0)), (1, 0, Stage(0)), (2, 0, Stage(0))], true, (2, 0)),
-        ("another form", vec![(1, 0, Queue(u64::MAX)), (2, 0, Rate(0)), (3, 0, Rate(u64::MAX))], true, (0, 3)),
+        (
+            "began anew",
+            vec![(9, 0, Stage(12)), (0, 0, Stage(0)), (1, 0, Stage(0)), (2, 0, Stage(0))],
+            true,
+            (2, 0),
+        ),
+        (
+            "another form",
+            vec![(1, 0, Queue(u64::MAX)), (2, 0, Rate(0)), (3, 0, Rate(u64::MAX))],
+            true,
+            (0, 3),
+        ),
     ];
     for (name, messages, fast, (stale, refused)) in cases {
         let mut n = switch(&s);
@@ -214,7 +246,12 @@ fn rates_are_those_of_the_newest_message_while_it_is_valid() {
         let end = send(&mut n, now, 100);
         n.run(Time(end.0 + ms(200).0));
         let c = n.counters(0);
-        assert_eq!(((c.stale, c.unexpected), n.data(0) == 100), ((stale, refused), fast), "{name}: {} frames", n.data(0));
+        assert_eq!(
+            ((c.stale, c.unexpected), n.data(0) == 100),
+            ((stale, refused), fast),
+            "{name}: {} frames",
+            n.data(0)
+        );
         assert!(n.data(0) >= 1, "{name}: stopped");
     }
 }
@@ -225,7 +262,11 @@ fn queue_lengths_and_occupancies_slow_down_at_most() {
         let s = scenario(kind);
         for value in [0, 1, 400_000, 8_000_000, 8_000_001, 1 << 63, u64::MAX - 1, u64::MAX] {
             let mut n = switch(&s);
-            let message = if kind == "gfc-time" { credit(value, value, value) } else { feedback(1, 0, gfc::Feedback::Queue(value)) };
+            let message = if kind == "gfc-time" {
+                credit(value, value, value)
+            } else {
+                feedback(1, 0, gfc::Feedback::Queue(value))
+            };
             n.receive(ms(1), 0, &message);
             let end = send(&mut n, ms(1), 100);
             n.run(Time(end.0 + ms(200).0));
@@ -239,7 +280,8 @@ fn queue_lengths_and_occupancies_slow_down_at_most() {
     }
 }
 
-/// A pause lasts 512 bit times a quantum, and the next frame sets how long from then on. Vectors of unused priorities are refused.
+/// A pause lasts 512 bit times a quantum, and the next frame sets how long from then on. Vectors of
+/// unused priorities are refused.
 #[test]
 fn pauses_end_after_their_quanta() {
     let s = scenario("pfc");
@@ -256,20 +298,35 @@ fn pauses_end_after_their_quanta() {
         n.receive(ms(1), 0, &pause(vector, quanta));
         let end = send(&mut n, ms(2), 10);
         n.run(end);
-        assert_eq!((n.data(0) >= 9, n.counters(0).unexpected), (until_ms == 0, refused), "{vector:#x} {quanta}");
+        assert_eq!(
+            (n.data(0) >= 9, n.counters(0).unexpected),
+            (until_ms == 0, refused),
+            "{vector:#x} {quanta}"
+        );
         n.run(ms(1 + until_ms + 10));
         assert_eq!(n.data(0), 10, "{vector:#x} {quanta}");
     }
 }
 
-/// Queues and slots that do not exist, numbers out of order, all times: other flows go on, and every pause ends.
+/// Queues and slots that do not exist, numbers out of order, all times: other flows go on, and
+/// every pause ends.
 #[test]
 fn orders_about_flows_touch_flows_that_exist() {
     use pffc::Kind::{Migrate, MigrateBack, Pause, Resume};
     let s = scenario("pffc");
     for hash in [0, 1, 5, 6, 4095, 4096, 65_535, 65_536, u32::MAX] {
         let mut n = switch(&s);
-        let kinds = [Pause(1), Pause(65_535), Migrate, Pause(0), Migrate, Pause(65_535), MigrateBack, Resume, Migrate];
+        let kinds = [
+            Pause(1),
+            Pause(65_535),
+            Migrate,
+            Pause(0),
+            Migrate,
+            Pause(65_535),
+            MigrateBack,
+            Resume,
+            Migrate,
+        ];
         for (nth, kind) in kinds.into_iter().enumerate() {
             n.receive(ms(1), 0, &order(nth as u32, kind, hash));
             n.receive(ms(1), 0, &order(nth as u32, kind, hash));
@@ -286,7 +343,8 @@ fn orders_about_flows_touch_flows_that_exist() {
     }
 }
 
-/// Flow numbers, offsets, times and marks that cannot be: refused or forwarded, and never counted for more than their bytes.
+/// Flow numbers, offsets, times and marks that cannot be: refused or forwarded, and never counted
+/// for more than their bytes.
 #[test]
 fn a_test_frame_is_as_long_as_its_bytes() {
     let s = scenario("pfc");
@@ -309,7 +367,11 @@ fn a_test_frame_is_as_long_as_its_bytes() {
         let sent: u64 = (0..4).map(|link| n.counters(link).departed).sum();
         let gone: Vec<usize> = n.out.iter().map(|(_, _, b)| b.len()).collect();
         assert!(gone.iter().all(|&len| len <= bytes.len()), "{lie:?}: {gone:?}");
-        assert_eq!(sent + came.strange + came.no_route, 1, "{lie:?}: neither forwarded nor refused");
+        assert_eq!(
+            sent + came.strange + came.no_route,
+            1,
+            "{lie:?}: neither forwarded nor refused"
+        );
     }
 }
 
@@ -318,11 +380,26 @@ fn a_test_frame_is_as_long_as_its_bytes() {
 fn a_host_is_given_what_its_flows_can_have() {
     let text = INCAST.replacen("dst = \"H0\"\n", "dst = \"H0\"\nsize = \"10KB\"\n", 1);
     let s = NetworkScenario::from_text("incast.toml", &text, &[], Path::new("")).unwrap();
-    for (sequence, good) in [(0, true), (8_000, true), (9_999, false), (10_000, false), (u64::MAX - 1, false), (u64::MAX, false)] {
+    for (sequence, good) in [
+        (0, true),
+        (8_000, true),
+        (9_999, false),
+        (10_000, false),
+        (u64::MAX - 1, false),
+        (u64::MAX, false),
+    ] {
         let mut n = Node::new(&s, "H0", Time::ZERO, &Real::default());
         n.receive(ms(1), 0, &data(test_frame::Repr { sequence, ..honest() }));
         assert_eq!(n.counters(0).strange, u64::from(!good), "{sequence}");
-        n.receive(ms(2), 0, &data(test_frame::Repr { sequence: sequence.max(1), kind: test_frame::Kind::Ack, ..honest() }));
+        n.receive(
+            ms(2),
+            0,
+            &data(test_frame::Repr {
+                sequence: sequence.max(1),
+                kind: test_frame::Kind::Ack,
+                ..honest()
+            }),
+        );
         assert_eq!(n.counters(0).strange, 1 + u64::from(!good), "{sequence}");
     }
 }
@@ -348,9 +425,16 @@ fn the_watchdog_acts_for_every_flow_control() {
     for ((kind, stop), go) in stop.into_iter().zip(go) {
         for action in [Action::Forward, Action::Drop] {
             let mut s = scenario(kind);
-            let (detect, restore, poll) = (Span::from_ms(200), Span::from_ms(300), Span::from_ms(10));
-            s.set_watchdog(watchdog::Config { detector: Detector::Duration { empty_queues: false }, detect, restore, poll, action })
-                .unwrap();
+            let (detect, restore, poll) =
+                (Span::from_ms(200), Span::from_ms(300), Span::from_ms(10));
+            s.set_watchdog(watchdog::Config {
+                detector: Detector::Duration { empty_queues: false },
+                detect,
+                restore,
+                poll,
+                action,
+            })
+            .unwrap();
             let mut n = switch(&s);
             let mut k = 0;
             for step in 0..300 {
@@ -367,7 +451,11 @@ fn the_watchdog_acts_for_every_flow_control() {
                     n.receive(now, 0, &go(number));
                 }
                 for j in 0..20 {
-                    n.receive(Time(now.0 + j * 450_000_000), 1, &data(test_frame::Repr { sequence: k * 1482, ..honest() }));
+                    n.receive(
+                        Time(now.0 + j * 450_000_000),
+                        1,
+                        &data(test_frame::Repr { sequence: k * 1482, ..honest() }),
+                    );
                     k += 1;
                 }
             }
@@ -376,15 +464,19 @@ fn the_watchdog_acts_for_every_flow_control() {
             let log = n.machine.take_log();
             assert_eq!(c.storms, 1, "{kind}: {log:#?}");
             assert_eq!(log.len(), 2, "{kind}: {log:#?}");
-            assert!(log[0].contains("S1->H0 priority 0 was paused for") && log[1].contains("restored after"), "{kind}: {log:#?}");
+            assert!(
+                log[0].contains("S1->H0 priority 0 was paused for")
+                    && log[1].contains("restored after"),
+                "{kind}: {log:#?}"
+            );
             assert_eq!(c.thrown_away > 1000, action == Action::Drop, "{kind}: {c:?}");
             assert!(n.data(0) + c.thrown_away > 5000, "{kind}: {c:?}");
         }
     }
 }
 
-/// One node of three restarts in the middle of a run, whatever it had sent, received and granted: what was under way to it is lost, and
-/// everything continues within a second.
+/// One node of three restarts in the middle of a run, whatever it had sent, received and granted:
+/// what was under way to it is lost, and everything continues within a second.
 #[test]
 fn a_neighbour_may_restart_under_every_flow_control() {
     for kind in KINDS {
@@ -392,7 +484,10 @@ fn a_neighbour_may_restart_under_every_flow_control() {
             let s = scenario(kind);
             let names = ["H0", "H1", "H2", "H3", "S1"];
             let of = |name: &str| s.topology.find(name).unwrap();
-            let mut nodes: Vec<Node> = names.iter().map(|name| Node::new(&s, name, Time::ZERO, &Real::default())).collect();
+            let mut nodes: Vec<Node> = names
+                .iter()
+                .map(|name| Node::new(&s, name, Time::ZERO, &Real::default()))
+                .collect();
             let mut received = [0u64; 4];
             for step in 1..=14_000u64 {
                 // In steps of 200 us, a few frames long: what leaves in one arrives in the next.
@@ -404,19 +499,23 @@ fn a_neighbour_may_restart_under_every_flow_control() {
                 let mut under_way = Vec::new();
                 for (from, node) in nodes.iter_mut().enumerate() {
                     node.run(now);
-                    under_way.extend(node.out.drain(..).map(|(at, to, bytes)| (at, of(names[from]), to, bytes)));
+                    under_way.extend(
+                        node.out.drain(..).map(|(at, to, bytes)| (at, of(names[from]), to, bytes)),
+                    );
                 }
                 under_way.sort_by_key(|(at, ..)| *at);
                 for (_, from, to, bytes) in under_way {
                     let i = names.iter().position(|n| of(n) == to).unwrap();
                     let link = nodes[i].peers.iter().position(|&p| p == from).unwrap();
                     if names[i] == "H0" && matches!(control::parse(&bytes), Ok(None)) {
-                        received[(step / 5_000).min(3) as usize] += u64::from(step % 5_000 >= 2_500);
+                        received[(step / 5_000).min(3) as usize] +=
+                            u64::from(step % 5_000 >= 2_500);
                     }
                     nodes[i].receive(now, link, &bytes);
                 }
             }
-            // Half a second before the restart, and half a second that began half a second after it.
+            // Half a second before the restart, and half a second that began half a second after
+            // it.
             let [before, after, ..] = received;
             assert!(before > 3_500, "{kind} {restarts}: {received:?}");
             assert!(after * 10 > before * 8, "{kind} {restarts}: {received:?}");

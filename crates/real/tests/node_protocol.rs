@@ -1,4 +1,5 @@
-//! The testbed with one process per node, against a program that is no part of this project: what it writes for people is its own affair.
+//! The testbed with one process per node, against a program that is no part of this project: what
+//! it writes for people is its own affair.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,7 +11,8 @@ use xoff_record::Verdict;
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_run::NetworkScenario;
 
-/// A node in a few lines. It keeps to the protocol, and prints for people what no node of ours prints.
+/// A node in a few lines. It keeps to the protocol, and prints for people what no node of ours
+/// prints.
 const NODE: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -30,7 +32,8 @@ ANSWER
 END
 "#;
 
-/// The answer of a node, key by key: a key that is renamed or goes needs another version of the schema.
+/// The answer of a node, key by key: a key that is renamed or goes needs another version of the
+/// schema.
 const ANSWER: &str = r#"{
   "schema": "xoff-node-1", "node": "$node", "interfaces": ["eth0"],
   "clock_seconds": 0.5, "interrupted": false, "dropped_frames": 0, "lost_frames": 0, "violations": 0,
@@ -68,10 +71,19 @@ fn the_text_for_people_is_not_read() {
     std::fs::write(&program, NODE.replace("ANSWER", &ANSWER.replace("VERDICT", &verdict))).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let links = wiring::links(&s, &vec![true; s.topology.nodes.len()], |_, _| false);
-    let spawn = Spawn { program: vec![program.into()], scenario: Path::new(incast), settings: Vec::new(), out: dir.path() };
+    let spawn = Spawn {
+        program: vec![program.into()],
+        scenario: Path::new(incast),
+        settings: Vec::new(),
+        out: dir.path(),
+    };
     let began = Instant::now();
     let nodes = processes::run(&s, &links, &spawn, || true).unwrap();
-    assert!(began.elapsed() < Duration::from_secs(30), "it waited for {:?} for something that was never written", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "it waited for {:?} for something that was never written",
+        began.elapsed()
+    );
     assert_eq!(nodes.len(), s.topology.nodes.len());
     for n in &nodes {
         assert_eq!(n.exit_code, Some(0), "{}: {}", n.node, n.stderr);

@@ -1,5 +1,5 @@
-//! Real frames without a clock: bytes go from port to port in virtual time, through faults that a wire may have. Every test is the
-//! same on any machine.
+//! Real frames without a clock: bytes go from port to port in virtual time, through faults that a
+//! wire may have. Every test is the same on any machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,8 +17,10 @@ use xoff_units::{Loss, Span, Time};
 const RING: &str = include_str!("../../../scenarios/testbed/ring-gfc.toml");
 
 fn scenario(settings: &[&str]) -> NetworkScenario {
-    let set: Vec<_> = settings.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
-    NetworkScenario::from_text("ring-gfc.toml", RING, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
+    let set: Vec<_> =
+        settings.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
+    NetworkScenario::from_text("ring-gfc.toml", RING, &set, Path::new(""))
+        .unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 /// Effect of a wire on a frame: the times at which copies of it arrive, and their bytes.
@@ -58,20 +60,37 @@ impl<'s> Bench<'s> {
             let next = self.machine.next(self.running.world());
             let now = [arrival, next].into_iter().flatten().min().unwrap_or(until).min(until);
             let mut received = now;
-            while let Some((&key, _)) = self.under_way.first_key_value().filter(|(k, _)| k.0 <= now) {
+            while let Some((&key, _)) = self.under_way.first_key_value().filter(|(k, _)| k.0 <= now)
+            {
                 let (link, bytes) = self.under_way.remove(&key).unwrap();
                 received = self.machine.receive(self.running.world(), now, link, &bytes);
-                self.log.push(Captured { at: received, link, inbound: true, len: bytes.len(), bytes });
+                self.log.push(Captured {
+                    at: received,
+                    link,
+                    inbound: true,
+                    len: bytes.len(),
+                    bytes,
+                });
             }
             let now = now.max(received);
             let ended = self.machine.run(self.running.world(), now);
-            let (far, under_way, sent, log) = (&self.far, &mut self.under_way, &mut self.sent, &mut self.log);
+            let (far, under_way, sent, log) =
+                (&self.far, &mut self.under_way, &mut self.sent, &mut self.log);
             self.machine.depart(now, |at, link, bytes| {
-                log.push(Captured { at: Time(at.0 / 1000 * 1000), link, inbound: false, len: bytes.len(), bytes: bytes.to_vec() });
+                log.push(Captured {
+                    at: Time(at.0 / 1000 * 1000),
+                    link,
+                    inbound: false,
+                    len: bytes.len(),
+                    bytes: bytes.to_vec(),
+                });
                 for (later, bytes) in wire(at, bytes) {
                     *sent += 1;
                     // On the grid of a capture, as a real port has it.
-                    under_way.insert((Time((at + later).0.next_multiple_of(1000)), *sent), (far[link], bytes));
+                    under_way.insert(
+                        (Time((at + later).0.next_multiple_of(1000)), *sent),
+                        (far[link], bytes),
+                    );
                 }
             });
             if ended.is_some() || now >= until {
@@ -99,18 +118,32 @@ fn is_control(bytes: &[u8]) -> bool {
 
 const END: Time = Time::from_us(10_000_000);
 
-/// Through bytes and back nothing is lost of what nodes look at: the flows end when those of the simulation do, but for the
-/// nanoseconds to which arrivals are rounded.
+/// Through bytes and back nothing is lost of what nodes look at: the flows end when those of the
+/// simulation do, but for the nanoseconds to which arrivals are rounded.
 #[test]
 fn bytes_make_the_same_run_as_the_simulator() {
-    for (kind, discipline) in [("gfc-buffer", "round-robin"), ("cbfc", "round-robin"), ("gfc-time", "round-robin"), ("pffc", "fifo")] {
+    for (kind, discipline) in [
+        ("gfc-buffer", "round-robin"),
+        ("cbfc", "round-robin"),
+        ("gfc-time", "round-robin"),
+        ("pffc", "fifo"),
+    ] {
         let kind_is = format!("flow_control.kind={kind}");
-        let s = scenario(&[&kind_is, &format!("switch.discipline={discipline}"), "flow_control.gfc-buffer.bm=397KB"]);
+        let s = scenario(&[
+            &kind_is,
+            &format!("switch.discipline={discipline}"),
+            "flow_control.gfc-buffer.bm=397KB",
+        ]);
         let mut b = Bench::new(&s, &Real::default());
         let ended = b.run(END, &mut whole);
         let real = b.finish(ended).outcome;
         let simulated = s.run(Sink::Nothing).unwrap().outcome;
-        assert_eq!((real.violations_total, real.dropped_frames), (0, 0), "{kind}: {:?}", real.violations);
+        assert_eq!(
+            (real.violations_total, real.dropped_frames),
+            (0, 0),
+            "{kind}: {:?}",
+            real.violations
+        );
         for (r, i) in real.flows.iter().zip(&simulated.flows) {
             let (r, i) = (r.received.unwrap().as_secs_f64(), i.received.unwrap().as_secs_f64());
             assert!((r / i - 1.0).abs() < 0.01, "{kind}: {r} s with bytes, {i} s simulated");
@@ -121,7 +154,11 @@ fn bytes_make_the_same_run_as_the_simulator() {
 #[test]
 fn a_deadlock_is_one_with_bytes_too() {
     for kind in ["pfc", "cbfc"] {
-        let s = scenario(&[&format!("flow_control.kind={kind}"), "switch.discipline=fifo", "run.duration=2s"]);
+        let s = scenario(&[
+            &format!("flow_control.kind={kind}"),
+            "switch.discipline=fifo",
+            "run.duration=2s",
+        ]);
         let mut b = Bench::new(&s, &Real::default());
         let ended = b.run(Time::from_us(2_000_000), &mut whole);
         let o = b.finish(ended).outcome;
@@ -132,7 +169,11 @@ fn a_deadlock_is_one_with_bytes_too() {
 }
 
 /// A window in which a wire does something to all control frames; then it is whole again.
-fn faulty(kind: &str, discipline: &str, fault: impl Fn(u64, &[u8]) -> Vec<(Span, Vec<u8>)>) -> (Finished, u64) {
+fn faulty(
+    kind: &str,
+    discipline: &str,
+    fault: impl Fn(u64, &[u8]) -> Vec<(Span, Vec<u8>)>,
+) -> (Finished, u64) {
     // A large buffer: a lost pause may cost memory, which is not what is tested here.
     let settings = [
         format!("flow_control.kind={kind}"),
@@ -159,25 +200,38 @@ fn faulty(kind: &str, discipline: &str, fault: impl Fn(u64, &[u8]) -> Vec<(Span,
 }
 
 /// The flow controls whose ring keeps moving, and the discipline.
-const MOVING: [(&str, &str); 4] =
-    [("gfc-buffer", "round-robin"), ("gfc-time", "round-robin"), ("cbfc", "round-robin"), ("pfc", "round-robin")];
+const MOVING: [(&str, &str); 4] = [
+    ("gfc-buffer", "round-robin"),
+    ("gfc-time", "round-robin"),
+    ("cbfc", "round-robin"),
+    ("pfc", "round-robin"),
+];
 
 fn all_flows_complete(kind: &str, f: &Finished) {
     let o = &f.outcome;
-    assert_eq!(f.manifest.flows_completed, 3, "{kind}: {:?}, deadlocks {:?}", o.ended, o.deadlocks.len());
+    assert_eq!(
+        f.manifest.flows_completed,
+        3,
+        "{kind}: {:?}, deadlocks {:?}",
+        o.ended,
+        o.deadlocks.len()
+    );
     assert_eq!(o.dropped_frames, 0, "{kind}");
 }
 
 #[test]
 fn lost_control_frames_heal() {
     for (kind, discipline) in MOVING {
-        let (f, _) = faulty(kind, discipline, |nth, bytes| if nth % 2 == 0 { vec![] } else { vec![(Span::ZERO, bytes.to_vec())] });
+        let (f, _) = faulty(kind, discipline, |nth, bytes| {
+            if nth % 2 == 0 { vec![] } else { vec![(Span::ZERO, bytes.to_vec())] }
+        });
         all_flows_complete(kind, &f);
     }
 }
 
-/// The hardest loss: every message that would let a sender go on as before. With repetition the ring drains; without it the senders
-/// stay at a sixteenth of their rate forever, which shows that it is repetition that heals.
+/// The hardest loss: every message that would let a sender go on as before. With repetition the
+/// ring drains; without it the senders stay at a sixteenth of their rate forever, which shows that
+/// it is repetition that heals.
 #[test]
 fn a_lost_release_heals_by_repetition() {
     let s = scenario(&["flow_control.gfc-buffer.bm=397KB", "switch.buffer=8MB", "run.duration=3s"]);
@@ -185,7 +239,9 @@ fn a_lost_release_heals_by_repetition() {
         let mut b = Bench::new(&s, &Real { repeat, ..Real::default() });
         let ended = b.run(Time::from_us(3_000_000), &mut |at, bytes| {
             let stage = match control::parse(bytes) {
-                Ok(Some(control::Control::Local(xoff_real::wire::local::Message::Gfc(g)))) => g.feedback,
+                Ok(Some(control::Control::Local(xoff_real::wire::local::Message::Gfc(g)))) => {
+                    g.feedback
+                }
                 _ => return whole(at, bytes),
             };
             let xoff_real::wire::gfc::Feedback::Stage(stage) = stage else { panic!("a stage") };
@@ -198,7 +254,9 @@ fn a_lost_release_heals_by_repetition() {
                 _ => {
                     let mut bytes = bytes.to_vec();
                     let mut g = match control::parse(&bytes) {
-                        Ok(Some(control::Control::Local(xoff_real::wire::local::Message::Gfc(g)))) => g,
+                        Ok(Some(control::Control::Local(
+                            xoff_real::wire::local::Message::Gfc(g),
+                        ))) => g,
                         _ => unreachable!(),
                     };
                     g.feedback = xoff_real::wire::gfc::Feedback::Stage(4);
@@ -215,7 +273,9 @@ fn a_lost_release_heals_by_repetition() {
 #[test]
 fn duplicated_control_frames_do_no_harm() {
     for (kind, discipline) in MOVING {
-        let copies = |_, bytes: &[u8]| vec![(Span::ZERO, bytes.to_vec()), (Span::from_us(300), bytes.to_vec())];
+        let copies = |_, bytes: &[u8]| {
+            vec![(Span::ZERO, bytes.to_vec()), (Span::from_us(300), bytes.to_vec())]
+        };
         all_flows_complete(kind, &faulty(kind, discipline, copies).0);
     }
 }
@@ -223,12 +283,15 @@ fn duplicated_control_frames_do_no_harm() {
 #[test]
 fn reordered_control_frames_heal() {
     for (kind, discipline) in MOVING {
-        let late = |nth, bytes: &[u8]| vec![(Span::from_us(if nth % 3 == 0 { 7_000 } else { 0 }), bytes.to_vec())];
+        let late = |nth, bytes: &[u8]| {
+            vec![(Span::from_us(if nth % 3 == 0 { 7_000 } else { 0 }), bytes.to_vec())]
+        };
         all_flows_complete(kind, &faulty(kind, discipline, late).0);
     }
 }
 
-/// Corrupted frames fail their FCS and never reach a switch; this is about those that do: each byte is changed once.
+/// Corrupted frames fail their FCS and never reach a switch; this is about those that do: each byte
+/// is changed once.
 #[test]
 fn corrupted_control_frames_are_refused_or_heal() {
     for (kind, discipline) in MOVING {
@@ -245,7 +308,8 @@ fn corrupted_control_frames_are_refused_or_heal() {
     }
 }
 
-/// Replay of a capture through another machine: no difference; with one byte changed: the difference is found.
+/// Replay of a capture through another machine: no difference; with one byte changed: the
+/// difference is found.
 #[test]
 fn a_replay_is_identical_and_can_fail() {
     let s = scenario(&["run.duration=60ms", "flow_control.gfc-buffer.b1=20KB"]);
@@ -259,7 +323,10 @@ fn a_replay_is_identical_and_can_fail() {
     let seen = again(log.clone());
     assert_eq!(seen.difference, None);
     assert_eq!((seen.inbound + seen.outbound) as usize, log.len());
-    assert!(log.iter().any(|c| !c.inbound && is_control(&c.bytes)), "control frames are among them");
+    assert!(
+        log.iter().any(|c| !c.inbound && is_control(&c.bytes)),
+        "control frames are among them"
+    );
 
     let mut late = log.clone();
     let some = late.iter().rposition(|c| c.inbound && !is_control(&c.bytes)).unwrap() - 200;
@@ -276,33 +343,46 @@ const POOLS: &str = "[run]\nduration = \"300ms\"\n[topology]\nkind = \"star\"\nh
     [[buffer_pool]]\nname = \"egress\"\nsize = \"60KB\"\n[[buffer_profile]]\npool = \"egress\"\nside = \"egress\"\npriorities = [\"0\"]\nalpha = 1\n\
     [[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\npriority = 3\n[[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\n";
 
-/// Real ports with memory in pools: lossless frames wait, lossy ones are dropped at the egress, as many as in the simulation; and a replay
-/// is identical.
+/// Real ports with memory in pools: lossless frames wait, lossy ones are dropped at the egress, as
+/// many as in the simulation; and a replay is identical.
 #[test]
 fn memory_in_pools_holds_real_frames_too() {
-    let s = NetworkScenario::from_text("pools.toml", POOLS, &[], Path::new("")).unwrap_or_else(|e| panic!("{e:?}"));
+    let s = NetworkScenario::from_text("pools.toml", POOLS, &[], Path::new(""))
+        .unwrap_or_else(|e| panic!("{e:?}"));
     let mut b = Bench::new(&s, &Real::default());
     let ended = b.run(Time::from_us(300_000), &mut whole);
     let log = std::mem::take(&mut b.log);
     let real = b.finish(ended).outcome;
     let simulated = s.run(Sink::Nothing).unwrap().outcome;
-    assert_eq!((real.violations_total, real.lost[Loss::BufferFull].total()), (0, 0), "{:?}", real.violations);
+    assert_eq!(
+        (real.violations_total, real.lost[Loss::BufferFull].total()),
+        (0, 0),
+        "{:?}",
+        real.violations
+    );
     for (r, i) in real.flows.iter().zip(&simulated.flows).filter(|(r, _)| r.flow.priority == 3) {
-        let (r, i) = (r.received.expect("lossless").as_secs_f64(), i.received.expect("lossless").as_secs_f64());
+        let (r, i) = (
+            r.received.expect("lossless").as_secs_f64(),
+            i.received.expect("lossless").as_secs_f64(),
+        );
         assert!((r / i - 1.0).abs() < 0.02, "{r} s with bytes, {i} s simulated");
     }
     let (r, i) = (real.lost[Loss::LossyEgress].total(), simulated.lost[Loss::LossyEgress].total());
-    assert!(r > 100 && r.abs_diff(i) * 50 <= i, "{r} dropped at the egress with bytes, {i} simulated");
+    assert!(
+        r > 100 && r.abs_diff(i) * 50 <= i,
+        "{r} dropped at the egress with bytes, {i} simulated"
+    );
     let Bench { mut running, mut machine, .. } = Bench::new(&s, &Real::default());
     assert_eq!(replay(running.world(), &mut machine, log.into_iter(), || true).difference, None);
 }
 
-/// A time stamp with a flipped bit is a difference or refused by its packet, in bounded memory: the flows here would send 135 GB in
-/// three hours.
+/// A time stamp with a flipped bit is a difference or refused by its packet, in bounded memory: the
+/// flows here would send 135 GB in three hours.
 #[test]
 fn damaged_time_stamps_are_found_at_once() {
     let endless: Vec<String> = (0..3).map(|flow| format!("flow[{flow}].size=1TB")).collect();
-    let endless: Vec<&str> = endless.iter().map(String::as_str).chain(["run.duration=60ms"]).collect();
+    let endless: Vec<&str> =
+        endless.iter().map(String::as_str).chain(["run.duration=60ms"]).collect();
     let s = scenario(&endless);
     let mut b = Bench::new(&s, &Real::default());
     b.run(Time::from_us(60_000), &mut whole);
@@ -329,7 +409,11 @@ fn damaged_time_stamps_are_found_at_once() {
         }
         for by in [hours(25), hours(5_000)] {
             let refused = replayed(late, by).unwrap_err().to_string();
-            assert!(refused.contains(&format!("packet {} is", late + 1)) && refused.contains("at most 24 h"), "{refused}");
+            assert!(
+                refused.contains(&format!("packet {} is", late + 1))
+                    && refused.contains("at most 24 h"),
+                "{refused}"
+            );
         }
     }
 }

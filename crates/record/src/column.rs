@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::builder::PrimitiveBuilder;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use xoff_rows::{ColumnSpec, Kind, TableSpec, Value, Word};
@@ -30,7 +33,11 @@ pub(crate) struct Dictionaries {
 impl Dictionaries {
     pub(crate) fn new(names: &Names) -> Dictionaries {
         let array = |names: &[String]| Arc::new(StringArray::from_iter_values(names)) as ArrayRef;
-        Dictionaries { nodes: array(&names.nodes), ports: array(&names.ports), labels: array(&names.labels) }
+        Dictionaries {
+            nodes: array(&names.nodes),
+            ports: array(&names.ports),
+            labels: array(&names.labels),
+        }
     }
 }
 
@@ -107,7 +114,8 @@ impl Column {
             (Column::U64(b), Value::U64(v)) => b.append_value(v),
             (Column::I64(b), Value::I64(v)) => b.append_value(v),
             (Column::F64(b), Value::F64(v)) => b.append_value(v),
-            // An index above 2^31 turns negative and is rejected like any other index without a name.
+            // An index above 2^31 turns negative and is rejected like any other index without a
+            // name.
             (Column::Text { keys, .. }, Value::Name(v)) => keys.push(v as i32),
             (Column::Text { keys, .. }, Value::Word(v)) => keys.push(v as i32),
             (Column::Message { keys, words }, Value::Message(v)) => {
@@ -124,7 +132,9 @@ impl Column {
             (Column::U64(b), Value::Null) => b.append_null(),
             (Column::I64(b), Value::Null) => b.append_null(),
             (Column::F64(b), Value::Null) => b.append_null(),
-            (column, value) => unreachable!("a cell gives values of its own kind, and only numbers can be null: {value:?} for {column:?}"),
+            (column, value) => unreachable!(
+                "a cell gives values of its own kind, and only numbers can be null: {value:?} for {column:?}"
+            ),
         }
     }
 
@@ -138,7 +148,9 @@ impl Column {
             Column::I64(b) => Arc::new(b.finish()),
             Column::F64(b) => Arc::new(b.finish()),
             Column::Text { keys, words } => dictionary(keys, words.clone())?,
-            Column::Message { keys, words } => dictionary(keys, Arc::new(StringArray::from_iter_values(words)))?,
+            Column::Message { keys, words } => {
+                dictionary(keys, Arc::new(StringArray::from_iter_values(words)))?
+            }
         })
     }
 }

@@ -26,9 +26,15 @@ impl RecordError {
     }
 
     /// From Parquet's error, which wraps the system's.
-    pub(crate) fn parquet(doing: &'static str, path: &Path, e: &parquet::errors::ParquetError) -> RecordError {
+    pub(crate) fn parquet(
+        doing: &'static str,
+        path: &Path,
+        e: &parquet::errors::ParquetError,
+    ) -> RecordError {
         match e {
-            parquet::errors::ParquetError::External(inner) if inner.is::<io::Error>() => RecordError::new(doing, path, inner),
+            parquet::errors::ParquetError::External(inner) if inner.is::<io::Error>() => {
+                RecordError::new(doing, path, inner)
+            }
             e => RecordError::new(doing, path, e),
         }
     }

@@ -1,11 +1,14 @@
-//! The result hash: 128 bits over the rows of a run, the same on every machine and for every size of chunks.
+//! The result hash: 128 bits over the rows of a run, the same on every machine and for every size
+//! of chunks.
 //!
-//! Rows enter one by one as little-endian bytes, in the order in which they are recorded; bringing them into an order
-//! that does not depend on threads is the recorder's duty. Hash function: XXH3, 128 bits, seed 0.
+//! Rows enter one by one as little-endian bytes, in the order in which they are recorded; bringing
+//! them into an order that does not depend on threads is the recorder's duty. Hash function: XXH3,
+//! 128 bits, seed 0.
 //!
-//! Every column enters. Columns that a table has not always had enter only where they have a value (`Late`, `Known` and `Beside` in
-//! `xoff_rows`), so that a run to which they do not apply keeps the hash it had: in `flows` these are `cnms` (not 0), `acked_ps` (not
-//! null: hosts acknowledge) and `bytes_arrived` (not `bytes_delivered`: something arrived out of order).
+//! Every column enters. Columns that a table has not always had enter only where they have a value
+//! (`Late`, `Known` and `Beside` in `xoff_rows`), so that a run to which they do not apply keeps
+//! the hash it had: in `flows` these are `cnms` (not 0), `acked_ps` (not null: hosts acknowledge)
+//! and `bytes_arrived` (not `bytes_delivered`: something arrived out of order).
 
 use std::fmt;
 

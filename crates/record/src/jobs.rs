@@ -16,8 +16,8 @@ pub struct JobAnswer {
     pub time_ps: u64,
     /// Iterations that all ranks have done.
     pub iterations: Vec<IterationAnswer>,
-    /// The application waits for itself: no message or computation of the job is left, and ranks wait for messages that nobody sends. The
-    /// answer is then "no". Null: it does not.
+    /// The application waits for itself: no message or computation of the job is left, and ranks
+    /// wait for messages that nobody sends. The answer is then "no". Null: it does not.
     pub stuck: Option<StuckAnswer>,
     /// Receives that took a message of another size than they expect. The answer is then "no".
     pub mismatches: u64,
@@ -66,14 +66,19 @@ impl StuckAnswer {
     pub fn words(&self) -> String {
         let word = |v: Option<u64>| v.map_or("any".to_owned(), |v| v.to_string());
         let (from, tag) = (word(self.from_rank.map(u64::from)), word(self.tag));
-        format!("rank {}, operation {}, waits for a message from rank {from} with tag {tag}", self.rank, self.operation)
+        format!(
+            "rank {}, operation {}, waits for a message from rank {from} with tag {tag}",
+            self.rank, self.operation
+        )
     }
 }
 
 impl MismatchAnswer {
     /// `rank 1, operation 3, expects 8 B and took the 5000 B of rank 0, operation 2`.
     pub fn words(&self) -> String {
-        let MismatchAnswer { rank, operation, bytes, from_rank, from_operation, sent_bytes, .. } = self;
+        let MismatchAnswer {
+            rank, operation, bytes, from_rank, from_operation, sent_bytes, ..
+        } = self;
         format!(
             "rank {rank}, operation {operation}, expects {bytes} B and took the {sent_bytes} B of rank {from_rank}, operation {from_operation}"
         )
@@ -83,16 +88,18 @@ impl MismatchAnswer {
 /// An iteration of a job.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IterationAnswer {
-    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. All of
-    /// them add up to `time_ps` of the job [ps].
+    /// From the end of the iteration before to its own, each that of the rank that ends last; of
+    /// the first one from the job's start. All of them add up to `time_ps` of the job [ps].
     pub time_ps: u64,
     /// Time at which the last rank ended [ps].
     pub end_ps: u64,
-    /// Exposed communication of the rank with the most: time in which it has messages in flight and does not compute [ps].
+    /// Exposed communication of the rank with the most: time in which it has messages in flight and
+    /// does not compute [ps].
     pub exposed_ps: u64,
     /// The rank that ended last.
     pub last_rank: u32,
-    /// The message of the critical path that lost most time to pauses, rate control and queues; null: no message is on the path.
+    /// The message of the critical path that lost most time to pauses, rate control and queues;
+    /// null: no message is on the path.
     pub straggler: Option<StragglerAnswer>,
     /// The critical path, by cause.
     pub critical_path: PathAnswer,
@@ -111,7 +118,8 @@ pub struct StragglerAnswer {
     pub from_host: String,
     /// Host of the receiver.
     pub to_host: String,
-    /// Time at which its sender started it, or at which the previous iteration ended, whichever is later [ps].
+    /// Time at which its sender started it, or at which the previous iteration ended, whichever is
+    /// later [ps].
     pub start_ps: u64,
     /// Arrival [ps].
     pub end_ps: u64,

@@ -9,9 +9,10 @@
 //!
 //! [`output`] has the folders: one command owns each, and their files are complete or absent.
 //!
-//! The crate is independent of the simulator: rows and their columns are those that the crate `rows` declares, plain integers
-//! [ps, bytes, bit/s] and indices into the names given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all
-//! files in place and the manifest last. A run that is interrupted calls [`Tables::close`] and keeps the rows so far.
+//! The crate is independent of the simulator: rows and their columns are those that the crate
+//! `rows` declares, plain integers [ps, bytes, bit/s] and indices into the names given at the
+//! start. A folder with a manifest is complete: [`Manifest::write`] puts all files in place and the
+//! manifest last. A run that is interrupted calls [`Tables::close`] and keeps the rows so far.
 
 mod column;
 mod error;
@@ -31,8 +32,13 @@ pub use column::Names;
 pub use error::RecordError;
 pub use export::{Exporter, FORMATS, Format};
 pub use hash::{ResultHash, TableHasher};
-pub use jobs::{IterationAnswer, JobAnswer, MismatchAnswer, PathAnswer, StragglerAnswer, StuckAnswer};
-pub use manifest::{FabricDelays, FabricHosts, FabricTotals, FastForward, Manifest, PAGE, Parameter, ResultFile, built_from, commit};
+pub use jobs::{
+    IterationAnswer, JobAnswer, MismatchAnswer, PathAnswer, StragglerAnswer, StuckAnswer,
+};
+pub use manifest::{
+    FabricDelays, FabricHosts, FabricTotals, FastForward, Manifest, PAGE, Parameter, ResultFile,
+    built_from, commit,
+};
 pub use slowdown::Slowdown;
 pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};

@@ -43,7 +43,8 @@ pub struct ResultFile {
     pub bytes: u64,
 }
 
-/// Result of fast-forward, which skips whole periods of a network whose state recurs. Never changes a result.
+/// Result of fast-forward, which skips whole periods of a network whose state recurs. Never changes
+/// a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FastForward {
     /// Periods that were found.
@@ -104,7 +105,8 @@ pub struct FabricTotals {
     pub hot_bytes_by_input: Vec<u64>,
     /// Largest output queue, by stage [bytes].
     pub queue_bytes_max: Vec<u32>,
-    /// Number of times that an idle link had a segment and no room behind it, by stage; the links of the adapters first.
+    /// Number of times that an idle link had a segment and no room behind it, by stage; the links
+    /// of the adapters first.
     pub waits: Vec<u64>,
     /// Largest reorder and reassembly buffer [bytes].
     pub reassembly_bytes_max: u64,
@@ -130,7 +132,8 @@ pub struct FabricTotals {
 
 static COMMIT: OnceLock<&'static str> = OnceLock::new();
 
-/// Sets the commit from which this program was built, for the manifests that it writes. The first call counts.
+/// Sets the commit from which this program was built, for the manifests that it writes. The first
+/// call counts.
 pub fn built_from(commit: &'static str) {
     let _ = COMMIT.set(commit);
 }
@@ -153,11 +156,12 @@ pub struct Manifest {
     /// Commit that it was built from; empty: unknown.
     #[serde(default)]
     pub xoff_commit: String,
-    /// Fingerprint of the sources that decide results, 16 hexadecimal digits. Two programs with the same fingerprint compute the same
-    /// results. Empty: an earlier version.
+    /// Fingerprint of the sources that decide results, 16 hexadecimal digits. Two programs with the
+    /// same fingerprint compute the same results. Empty: an earlier version.
     #[serde(default)]
     pub fingerprint: String,
-    /// Version of the format of the folder, as in the metadata of its tables; 0: an earlier version.
+    /// Version of the format of the folder, as in the metadata of its tables; 0: an earlier
+    /// version.
     #[serde(default)]
     pub schema_version: u32,
     /// Text of the scenario.
@@ -165,8 +169,8 @@ pub struct Manifest {
     /// Folder of the files that the scenario names.
     #[serde(default)]
     pub scenario_folder: String,
-    /// Digest of network, flows and operations of jobs, including files that the scenario names. A repeated run must have the same digest.
-    /// Empty: an earlier version.
+    /// Digest of network, flows and operations of jobs, including files that the scenario names. A
+    /// repeated run must have the same digest. Empty: an earlier version.
     #[serde(default)]
     pub inputs_digest: String,
     /// Every parameter as resolved.
@@ -178,8 +182,9 @@ pub struct Manifest {
     /// Processes that shared the network; never changes a result.
     #[serde(default = "one")]
     pub processes: u32,
-    /// Order in which events were handled: `windows` (node after node, window by window) or `events` (in one order over all nodes); never
-    /// changes a result. Empty: a version that did not say, or a scheduled fabric.
+    /// Order in which events were handled: `windows` (node after node, window by window) or
+    /// `events` (in one order over all nodes); never changes a result. Empty: a version that did
+    /// not say, or a scheduled fabric.
     #[serde(default)]
     pub engine: String,
     /// Reason why not window by window; null: it was, or nothing said so.
@@ -198,7 +203,8 @@ pub struct Manifest {
     pub cpu_seconds: f64,
     /// Simulated time reached [s].
     pub simulated_seconds: f64,
-    /// Events that the engine processed. It depends on the engine and on skipped periods, and is not part of the result hash.
+    /// Events that the engine processed. It depends on the engine and on skipped periods, and is
+    /// not part of the result hash.
     pub events: u64,
     /// Frames that crossed a link, counted per link.
     pub frame_hops: u64,
@@ -212,7 +218,8 @@ pub struct Manifest {
     /// Frames of flows that arrived at their destination.
     #[serde(default)]
     pub delivered_frames: u64,
-    /// Frames that flow control treated as those of another flow, because it tells flows apart by a hash.
+    /// Frames that flow control treated as those of another flow, because it tells flows apart by a
+    /// hash.
     #[serde(default)]
     pub flow_collisions: u64,
     /// Flows that are complete.
@@ -255,14 +262,26 @@ impl Manifest {
     #[must_use]
     pub fn judged(self, verdict: Verdict) -> Manifest {
         let p = verdict.parts();
-        let deadlock = if let Deadlock::Found { ports, .. } = &p.deadlock { Some(ports.clone()) } else { None };
+        let deadlock = if let Deadlock::Found { ports, .. } = &p.deadlock {
+            Some(ports.clone())
+        } else {
+            None
+        };
         let (dropped_frames, lost_frames) = (p.losses.of_fate(Fate::Dropped), p.losses.total());
-        Manifest { dropped_frames, lost_frames, deadlock, interrupted: p.interrupted, verdict: Some(verdict), ..self }
+        Manifest {
+            dropped_frames,
+            lost_frames,
+            deadlock,
+            interrupted: p.interrupted,
+            verdict: Some(verdict),
+            ..self
+        }
     }
 
     /// Writes `manifest.json` into the folder as the last file, and puts the others in place.
     pub fn write(&self, folder: &Folder) -> Result<PathBuf, RecordError> {
-        let text = serde_json::to_string_pretty(self).map_err(|e| RecordError::new("write", &folder.path().join(MANIFEST), e))?;
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|e| RecordError::new("write", &folder.path().join(MANIFEST), e))?;
         Ok(folder.commit(MANIFEST, (text + "\n").as_bytes())?)
     }
 
@@ -280,19 +299,24 @@ struct Listed {
     files: Vec<ResultFile>,
 }
 
-/// The manifest of the run in `dir` as it stands there, if the files that it lists are there: never those of two runs.
+/// The manifest of the run in `dir` as it stands there, if the files that it lists are there: never
+/// those of two runs.
 pub fn text(dir: &Path) -> Result<String, RecordError> {
     // A manifest repeats its scenario, whose reader takes 16 MB, and every parameter of it.
     const SIZE_MAX: u64 = 256 << 20;
     let path = dir.join(MANIFEST);
     let meta = fs::metadata(&path).map_err(|e| absent(dir, &path, &e))?;
     if !meta.is_file() || meta.len() > SIZE_MAX {
-        let what =
-            if meta.is_file() { format!("it has {} bytes; expected at most {SIZE_MAX}", meta.len()) } else { "not a regular file".into() };
+        let what = if meta.is_file() {
+            format!("it has {} bytes; expected at most {SIZE_MAX}", meta.len())
+        } else {
+            "not a regular file".into()
+        };
         return Err(RecordError::new("read", &path, what));
     }
     let text = fs::read_to_string(&path).map_err(|e| absent(dir, &path, &e))?;
-    let listed: Listed = serde_json::from_str(&text).map_err(|e| RecordError::new("read", &path, e))?;
+    let listed: Listed =
+        serde_json::from_str(&text).map_err(|e| RecordError::new("read", &path, e))?;
     for file in &listed.files {
         let at = dir.join(&file.name);
         let found = match fs::metadata(&at) {
@@ -302,7 +326,11 @@ pub fn text(dir: &Path) -> Result<String, RecordError> {
             Err(e) if e.kind() == io::ErrorKind::NotFound => "the file is missing".into(),
             Err(e) => e.to_string(),
         };
-        let mut e = RecordError::new("read", &at, format!("{found}, and {MANIFEST} lists it with {} bytes", file.bytes));
+        let mut e = RecordError::new(
+            "read",
+            &at,
+            format!("{found}, and {MANIFEST} lists it with {} bytes", file.bytes),
+        );
         e.hint = match holder(dir) {
             Some(what) => format!("{what}; run it again"),
             None => "the folder changed after the run: repeat the run".into(),
@@ -317,8 +345,14 @@ fn absent(dir: &Path, path: &Path, e: &io::Error) -> RecordError {
     let mut error = RecordError::new("read", path, e);
     if e.kind() == io::ErrorKind::NotFound {
         (error.cause, error.hint) = match holder(dir) {
-            Some(what) => (format!("the folder has no complete results: {what}"), "wait until the run ends, or repeat it".into()),
-            None if dir.exists() => ("the folder does not contain a run".into(), "expected a folder that a run wrote".into()),
+            Some(what) => (
+                format!("the folder has no complete results: {what}"),
+                "wait until the run ends, or repeat it".into(),
+            ),
+            None if dir.exists() => (
+                "the folder does not contain a run".into(),
+                "expected a folder that a run wrote".into(),
+            ),
             None => (e.to_string(), "no such folder; check the path".into()),
         };
     }

@@ -23,7 +23,12 @@ fn section(p: &mut String, title: &str, about: &str, tables: &[&TableSpec]) {
 
 fn table(p: &mut String, t: &TableSpec) {
     let before = t.renamed_from.map(|old| format!(" Earlier name: `{old}`.")).unwrap_or_default();
-    let _ = write!(p, "\n### {}\n\n{}{before}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n", t.name, t.about.trim());
+    let _ = write!(
+        p,
+        "\n### {}\n\n{}{before}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n",
+        t.name,
+        t.about.trim()
+    );
     for c in t.columns {
         let null = if c.nullable { ", null" } else { "" };
         let _ = writeln!(p, "| `{}` | {}{null} | {} | {} |", c.name, kind(c), c.unit, meaning(c));
@@ -47,6 +52,7 @@ fn meaning(c: &ColumnSpec) -> String {
     let before = c.renamed_from.map(|old| format!(" Earlier name: `{old}`.")).unwrap_or_default();
     let about = format!("{}{before}", c.about.trim().replace('|', "\\|"));
     let Kind::Word(words) = c.kind else { return about };
-    let words: Vec<String> = words.iter().map(|Word { word, about }| format!("`{word}`: {about}")).collect();
+    let words: Vec<String> =
+        words.iter().map(|Word { word, about }| format!("`{word}`: {about}")).collect();
     format!("{about}<br>{}", words.join("<br>"))
 }

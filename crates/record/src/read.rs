@@ -22,11 +22,15 @@ pub fn batches(dir: &Path, name: &str) -> Result<Vec<RecordBatch>, RecordError> 
     stream(dir, name)?.collect()
 }
 
-/// The rows of table `name` of the run in `dir`, in whichever format it is there, some at a time: a table need not fit into memory.
+/// The rows of table `name` of the run in `dir`, in whichever format it is there, some at a time: a
+/// table need not fit into memory.
 ///
 /// # Errors
 /// There is no table of that name, it has no file in `dir`, or the file is damaged.
-pub fn stream(dir: &Path, name: &str) -> Result<impl Iterator<Item = Result<RecordBatch, RecordError>> + use<>, RecordError> {
+pub fn stream(
+    dir: &Path,
+    name: &str,
+) -> Result<impl Iterator<Item = Result<RecordBatch, RecordError>> + use<>, RecordError> {
     let Some(table) = xoff_rows::tables().find(|t| t.name == name) else {
         return Err(RecordError::new("read", &dir.join(name), "there is no such table"));
     };
@@ -47,19 +51,27 @@ pub fn exists(dir: &Path, name: &str) -> bool {
 pub fn metadata(dir: &Path, name: &str) -> Result<Vec<(String, String)>, RecordError> {
     let path = dir.join(format!("{name}.parquet"));
     let file = File::open(&path).map_err(|e| RecordError::new("read", &path, e))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| RecordError::parquet("read", &path, &e))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
+        .map_err(|e| RecordError::parquet("read", &path, &e))?;
     let pairs = builder.metadata().file_metadata().key_value_metadata().into_iter().flatten();
     Ok(pairs.map(|kv| (kv.key.clone(), kv.value.clone().unwrap_or_default())).collect())
 }
 
-/// Column `column` of a batch as whole numbers; a null, a float, text or an absent column gives `None`.
+/// Column `column` of a batch as whole numbers; a null, a float, text or an absent column gives
+/// `None`.
 pub fn numbers(batch: &RecordBatch, column: &str) -> Vec<Option<u64>> {
     let none = || vec![None; batch.num_rows()];
     let Some(array) = batch.column_by_name(column) else { return none() };
     match array.data_type() {
-        DataType::UInt8 => array.as_primitive::<UInt8Type>().iter().map(|v| v.map(u64::from)).collect(),
-        DataType::UInt16 => array.as_primitive::<UInt16Type>().iter().map(|v| v.map(u64::from)).collect(),
-        DataType::UInt32 => array.as_primitive::<UInt32Type>().iter().map(|v| v.map(u64::from)).collect(),
+        DataType::UInt8 => {
+            array.as_primitive::<UInt8Type>().iter().map(|v| v.map(u64::from)).collect()
+        }
+        DataType::UInt16 => {
+            array.as_primitive::<UInt16Type>().iter().map(|v| v.map(u64::from)).collect()
+        }
+        DataType::UInt32 => {
+            array.as_primitive::<UInt32Type>().iter().map(|v| v.map(u64::from)).collect()
+        }
         DataType::UInt64 => array.as_primitive::<UInt64Type>().iter().collect(),
         _ => none(),
     }
@@ -76,7 +88,8 @@ pub fn floats(batch: &RecordBatch, column: &str) -> Vec<Option<f64>> {
 /// Column `column` of a batch as text; likewise.
 pub fn texts<'a>(batch: &'a RecordBatch, column: &str) -> Vec<Option<&'a str>> {
     let dictionary = batch.column_by_name(column).and_then(|a| a.as_dictionary_opt::<Int32Type>());
-    match dictionary.and_then(|d| d.values().as_string_opt::<i32>().map(|words| (d.keys(), words))) {
+    match dictionary.and_then(|d| d.values().as_string_opt::<i32>().map(|words| (d.keys(), words)))
+    {
         Some((keys, words)) => keys.iter().map(|k| k.map(|k| words.value(k as usize))).collect(),
         None => vec![None; batch.num_rows()],
     }

@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Mean, median and 99th percentile. An unfinished flow counts with its age at the end of the run. Its completion time is longer, so every
-/// result from it is a lower bound. Leaving it out would make a network that does not finish its largest flows look fast.
+/// Mean, median and 99th percentile. An unfinished flow counts with its age at the end of the run.
+/// Its completion time is longer, so every result from it is a lower bound. Leaving it out would
+/// make a network that does not finish its largest flows look fast.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Slowdown {
     /// Flows that count: those with a size and a route.
@@ -20,7 +21,8 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
-    /// From the values of complete flows and the lower bounds of unfinished ones; `None`: there are none of either.
+    /// From the values of complete flows and the lower bounds of unfinished ones; `None`: there are
+    /// none of either.
     pub fn of(complete: &[f64], unfinished: &[f64]) -> Option<Slowdown> {
         let mut all: Vec<f64> = complete.iter().chain(unfinished).copied().collect();
         if all.is_empty() {
@@ -30,8 +32,13 @@ impl Slowdown {
         Slowdown::of_sorted(all.len() as u64, unfinished.len() as u64, all.into_iter())
     }
 
-    /// Percentiles of `flows` values in order, `censored` of them lower bounds; `None`: there are none.
-    pub fn of_sorted(flows: u64, censored: u64, values: impl Iterator<Item = f64>) -> Option<Slowdown> {
+    /// Percentiles of `flows` values in order, `censored` of them lower bounds; `None`: there are
+    /// none.
+    pub fn of_sorted(
+        flows: u64,
+        censored: u64,
+        values: impl Iterator<Item = f64>,
+    ) -> Option<Slowdown> {
         if flows == 0 {
             return None;
         }
@@ -52,7 +59,9 @@ impl Slowdown {
         let values = format!("mean {mean:.2}, median {median:.2}, 99th percentile {p99:.2}");
         match censored {
             0 => format!("{values} (flows: {flows})"),
-            n => format!("at least: {values} (flows: {flows}; unfinished and counted with their age: {n})"),
+            n => format!(
+                "at least: {values} (flows: {flows}; unfinished and counted with their age: {n})"
+            ),
         }
     }
 }
@@ -68,12 +77,18 @@ mod tests {
         let exact = Slowdown::of(&complete, &[]).unwrap();
         assert_eq!((exact.flows, exact.censored, exact.median, exact.p99), (86, 0, 43.0, 86.0));
         assert!(!exact.words().contains("at least"));
-        // Fourteen that have lasted for a long time: the 99th percentile is theirs, not that of the complete ones.
+        // Fourteen that have lasted for a long time: the 99th percentile is theirs, not that of the
+        // complete ones.
         let bounded = Slowdown::of(&complete, &[500.0; 14]).unwrap();
-        assert_eq!((bounded.flows, bounded.censored, bounded.median, bounded.p99), (100, 14, 50.0, 500.0));
+        assert_eq!(
+            (bounded.flows, bounded.censored, bounded.median, bounded.p99),
+            (100, 14, 50.0, 500.0)
+        );
         assert!(
             bounded.words().starts_with("at least: mean")
-                && bounded.words().ends_with("(flows: 100; unfinished and counted with their age: 14)"),
+                && bounded
+                    .words()
+                    .ends_with("(flows: 100; unfinished and counted with their age: 14)"),
             "{}",
             bounded.words()
         );

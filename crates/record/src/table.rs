@@ -37,9 +37,22 @@ pub struct Table<R> {
 }
 
 impl<R: TableRow> Table<R> {
-    pub(crate) fn new(schema: SchemaRef, names: &Dictionaries, chunk_rows: usize, output: Output) -> Table<R> {
+    pub(crate) fn new(
+        schema: SchemaRef,
+        names: &Dictionaries,
+        chunk_rows: usize,
+        output: Output,
+    ) -> Table<R> {
         let columns = R::SPEC.columns.iter().map(|c| Column::new(c, names)).collect();
-        Table { columns, pending: 0, chunk_rows, hasher: TableHasher::new(), schema, output, rows: PhantomData }
+        Table {
+            columns,
+            pending: 0,
+            chunk_rows,
+            hasher: TableHasher::new(),
+            schema,
+            output,
+            rows: PhantomData,
+        }
     }
 
     /// The columns of this table, with `metadata`.
@@ -57,7 +70,12 @@ impl<R: TableRow> Table<R> {
             Output::Memory(_) | Output::File(_) => {}
         }
         let mut columns = self.columns.iter_mut();
-        row.values(|v| columns.next().expect("as many values as columns: both come from the declaration").push(v));
+        row.values(|v| {
+            columns
+                .next()
+                .expect("as many values as columns: both come from the declaration")
+                .push(v)
+        });
         self.pending += 1;
         if self.pending >= self.chunk_rows { self.flush() } else { Ok(()) }
     }
@@ -78,7 +96,8 @@ impl<R: TableRow> Table<R> {
             return Ok(());
         }
         self.pending = 0;
-        let columns: Result<Vec<_>, ArrowError> = self.columns.iter_mut().map(Column::take).collect();
+        let columns: Result<Vec<_>, ArrowError> =
+            self.columns.iter_mut().map(Column::take).collect();
         let batch = columns.and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns));
         let result = match (batch, &mut self.output) {
             (_, Output::Failed(e)) => Err(e.clone()),
@@ -97,7 +116,8 @@ impl<R: TableRow> Table<R> {
         result
     }
 
-    /// Passes on the rest and returns where it went, with the schema; the columns are empty afterwards.
+    /// Passes on the rest and returns where it went, with the schema; the columns are empty
+    /// afterwards.
     pub(crate) fn finish(mut self) -> Result<(SchemaRef, Output), RecordError> {
         self.flush()?;
         match self.output {

@@ -5,8 +5,8 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::SchemaRef;
 
 use xoff_rows::{
-    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, OperationRow, PathRow, PauseRow, PoolRow, PortRow,
-    QueueRow, RankRow, RateRow, StateRow, StormRow, TableRow,
+    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, OperationRow,
+    PathRow, PauseRow, PoolRow, PortRow, QueueRow, RankRow, RateRow, StateRow, StormRow, TableRow,
 };
 use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_tables};
 
@@ -93,7 +93,8 @@ macro_rules! tables {
                 $name::with_chunks(sink, info, names, CHUNK_ROWS)
             }
 
-            /// [`Self::create`] with another size of chunks [rows]; it changes memory and speed, never a result.
+            /// [`Self::create`] with another size of chunks [rows]; it changes memory and speed,
+            /// never a result.
             pub fn with_chunks(sink: &Sink, info: &RunInfo, names: &Names, rows: usize) -> Result<$name, RecordError> {
                 let dictionaries = Dictionaries::new(names);
                 Ok($name { $($field: open(sink, info, &dictionaries, rows)?,)* names: hash_names(names) })
@@ -106,8 +107,8 @@ macro_rules! tables {
                 ResultHash::of(part.map(|(name, _, table)| (name, table)))
             }
 
-            /// Finishes every table: files are complete, and get their names with the manifest. Also after an interruption or an error
-            /// elsewhere.
+            /// Finishes every table: files are complete, and get their names with the manifest.
+            /// Also after an interruption or an error elsewhere.
             pub fn close(self) -> Closed {
                 let mut closed =
                     Closed { hash: self.hash(), rows: Vec::new(), files: Vec::new(), memory: Vec::new(), error: None };
@@ -131,14 +132,20 @@ network_tables!(of_a_network);
 macro_rules! of_a_fabric {
     ($($field:ident: $row:ty),*) => {
         tables! {
-            /// All tables of a run of a scheduled fabric, open for rows. Each exists, with or without rows.
+            /// All tables of a run of a scheduled fabric, open for rows. Each exists, with or
+            /// without rows.
             FabricTables: $($field: $row),*
         }
     };
 }
 fabric_tables!(of_a_fabric);
 
-fn open<R: TableRow>(sink: &Sink, info: &RunInfo, names: &Dictionaries, rows: usize) -> Result<Table<R>, RecordError> {
+fn open<R: TableRow>(
+    sink: &Sink,
+    info: &RunInfo,
+    names: &Dictionaries,
+    rows: usize,
+) -> Result<Table<R>, RecordError> {
     let metadata = [
         ("xoff.table", R::SPEC.name.to_owned()),
         ("xoff.schema_version", SCHEMA_VERSION.to_string()),
@@ -150,9 +157,15 @@ fn open<R: TableRow>(sink: &Sink, info: &RunInfo, names: &Dictionaries, rows: us
         Sink::Nothing => (Table::<R>::schema_of(&[]), Output::Nothing),
         Sink::Memory => (Table::<R>::schema_of(&metadata), Output::Memory(Vec::new())),
         Sink::Files(folder, format) => {
-            // Metadata goes to the file's list, which keeps its order; a schema's map would make files differ by chance.
+            // Metadata goes to the file's list, which keeps its order; a schema's map would make
+            // files differ by chance.
             let schema = Table::<R>::schema_of(&[]);
-            let file = TableFile::create(folder, format, R::SPEC.name, &Header { schema: &schema, metadata: &metadata })?;
+            let file = TableFile::create(
+                folder,
+                format,
+                R::SPEC.name,
+                &Header { schema: &schema, metadata: &metadata },
+            )?;
             (schema, Output::File(file))
         }
     };
@@ -164,8 +177,14 @@ fn close<R: TableRow>(table: Table<R>, closed: &mut Closed) {
     closed.rows.push((R::SPEC.name, rows));
     let finished = table.finish().and_then(|(schema, output)| {
         match output {
-            Output::Memory(batches) => closed.memory.push(MemoryTable { name: R::SPEC.name, schema, batches }),
-            Output::File(file) => closed.files.extend(file.finish()?.map(|s| ResultFile { name: s.name, rows, bytes: s.bytes })),
+            Output::Memory(batches) => {
+                closed.memory.push(MemoryTable { name: R::SPEC.name, schema, batches })
+            }
+            Output::File(file) => closed.files.extend(file.finish()?.map(|s| ResultFile {
+                name: s.name,
+                rows,
+                bytes: s.bytes,
+            })),
             Output::Nothing | Output::Failed(_) => {}
         }
         Ok(())

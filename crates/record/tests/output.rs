@@ -15,7 +15,8 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn listed(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -39,7 +40,8 @@ fn links_are_followed_and_stay() {
     assert_eq!(listed(&dir.join("far")), ["file", "link"]);
 }
 
-/// A draft that is dropped leaves the old file; one that a killed process left goes when it is old and no process holds it.
+/// A draft that is dropped leaves the old file; one that a killed process left goes when it is old
+/// and no process holds it.
 #[test]
 fn drafts_leave_nothing() {
     let dir = folder("drafts");
@@ -54,9 +56,14 @@ fn drafts_leave_nothing() {
     drop(Draft::to(&file).unwrap());
     assert_eq!(listed(&dir), [name.as_str(), "a.svg"]);
     drop(draft);
-    assert_eq!((listed(&dir), fs::read(&file).unwrap()), (vec!["a.svg".to_owned()], b"old".to_vec()));
+    assert_eq!(
+        (listed(&dir), fs::read(&file).unwrap()),
+        (vec!["a.svg".to_owned()], b"old".to_vec())
+    );
 
-    for (name, age) in [(".a.svg.abc123.partial", 60), (".a.svg.abc124.partial", 0), (".b.svg.abc123.partial", 60)] {
+    for (name, age) in
+        [(".a.svg.abc123.partial", 60), (".a.svg.abc124.partial", 0), (".b.svg.abc123.partial", 60)]
+    {
         let left = File::create(dir.join(name)).unwrap();
         left.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
     }
@@ -70,11 +77,17 @@ fn an_input_is_no_output() {
     fs::write(dir.join("s.toml"), "").unwrap();
     symlink("s.toml", dir.join("link")).unwrap();
     let input = dir.join("s.toml");
-    assert!(refuse_inputs(&dir.join("link"), [input.as_path()]).unwrap_err().what.contains("this command reads it"));
+    assert!(
+        refuse_inputs(&dir.join("link"), [input.as_path()])
+            .unwrap_err()
+            .what
+            .contains("this command reads it")
+    );
     refuse_inputs(&dir.join("other"), [input.as_path()]).unwrap();
 }
 
-/// Files come together with the last one; those that are not written again go, and nothing else does.
+/// Files come together with the last one; those that are not written again go, and nothing else
+/// does.
 #[test]
 fn a_commit_replaces_the_whole() {
     let dir = folder("commit");
@@ -104,7 +117,12 @@ fn a_commit_replaces_the_whole() {
 
     // Of another command with force: its files go, the user's stay.
     fs::write(dir.join("mine"), "mine").unwrap();
-    assert!(Folder::claim(&dir, "hpcc", false).unwrap_err().what.contains("contains results of 'xoff run'"));
+    assert!(
+        Folder::claim(&dir, "hpcc", false)
+            .unwrap_err()
+            .what
+            .contains("contains results of 'xoff run'")
+    );
     let third = Folder::claim(&dir, "hpcc", true).unwrap();
     assert!(third.stage_bytes("mine", b"").unwrap_err().what.contains("is in the way"));
     third.commit("end", b"3").unwrap();
@@ -112,7 +130,8 @@ fn a_commit_replaces_the_whole() {
     assert_eq!(listed(&dir), [".xoff", "end", "mine"]);
 }
 
-/// A name was noted and its file was not finished: whatever the time, the next claim distinguishes it from files of others.
+/// A name was noted and its file was not finished: whatever the time, the next claim distinguishes
+/// it from files of others.
 #[test]
 fn what_a_killed_process_left_is_reported_from_files_of_others() {
     let dir = folder("killed");
@@ -132,7 +151,12 @@ fn what_a_killed_process_left_is_reported_from_files_of_others() {
     drop(Folder::claim(&dir, "run", false).unwrap());
     // What was not noted is the user's.
     fs::write(dir.join("third.partial"), "").unwrap();
-    assert!(Folder::claim(&dir, "run", false).unwrap_err().what.contains("did not write: 'third.partial'"));
+    assert!(
+        Folder::claim(&dir, "run", false)
+            .unwrap_err()
+            .what
+            .contains("did not write: 'third.partial'")
+    );
 }
 
 /// A user's file of the record's name is left alone.
@@ -141,7 +165,12 @@ fn a_record_that_is_not_ours_is_refused() {
     let dir = folder("record");
     fs::write(dir.join(".xoff"), "my notes").unwrap();
     for force in [false, true] {
-        assert!(Folder::claim(&dir, "run", force).unwrap_err().what.contains("it is not a record of xoff"));
+        assert!(
+            Folder::claim(&dir, "run", force)
+                .unwrap_err()
+                .what
+                .contains("it is not a record of xoff")
+        );
     }
     assert_eq!(fs::read(dir.join(".xoff")).unwrap(), b"my notes");
     fs::remove_file(dir.join(".xoff")).unwrap();
@@ -150,7 +179,8 @@ fn a_record_that_is_not_ours_is_refused() {
     assert!(!dir.join("elsewhere").exists());
 }
 
-/// A claim that came to nothing leaves nothing, and one of the same folder by another name is the same.
+/// A claim that came to nothing leaves nothing, and one of the same folder by another name is the
+/// same.
 #[test]
 fn a_claim_without_results_leaves_nothing() {
     let dir = folder("nothing");

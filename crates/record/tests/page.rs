@@ -2,7 +2,8 @@
 
 use xoff_record::rows::{Kind, tables};
 
-/// Finds columns without a text, and columns with a unit that contradicts their names: both compile.
+/// Finds columns without a text, and columns with a unit that contradicts their names: both
+/// compile.
 #[test]
 fn every_column_has_a_text_and_the_unit_of_its_name() {
     for t in tables() {

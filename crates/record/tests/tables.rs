@@ -9,10 +9,11 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, Schema};
 use parquet::arrow::ArrowWriter;
 use xoff_record::{
-    Action, Beside, Cause, CauseRow, Closed, CnmRow, CollectiveRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format,
-    Known, Label, Late, Manifest, Mark, MarkRow, Message, NETWORK, Names, Node, Operation, OperationRow, Parameter, PathRow, PauseRow,
-    PoolRow, Port, PortRow, PortState, QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow,
-    StoppedBy, StormRow, Tables, read,
+    Action, Beside, Cause, CauseRow, Closed, CnmRow, CollectiveRow, ControlRow, DeadlockRow,
+    Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late, Manifest, Mark, MarkRow,
+    Message, NETWORK, Names, Node, Operation, OperationRow, Parameter, PathRow, PauseRow, PoolRow,
+    Port, PortRow, PortState, QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo,
+    SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, StormRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -35,7 +36,8 @@ fn keep(folder: &Folder, closed: &Closed) {
 
 /// Names of the files in a folder but for its record.
 fn listed(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|n| n != ".xoff");
     names.sort();
     names
@@ -43,7 +45,11 @@ fn listed(dir: &Path) -> Vec<String> {
 
 fn names() -> Names {
     let own = |names: &[&str]| names.iter().map(|n| n.to_string()).collect();
-    Names { nodes: own(&["H1", "S1", "H2"]), ports: own(&["H1->S1", "S1->H2"]), labels: own(&["incast", "background"]) }
+    Names {
+        nodes: own(&["H1", "S1", "H2"]),
+        ports: own(&["H1->S1", "S1->H2"]),
+        labels: own(&["incast", "background"]),
+    }
 }
 
 fn info() -> RunInfo {
@@ -81,12 +87,41 @@ fn fill(t: &mut Tables, n: u64) {
     for i in 0..n {
         t.flows.push(flow(i)).unwrap();
         let kind = if i % 2 == 0 { Side::Ingress } else { Side::Egress };
-        t.queues.push(QueueRow { time_ps: 10 * i, port: Port(i as u32 % 2), kind, priority: 3, bytes: 64 * i }).unwrap();
-        let source = [RateSource::Measured, RateSource::FlowControl, RateSource::RateControl][i as usize % 3];
-        let (priority, flow) = (if i % 2 == 0 { None } else { Some(5) }, if i % 3 == 2 { Some(i) } else { None });
-        t.rates.push(RateRow { time_ps: i, port: Port(1), priority, flow, rate_bps: 5_000_000_000, source }).unwrap();
-        let (direction, message) = if i % 2 == 0 { (Direction::Sent, "pause") } else { (Direction::Received, "resume") };
-        t.control.push(ControlRow { time_ps: i, port: Port(0), priority: 3, direction, message: Message(message), value: 65_535 }).unwrap();
+        t.queues
+            .push(QueueRow {
+                time_ps: 10 * i,
+                port: Port(i as u32 % 2),
+                kind,
+                priority: 3,
+                bytes: 64 * i,
+            })
+            .unwrap();
+        let source = [RateSource::Measured, RateSource::FlowControl, RateSource::RateControl]
+            [i as usize % 3];
+        let (priority, flow) =
+            (if i % 2 == 0 { None } else { Some(5) }, if i % 3 == 2 { Some(i) } else { None });
+        t.rates
+            .push(RateRow {
+                time_ps: i,
+                port: Port(1),
+                priority,
+                flow,
+                rate_bps: 5_000_000_000,
+                source,
+            })
+            .unwrap();
+        let (direction, message) =
+            if i % 2 == 0 { (Direction::Sent, "pause") } else { (Direction::Received, "resume") };
+        t.control
+            .push(ControlRow {
+                time_ps: i,
+                port: Port(0),
+                priority: 3,
+                direction,
+                message: Message(message),
+                value: 65_535,
+            })
+            .unwrap();
         let (cycle, position) = (i as u32 / 3, i as u32 % 3);
         t.deadlocks
             .push(DeadlockRow {
@@ -102,7 +137,15 @@ fn fill(t: &mut Tables, n: u64) {
             })
             .unwrap();
         let end_ps = if i % 2 == 0 { Some(i + 2) } else { None };
-        t.pauses.push(PauseRow { port: Port(1), priority: 1, start_ps: i, end_ps, cause: Late::default() }).unwrap();
+        t.pauses
+            .push(PauseRow {
+                port: Port(1),
+                priority: 1,
+                start_ps: i,
+                end_ps,
+                cause: Late::default(),
+            })
+            .unwrap();
         t.ports
             .push(PortRow {
                 port: Port(i as u32 % 2),
@@ -119,11 +162,23 @@ fn fill(t: &mut Tables, n: u64) {
                 ..PortRow::default()
             })
             .unwrap();
-        let state = [PortState::NonCongestion, PortState::Congestion, PortState::Undetermined][i as usize % 3];
+        let state = [PortState::NonCongestion, PortState::Congestion, PortState::Undetermined]
+            [i as usize % 3];
         t.states.push(StateRow { time_ps: 3 * i, port: Port(1), priority: 3, state }).unwrap();
         let mark = if i % 2 == 0 { Mark::Ue } else { Mark::Ce };
-        t.marks.push(MarkRow { time_ps: 5 * i, port: Port(0), priority: 3, flow: i, mark }).unwrap();
-        t.causes.push(CauseRow { time_ps: i, port: Port(0), priority: 1, flow: i, next_port: Port(1), bytes: 1_500 }).unwrap();
+        t.marks
+            .push(MarkRow { time_ps: 5 * i, port: Port(0), priority: 3, flow: i, mark })
+            .unwrap();
+        t.causes
+            .push(CauseRow {
+                time_ps: i,
+                port: Port(0),
+                priority: 1,
+                flow: i,
+                next_port: Port(1),
+                bytes: 1_500,
+            })
+            .unwrap();
     }
 }
 
@@ -133,8 +188,16 @@ fn fill_storms(t: &mut Tables, n: u64) {
         let action = [Action::Drop, Action::Forward, Action::Alert][i as usize % 3];
         let end_ps = (i % 2 == 1).then_some(5 * i);
         let (discarded_data, discarded_control) = (8 * i, i);
-        let row =
-            StormRow { port: Port(1), priority: 4, start_ps: i, detected_ps: 3 * i, end_ps, action, discarded_data, discarded_control };
+        let row = StormRow {
+            port: Port(1),
+            priority: 4,
+            start_ps: i,
+            detected_ps: 3 * i,
+            end_ps,
+            action,
+            discarded_data,
+            discarded_control,
+        };
         t.storms.push(row).unwrap();
     }
 }
@@ -144,24 +207,57 @@ fn fill_jobs(t: &mut Tables, n: u64) {
     for i in 0..n {
         let end_ps = (i % 2 == 1).then_some(9 * i);
         t.ranks
-            .push(RankRow { job: Label(1), rank: i as u32, host: Node(i as u32 % 2), end_ps, exposed_ps: 4 * i, ..RankRow::default() })
+            .push(RankRow {
+                job: Label(1),
+                rank: i as u32,
+                host: Node(i as u32 % 2),
+                end_ps,
+                exposed_ps: 4 * i,
+                ..RankRow::default()
+            })
             .unwrap();
         t.collectives
-            .push(CollectiveRow { collective: Label(i as u32 % 2), end_ps, bytes: 8 * i, bus_bps: end_ps, ..CollectiveRow::default() })
+            .push(CollectiveRow {
+                collective: Label(i as u32 % 2),
+                end_ps,
+                bytes: 8 * i,
+                bus_bps: end_ps,
+                ..CollectiveRow::default()
+            })
             .unwrap();
         let cause = [Cause::Pause, Cause::RateLimit, Cause::Queueing][i as usize % 3];
         t.critical_path
-            .push(PathRow { position: i as u32, start_ps: i, end_ps: i + 1, cause, flow: end_ps, ..PathRow::default() })
+            .push(PathRow {
+                position: i as u32,
+                start_ps: i,
+                end_ps: i + 1,
+                cause,
+                flow: end_ps,
+                ..PathRow::default()
+            })
             .unwrap();
         let work = [Operation::Compute, Operation::Send, Operation::Receive][i as usize % 3];
-        t.operations.push(OperationRow { operation: i as u32, work, bytes: end_ps, ..OperationRow::default() }).unwrap();
+        t.operations
+            .push(OperationRow {
+                operation: i as u32,
+                work,
+                bytes: end_ps,
+                ..OperationRow::default()
+            })
+            .unwrap();
     }
 }
 
 /// Some rows in the table of pools of memory.
 fn fill_pools(t: &mut Tables, n: u64) {
     for i in 0..n {
-        let row = PoolRow { switch: Node(1), pool: Label(i as u32 % 2), size_bytes: 6 * i, shared_bytes_max: 5 * i, ..PoolRow::default() };
+        let row = PoolRow {
+            switch: Node(1),
+            pool: Label(i as u32 % 2),
+            size_bytes: 6 * i,
+            shared_bytes_max: 5 * i,
+            ..PoolRow::default()
+        };
         t.pools.push(row).unwrap();
     }
 }
@@ -170,7 +266,16 @@ fn fill_pools(t: &mut Tables, n: u64) {
 fn fill_cnms(t: &mut Tables, n: u64) {
     for i in 0..n {
         let kind = if i % 2 == 0 { Side::Ingress } else { Side::Egress };
-        let row = CnmRow { time_ps: 7 * i, port: Port(1), kind, priority: 3, flow: i, feedback: 63, q_off: 5_000, q_delta: -(i as i64) };
+        let row = CnmRow {
+            time_ps: 7 * i,
+            port: Port(1),
+            kind,
+            priority: 3,
+            flow: i,
+            feedback: 63,
+            q_off: 5_000,
+            q_delta: -(i as i64),
+        };
         t.cnms.push(row).unwrap();
     }
 }
@@ -189,7 +294,9 @@ fn texts(batches: &[RecordBatch], column: &str) -> Vec<String> {
 fn every_table_reads_back_as_written() {
     let dir = folder("round-trip");
     let folder = claim(&dir);
-    let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 4).unwrap();
+    let mut t =
+        Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 4)
+            .unwrap();
     fill(&mut t, 10);
     fill_cnms(&mut t, 10);
     fill_storms(&mut t, 10);
@@ -198,12 +305,32 @@ fn every_table_reads_back_as_written() {
     let closed = t.close();
     keep(&folder, &closed);
     assert_eq!(closed.error, None);
-    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms", "storms"];
+    let all = [
+        "flows",
+        "queues",
+        "rates",
+        "control",
+        "deadlocks",
+        "pauses",
+        "ports",
+        "causes",
+        "states",
+        "marks",
+        "cnms",
+        "storms",
+    ];
     let later = ["ranks", "collectives", "critical_path", "operations", "pools"];
-    assert_eq!(closed.rows, all.into_iter().chain(later).map(|name| (name, 10)).collect::<Vec<_>>());
+    assert_eq!(
+        closed.rows,
+        all.into_iter().chain(later).map(|name| (name, 10)).collect::<Vec<_>>()
+    );
     let length = |name: &str| fs::metadata(dir.join(name)).unwrap().len();
     let file = |table: &str| format!("{table}.parquet");
-    let files = all.into_iter().chain(later).map(|t| ResultFile { name: file(t), rows: 10, bytes: length(&file(t)) });
+    let files = all.into_iter().chain(later).map(|t| ResultFile {
+        name: file(t),
+        rows: 10,
+        bytes: length(&file(t)),
+    });
     assert_eq!(closed.files, files.collect::<Vec<_>>());
     let some = |f: fn(u64) -> u64| (0..10).map(|i| Some(f(i))).collect::<Vec<_>>();
     let get = |name| read::batches(&dir, name).unwrap();
@@ -250,11 +377,17 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "bytes_arrived"), column(|r| Some(r.bytes_arrived.value)));
     let slowdowns: Vec<_> = b.iter().flat_map(|b| read::floats(b, "slowdown")).collect();
     assert_eq!(slowdowns, rows.iter().map(|r| r.slowdown).collect::<Vec<_>>());
-    assert_eq!((texts(&b, "src"), texts(&b, "dst")), (vec!["H1".to_owned(); 10], vec!["H2".to_owned(); 10]));
+    assert_eq!(
+        (texts(&b, "src"), texts(&b, "dst")),
+        (vec!["H1".to_owned(); 10], vec!["H2".to_owned(); 10])
+    );
     assert_eq!(texts(&b, "label")[..3], ["incast", "background", "incast"]);
 
     let b = get("queues");
-    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "bytes"), numbers(&b, "priority")), (some(|i| 10 * i), some(|i| 64 * i), some(|_| 3)));
+    assert_eq!(
+        (numbers(&b, "time_ps"), numbers(&b, "bytes"), numbers(&b, "priority")),
+        (some(|i| 10 * i), some(|i| 64 * i), some(|_| 3))
+    );
     assert_eq!(texts(&b, "port")[..2], ["H1->S1", "S1->H2"]);
     assert_eq!(texts(&b, "kind")[..3], ["ingress", "egress", "ingress"]);
 
@@ -262,16 +395,29 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "priority")[..2], [None, Some(5)]);
     assert_eq!(numbers(&b, "flow")[..4], [None, None, Some(2), None]);
     assert_eq!(texts(&b, "source")[..3], ["measured", "flow_control", "rate_control"]);
-    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "rate_bps"), texts(&b, "port").len()), (some(|i| i), some(|_| 5_000_000_000), 10));
+    assert_eq!(
+        (numbers(&b, "time_ps"), numbers(&b, "rate_bps"), texts(&b, "port").len()),
+        (some(|i| i), some(|_| 5_000_000_000), 10)
+    );
 
     let b = get("control");
     assert_eq!(texts(&b, "direction")[..2], ["sent", "received"]);
     assert_eq!(texts(&b, "message")[7..], ["resume", "pause", "resume"]);
-    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "value"), numbers(&b, "priority")), (some(|i| i), some(|_| 65_535), some(|_| 3)));
+    assert_eq!(
+        (numbers(&b, "time_ps"), numbers(&b, "value"), numbers(&b, "priority")),
+        (some(|i| i), some(|_| 65_535), some(|_| 3))
+    );
 
     let b = get("deadlocks");
     assert_eq!((numbers(&b, "cycle"), numbers(&b, "position")), (some(|i| i / 3), some(|i| i % 3)));
-    let fixed = [("time_ps", 9), ("start_ps", 7), ("priority", 0), ("frames", 200), ("bytes", 300_000), ("blocked_start_ps", 5)];
+    let fixed = [
+        ("time_ps", 9),
+        ("start_ps", 7),
+        ("priority", 0),
+        ("frames", 200),
+        ("bytes", 300_000),
+        ("blocked_start_ps", 5),
+    ];
     for (name, value) in fixed {
         assert_eq!(numbers(&b, name), vec![Some(value); 10], "{name}");
     }
@@ -296,33 +442,62 @@ fn every_table_reads_back_as_written() {
     assert_eq!(texts(&get("operations"), "work")[..3], ["compute", "send", "receive"]);
 
     let b = get("causes");
-    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "bytes")), (some(|i| i), some(|i| i), some(|_| 1_500)));
-    assert_eq!((texts(&b, "port"), texts(&b, "next_port")), (vec!["H1->S1".to_owned(); 10], vec!["S1->H2".to_owned(); 10]));
+    assert_eq!(
+        (numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "bytes")),
+        (some(|i| i), some(|i| i), some(|_| 1_500))
+    );
+    assert_eq!(
+        (texts(&b, "port"), texts(&b, "next_port")),
+        (vec!["H1->S1".to_owned(); 10], vec!["S1->H2".to_owned(); 10])
+    );
 
     let b = get("states");
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "priority")), (some(|i| 3 * i), some(|_| 3)));
-    assert_eq!(texts(&b, "state")[..4], ["non_congestion", "congestion", "undetermined", "non_congestion"]);
+    assert_eq!(
+        texts(&b, "state")[..4],
+        ["non_congestion", "congestion", "undetermined", "non_congestion"]
+    );
 
     let b = get("marks");
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow")), (some(|i| 5 * i), some(|i| i)));
-    assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "mark")[..2]), ("H1->S1", &["ue".to_owned(), "ce".to_owned()][..]));
+    assert_eq!(
+        (texts(&b, "port")[0].as_str(), &texts(&b, "mark")[..2]),
+        ("H1->S1", &["ue".to_owned(), "ce".to_owned()][..])
+    );
 
     let b = get("cnms");
-    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "feedback")), (some(|i| 7 * i), some(|i| i), some(|_| 63)));
-    assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "kind")[..2]), ("S1->H2", &["ingress".to_owned(), "egress".to_owned()][..]));
+    assert_eq!(
+        (numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "feedback")),
+        (some(|i| 7 * i), some(|i| i), some(|_| 63))
+    );
+    assert_eq!(
+        (texts(&b, "port")[0].as_str(), &texts(&b, "kind")[..2]),
+        ("S1->H2", &["ingress".to_owned(), "egress".to_owned()][..])
+    );
 
     let b = get("storms");
     assert_eq!(
         (numbers(&b, "start_ps"), numbers(&b, "detected_ps"), numbers(&b, "discarded_data")),
         (some(|i| i), some(|i| 3 * i), some(|i| 8 * i))
     );
-    assert_eq!(numbers(&b, "end_ps"), (0..10).map(|i| (i % 2 == 1).then_some(5 * i)).collect::<Vec<_>>());
+    assert_eq!(
+        numbers(&b, "end_ps"),
+        (0..10).map(|i| (i % 2 == 1).then_some(5 * i)).collect::<Vec<_>>()
+    );
     assert_eq!(texts(&b, "action")[..3], ["drop", "forward", "alert"].map(str::to_owned));
 
     let metadata = read::metadata(&dir, "pauses").unwrap();
     let version = SCHEMA_VERSION.to_string();
-    for pair in [("xoff.table", "pauses"), ("xoff.schema_version", &*version), ("xoff.version", "0.1.0"), ("xoff.scenario_hash", "abc")] {
-        assert!(metadata.iter().any(|(k, v)| (k.as_str(), v.as_str()) == pair), "{pair:?} in {metadata:?}");
+    for pair in [
+        ("xoff.table", "pauses"),
+        ("xoff.schema_version", &*version),
+        ("xoff.version", "0.1.0"),
+        ("xoff.scenario_hash", "abc"),
+    ] {
+        assert!(
+            metadata.iter().any(|(k, v)| (k.as_str(), v.as_str()) == pair),
+            "{pair:?} in {metadata:?}"
+        );
     }
 }
 
@@ -330,12 +505,17 @@ fn every_table_reads_back_as_written() {
 fn chunks_change_neither_hash_nor_rows_nor_do_sinks() {
     let mut hashes = Vec::new();
     for (i, rows) in [1, 7, 64, 1 << 16].into_iter().enumerate() {
-        for sink in [Sink::Nothing, Sink::Memory, Sink::Files(claim(&folder(&format!("chunks-{i}"))), Default::default())] {
+        for sink in [
+            Sink::Nothing,
+            Sink::Memory,
+            Sink::Files(claim(&folder(&format!("chunks-{i}"))), Default::default()),
+        ] {
             let mut t = Tables::with_chunks(&sink, &info(), &names(), rows).unwrap();
             fill(&mut t, 500);
             assert_eq!(t.flows.rows(), 500);
             let closed = t.close();
-            let total: usize = closed.memory.iter().flat_map(|m| &m.batches).map(|b| b.num_rows()).sum();
+            let total: usize =
+                closed.memory.iter().flat_map(|m| &m.batches).map(|b| b.num_rows()).sum();
             assert_eq!(total, if matches!(sink, Sink::Memory) { 10 * 500 } else { 0 });
             hashes.push(closed.hash);
         }
@@ -352,7 +532,8 @@ fn any_difference_changes_the_hash() {
         rows.iter().for_each(|&r| t.pauses.push(r).unwrap());
         t.hash()
     };
-    let row = PauseRow { port: Port(0), priority: 0, start_ps: 5, end_ps: None, cause: Late::default() };
+    let row =
+        PauseRow { port: Port(0), priority: 0, start_ps: 5, end_ps: None, cause: Late::default() };
     let base = hash(&names(), &[row]);
     assert_eq!(base, hash(&names(), &[row]));
     let mut renamed = names();
@@ -374,7 +555,9 @@ fn the_same_rows_give_the_same_files() {
     let (a, b) = (folder("same-a"), folder("same-b"));
     for dir in [&a, &b] {
         let folder = claim(dir);
-        let mut t = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap();
+        let mut t =
+            Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names())
+                .unwrap();
         fill(&mut t, 1_000);
         let closed = t.close();
         assert_eq!(closed.error, None);
@@ -390,11 +573,17 @@ fn the_same_rows_give_the_same_files() {
 fn empty_tables_are_complete_files() {
     let dir = folder("empty").join("deep").join("er");
     let folder = claim(&dir);
-    let closed = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap().close();
+    let closed =
+        Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names())
+            .unwrap()
+            .close();
     keep(&folder, &closed);
     assert_eq!((closed.error, closed.files.len()), (None, 17));
     for (name, _) in closed.rows {
-        assert_eq!(read::batches(&dir, name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
+        assert_eq!(
+            read::batches(&dir, name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(),
+            0
+        );
     }
     assert!(read::metadata(&dir, "flows").unwrap().iter().any(|(k, _)| k == "xoff.version"));
 }
@@ -406,10 +595,12 @@ fn memory_goes_through_the_c_stream_without_a_copy() {
     let closed = t.close();
     let queues = closed.memory.into_iter().find(|m| m.name == "queues").unwrap();
     assert_eq!(queues.schema.metadata()["xoff.table"], "queues");
-    let bytes = |b: &RecordBatch| b.column_by_name("bytes").unwrap().to_data().buffers()[0].as_ptr();
+    let bytes =
+        |b: &RecordBatch| b.column_by_name("bytes").unwrap().to_data().buffers()[0].as_ptr();
     let before: Vec<_> = queues.batches.iter().map(bytes).collect();
     let stream = FFI_ArrowArrayStream::new(Box::new(queues.into_reader()));
-    let after: Vec<_> = ArrowArrayStreamReader::try_new(stream).unwrap().map(|b| bytes(&b.unwrap())).collect();
+    let after: Vec<_> =
+        ArrowArrayStreamReader::try_new(stream).unwrap().map(|b| bytes(&b.unwrap())).collect();
     assert_eq!((before.len(), before), (2, after));
 }
 
@@ -425,31 +616,48 @@ fn what_is_in_the_way_is_named() {
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
 }
 
-/// A disk that has no more room, here by a limit on the length of files: nothing of the run is left, and the run before stays.
+/// A disk that has no more room, here by a limit on the length of files: nothing of the run is
+/// left, and the run before stays.
 #[test]
 fn a_full_disk_leaves_the_results_of_before() {
     let test = "a_full_disk_leaves_the_results_of_before";
     if !xoff_testing::inside(test) {
         // Without the signal the write fails, as it does on a full disk. 512 or 1024 bytes each.
         let limited = ["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\""];
-        xoff_testing::again(std::process::Command::new("sh").args(limited).arg(std::env::current_exe().unwrap()), test);
+        xoff_testing::again(
+            std::process::Command::new("sh").args(limited).arg(std::env::current_exe().unwrap()),
+            test,
+        );
         return;
     }
     let dir = folder("full");
     let before = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(before.clone(), Default::default()), &info(), &names()).unwrap();
+    let mut t = Tables::create(&Sink::Files(before.clone(), Default::default()), &info(), &names())
+        .unwrap();
     fill(&mut t, 10);
     keep(&before, &t.close());
     drop(before);
 
     // Large enough that the failure comes in the middle of the run, before close.
     let again = claim(&dir);
-    let mut t = Tables::with_chunks(&Sink::Files(again.clone(), Default::default()), &info(), &names(), 1 << 12).unwrap();
+    let mut t = Tables::with_chunks(
+        &Sink::Files(again.clone(), Default::default()),
+        &info(),
+        &names(),
+        1 << 12,
+    )
+    .unwrap();
     let mut failed = None;
     for i in 0..600_000u64 {
         // Bytes that do not compress.
         let bytes = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        if let Err(e) = t.queues.push(QueueRow { time_ps: i, port: Port(0), kind: Side::Ingress, priority: 0, bytes }) {
+        if let Err(e) = t.queues.push(QueueRow {
+            time_ps: i,
+            port: Port(0),
+            kind: Side::Ingress,
+            priority: 0,
+            bytes,
+        }) {
             failed = Some(e);
             break;
         }
@@ -472,8 +680,11 @@ fn a_full_disk_leaves_the_results_of_before() {
 fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let dir = folder("no-name");
     let folder = claim(&dir);
-    let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 1).unwrap();
-    let row = PauseRow { port: Port(2), priority: 0, start_ps: 0, end_ps: None, cause: Late::default() };
+    let mut t =
+        Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 1)
+            .unwrap();
+    let row =
+        PauseRow { port: Port(2), priority: 0, start_ps: 0, end_ps: None, cause: Late::default() };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
     assert!(closed.error.is_some() && closed.files.len() == 16);
@@ -486,10 +697,16 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
 fn a_run_that_dies_leaves_the_run_before() {
     let dir = folder("dies");
     let first = claim(&dir);
-    keep(&first, &Tables::create(&Sink::Files(first.clone(), Default::default()), &info(), &names()).unwrap().close());
+    keep(
+        &first,
+        &Tables::create(&Sink::Files(first.clone(), Default::default()), &info(), &names())
+            .unwrap()
+            .close(),
+    );
     drop(first);
     let second = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(second.clone(), Default::default()), &info(), &names()).unwrap();
+    let mut t = Tables::create(&Sink::Files(second.clone(), Default::default()), &info(), &names())
+        .unwrap();
     fill(&mut t, 10);
     assert!(dir.join("flows.parquet.partial").exists() && dir.join("flows.parquet").exists());
     drop((t, second));
@@ -502,7 +719,8 @@ fn a_run_that_dies_leaves_the_run_before() {
 fn tables_of_another_run_are_refused() {
     let dir = folder("mixed");
     let folder = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap();
+    let mut t = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names())
+        .unwrap();
     fill(&mut t, 10);
     keep(&folder, &t.close());
     drop(folder);
@@ -550,11 +768,15 @@ fn the_manifest_reads_back() {
     assert_eq!(Manifest::read(&dir).unwrap(), manifest);
     assert_eq!(listed(&dir), ["manifest.json"]);
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    assert_eq!((json["seed"].as_u64(), json["deadlock"][1].as_str()), (Some(u64::MAX), Some("S2->S1")));
+    assert_eq!(
+        (json["seed"].as_u64(), json["deadlock"][1].as_str()),
+        (Some(u64::MAX), Some("S2->S1"))
+    );
     assert!(Manifest::read(&dir.join("nowhere")).unwrap_err().to_string().contains("No such file"));
 }
 
-/// A table and columns that came later change no hash until they say something: results of before keep theirs.
+/// A table and columns that came later change no hash until they say something: results of before
+/// keep theirs.
 #[test]
 fn what_came_later_counts_where_it_has_a_value() {
     let of = |row: FlowRow, rows: u64| {
@@ -568,9 +790,21 @@ fn what_came_later_counts_where_it_has_a_value() {
     let plain = flow(3);
     let hash = |cnms: u64, rows: u64| of(FlowRow { cnms: Late(cnms), ..plain }, rows);
     let acked = |ps: Option<u64>| of(FlowRow { acked_ps: Known(ps), ..plain }, 0);
-    let arrived = |value: u64| of(FlowRow { bytes_arrived: Beside { usual: plain.bytes_delivered, value }, ..plain }, 0);
+    let arrived = |value: u64| {
+        of(FlowRow { bytes_arrived: Beside { usual: plain.bytes_delivered, value }, ..plain }, 0)
+    };
     assert_eq!((hash(0, 0), hash(0, 0)), (acked(None), arrived(plain.bytes_delivered)));
-    let all = [hash(0, 0), hash(1, 0), hash(2, 0), hash(0, 1), hash(0, 2), acked(Some(0)), acked(Some(1)), arrived(1), arrived(2)];
+    let all = [
+        hash(0, 0),
+        hash(1, 0),
+        hash(2, 0),
+        hash(0, 1),
+        hash(0, 2),
+        acked(Some(0)),
+        acked(Some(1)),
+        arrived(1),
+        arrived(2),
+    ];
     assert!((0..all.len()).all(|i| (0..i).all(|j| all[i] != all[j])), "{all:?}");
 }
 
@@ -579,21 +813,34 @@ fn what_came_later_counts_where_it_has_a_value() {
 fn what_came_later_is_in_the_table() {
     let dir = folder("later");
     let owned = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(owned.clone(), Default::default()), &info(), &names()).unwrap();
+    let mut t =
+        Tables::create(&Sink::Files(owned.clone(), Default::default()), &info(), &names()).unwrap();
     t.flows.push(flow(1)).unwrap();
-    t.flows.push(FlowRow { acked_ps: Known(Some(77)), bytes_arrived: Beside { usual: 7, value: 9 }, ..flow(2) }).unwrap();
+    t.flows
+        .push(FlowRow {
+            acked_ps: Known(Some(77)),
+            bytes_arrived: Beside { usual: 7, value: 9 },
+            ..flow(2)
+        })
+        .unwrap();
     keep(&owned, &t.close());
     let b = read::batches(&dir, "flows").unwrap();
-    assert_eq!((numbers(&b, "acked_ps"), numbers(&b, "bytes_arrived")), (vec![None, Some(77)], vec![Some(7), Some(9)]));
+    assert_eq!(
+        (numbers(&b, "acked_ps"), numbers(&b, "bytes_arrived")),
+        (vec![None, Some(77)], vec![Some(7), Some(9)])
+    );
 }
 
-/// Names, words, nulls, whole numbers with and without sign and floats, in every format as in Parquet.
+/// Names, words, nulls, whole numbers with and without sign and floats, in every format as in
+/// Parquet.
 #[test]
 fn every_format_reads_back_what_parquet_does() {
     let written = |format: &'static Format| {
         let dir = folder(&format!("format-{}", format.name));
         let folder = claim(&dir);
-        let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), format), &info(), &names(), 16).unwrap();
+        let mut t =
+            Tables::with_chunks(&Sink::Files(folder.clone(), format), &info(), &names(), 16)
+                .unwrap();
         fill(&mut t, 100);
         fill_cnms(&mut t, 100);
         fill_storms(&mut t, 100);
@@ -602,7 +849,10 @@ fn every_format_reads_back_what_parquet_does() {
         let closed = t.close();
         assert!(closed.error.is_none());
         keep(&folder, &closed);
-        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 17);
+        assert_eq!(
+            listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(),
+            17
+        );
         (dir, closed.hash)
     };
     let (parquet, hash) = written(&FORMATS[0]);
@@ -610,13 +860,26 @@ fn every_format_reads_back_what_parquet_does() {
         let (dir, same) = written(format);
         assert_eq!(same, hash, "{}", format.name);
         for table in NETWORK {
-            let (a, b) = (read::batches(&parquet, table.name).unwrap(), read::batches(&dir, table.name).unwrap());
-            assert_eq!((a.len(), b.len(), a[0].num_rows(), a[0].schema().fields()), (1, 1, 100, b[0].schema().fields()), "{}", table.name);
+            let (a, b) = (
+                read::batches(&parquet, table.name).unwrap(),
+                read::batches(&dir, table.name).unwrap(),
+            );
+            assert_eq!(
+                (a.len(), b.len(), a[0].num_rows(), a[0].schema().fields()),
+                (1, 1, 100, b[0].schema().fields()),
+                "{}",
+                table.name
+            );
             for c in table.columns {
-                let (left, right) = (a[0].column_by_name(c.name).unwrap(), b[0].column_by_name(c.name).unwrap());
+                let (left, right) =
+                    (a[0].column_by_name(c.name).unwrap(), b[0].column_by_name(c.name).unwrap());
                 let text = matches!(left.data_type(), arrow_schema::DataType::Dictionary(..));
                 // Keys may differ, what they stand for may not.
-                let equal = if text { read::texts(&a[0], c.name) == read::texts(&b[0], c.name) } else { left == right };
+                let equal = if text {
+                    read::texts(&a[0], c.name) == read::texts(&b[0], c.name)
+                } else {
+                    left == right
+                };
                 assert!(equal, "{} {}.{}: {left:?} {right:?}", format.name, table.name, c.name);
             }
         }
@@ -632,15 +895,28 @@ fn earlier_names_of_columns_are_read() {
     let b = read::batches(&dir, "pauses").unwrap();
     assert_eq!((numbers(&b, "start_ps"), numbers(&b, "end_ps")), (vec![Some(5)], vec![Some(9)]));
 
-    let fields: Vec<Field> =
-        b[0].schema().fields().iter().zip(text.split(['\n', ','])).map(|(f, old)| f.as_ref().clone().with_name(old)).collect();
+    let fields: Vec<Field> = b[0]
+        .schema()
+        .fields()
+        .iter()
+        .zip(text.split(['\n', ',']))
+        .map(|(f, old)| f.as_ref().clone().with_name(old))
+        .collect();
     let old = RecordBatch::try_new(Arc::new(Schema::new(fields)), b[0].columns().to_vec()).unwrap();
     fs::remove_file(dir.join("pauses.csv")).unwrap();
-    let mut file = ArrowWriter::try_new(fs::File::create(dir.join("pauses.parquet")).unwrap(), old.schema(), None).unwrap();
+    let mut file = ArrowWriter::try_new(
+        fs::File::create(dir.join("pauses.parquet")).unwrap(),
+        old.schema(),
+        None,
+    )
+    .unwrap();
     file.write(&old).unwrap();
     file.close().unwrap();
     let b = read::batches(&dir, "pauses").unwrap();
-    assert_eq!((numbers(&b, "start_ps"), numbers(&b, "end_ps"), numbers(&b, "from_ps")), (vec![Some(5)], vec![Some(9)], vec![None]));
+    assert_eq!(
+        (numbers(&b, "start_ps"), numbers(&b, "end_ps"), numbers(&b, "from_ps")),
+        (vec![Some(5)], vec![Some(9)], vec![None])
+    );
 }
 
 #[test]
@@ -657,5 +933,7 @@ fn text_that_is_no_table_is_refused_with_its_place() {
     );
     assert!(refused("time,port\n").contains("its columns differ from those of this version"));
     assert!(refused(&format!("{head}1,H1->S1\n")).contains("marks.csv"));
-    assert!(read::batches(&dir, "none").unwrap_err().to_string().contains("there is no such table"));
+    assert!(
+        read::batches(&dir, "none").unwrap_err().to_string().contains("there is no such table")
+    );
 }

@@ -8,9 +8,10 @@
 //!   Table { columns, rows of Cell } ----------------------------------+--to_markdown--> Markdown
 //! ```
 //!
-//! [`view`] alone knows runs: it makes the interactive report. The rest is independent of the simulator: numbers come in base units (ps, bytes, bit/s, see [`Unit`]) and are scaled
-//! when they are drawn. The same data give the same bytes on every machine: nothing is hashed, nothing is measured with
-//! a system font, and logarithms are computed in Rust.
+//! [`view`] alone knows runs: it makes the interactive report. The rest is independent of the
+//! simulator: numbers come in base units (ps, bytes, bit/s, see [`Unit`]) and are scaled when they
+//! are drawn. The same data give the same bytes on every machine: nothing is hashed, nothing is
+//! measured with a system font, and logarithms are computed in Rust.
 //!
 //! ```
 //! use xoff_report::{Axis, Card, Colour, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
@@ -30,7 +31,8 @@
 //! assert!(html.contains("</svg>") && html.ends_with("</html>"));
 //! ```
 //!
-//! Both SVG and HTML are written through `maud` templates, so that every text is escaped by construction.
+//! Both SVG and HTML are written through `maud` templates, so that every text is escaped by
+//! construction.
 
 pub mod export;
 pub mod figure;
@@ -51,6 +53,9 @@ pub use tree::{TreeBox, TreeFigure};
 
 /// Drops the characters that neither XML 1.0 nor HTML may contain, from any text.
 fn printable(text: String) -> String {
-    let bad = |c: char| (c < ' ' && !matches!(c, '\n' | '\t' | '\r')) || matches!(c, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
+    let bad = |c: char| {
+        (c < ' ' && !matches!(c, '\n' | '\t' | '\r'))
+            || matches!(c, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}')
+    };
     if text.contains(bad) { text.replace(bad, "\u{fffd}") } else { text }
 }

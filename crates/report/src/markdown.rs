@@ -3,7 +3,8 @@
 use crate::{Align, Cell, Table};
 
 impl Table {
-    /// GitHub Markdown: caption, heading, rule, rows. Pipes, line breaks and HTML in cells are escaped.
+    /// GitHub Markdown: caption, heading, rule, rows. Pipes, line breaks and HTML in cells are
+    /// escaped.
     pub fn to_markdown(&self) -> String {
         let mut out = String::new();
         if let Some(caption) = &self.caption {
@@ -18,7 +19,9 @@ impl Table {
         line(self.columns.iter().map(|column| escape(&column.name)).collect());
         line(self.columns.iter().map(|column| rule(column.align).to_owned()).collect());
         for row in &self.rows {
-            line((0..self.columns.len()).map(|i| row.get(i).map(cell).unwrap_or_default()).collect());
+            line(
+                (0..self.columns.len()).map(|i| row.get(i).map(cell).unwrap_or_default()).collect(),
+            );
         }
         out
     }
@@ -38,7 +41,8 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// A code span whose fence is longer than any run of backticks inside. A pipe still ends a cell there, hence `\|`.
+/// A code span whose fence is longer than any run of backticks inside. A pipe still ends a cell
+/// there, hence `\|`.
 fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);

@@ -68,7 +68,10 @@ pub struct Table {
 impl Table {
     /// A table with left-aligned columns of these names.
     pub fn new<N: Into<String>>(columns: impl IntoIterator<Item = N>) -> Self {
-        let columns = columns.into_iter().map(|name| Column { name: name.into(), align: Align::Left }).collect();
+        let columns = columns
+            .into_iter()
+            .map(|name| Column { name: name.into(), align: Align::Left })
+            .collect();
         Table { columns, ..Table::default() }
     }
 

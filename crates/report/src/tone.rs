@@ -25,8 +25,9 @@ impl Tone {
         }
     }
 
-    /// Fill of a box: light enough for dark text, and apart in lightness as well as in hue, blue-green against
-    /// orange, so that the usual colour-vision deficiencies still distinguish good from bad.
+    /// Fill of a box: light enough for dark text, and apart in lightness as well as in hue,
+    /// blue-green against orange, so that the usual colour-vision deficiencies still distinguish
+    /// good from bad.
     pub(crate) fn fill(self) -> &'static str {
         match self {
             Tone::Good => "#cfeee3",

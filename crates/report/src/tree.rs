@@ -98,14 +98,19 @@ impl TreeFigure {
         let rows = places.0.iter().flatten().map(|p| p.1.ceil() as usize + 1).max().unwrap_or(0);
         let width = (2.0 * PAD + columns as f64 * (BOX.0 + GAP.0) - GAP.0).max(520.0);
         let top = PAD + 26.0 + if self.legend.is_empty() { 0.0 } else { 24.0 };
-        let corner = |i: usize| places.0[i].map(|(c, r)| (PAD + c as f64 * (BOX.0 + GAP.0), top + r * (BOX.1 + GAP.1)));
+        let corner = |i: usize| {
+            places.0[i].map(|(c, r)| (PAD + c as f64 * (BOX.0 + GAP.0), top + r * (BOX.1 + GAP.1)))
+        };
         let missing = places.0.iter().filter(|p| p.is_none()).count();
         let more = (missing > 0).then(|| format!("{missing} more are not drawn."));
-        let notes: Vec<String> = self.notes.iter().chain(&more).flat_map(|n| wrap(n, 11.0, width - 2.0 * PAD)).collect();
+        let notes: Vec<String> =
+            self.notes.iter().chain(&more).flat_map(|n| wrap(n, 11.0, width - 2.0 * PAD)).collect();
         let below = top + rows as f64 * (BOX.1 + GAP.1) + 6.0;
         let height = below + notes.len() as f64 * LINE + PAD;
         let edge = |from: usize, to: usize, dashed: bool| {
-            let (Some((x0, y0)), Some((x1, y1))) = (corner(to), corner(from)) else { return html! {} };
+            let (Some((x0, y0)), Some((x1, y1))) = (corner(to), corner(from)) else {
+                return html! {};
+            };
             let (x0, y0, y1) = (x0 + BOX.0, y0 + BOX.1 / 2.0, y1 + BOX.1 / 2.0);
             let mid = (x0 + x1) / 2.0;
             let d = format!("M{x0:.1} {y0:.1} C{mid:.1} {y0:.1} {mid:.1} {y1:.1} {x1:.1} {y1:.1}");
@@ -147,12 +152,24 @@ mod tests {
     use super::*;
 
     fn a_box(title: &str, parent: Option<usize>) -> TreeBox {
-        TreeBox { title: title.into(), detail: String::new(), tone: Tone::Neutral, parent, ties: Vec::new() }
+        TreeBox {
+            title: title.into(),
+            detail: String::new(),
+            tone: Tone::Neutral,
+            parent,
+            ties: Vec::new(),
+        }
     }
 
     #[test]
     fn a_parent_stands_in_the_middle_of_its_children() {
-        let boxes = [a_box("r", None), a_box("a", Some(0)), a_box("b", Some(0)), a_box("c", Some(2)), a_box("other root", None)];
+        let boxes = [
+            a_box("r", None),
+            a_box("a", Some(0)),
+            a_box("b", Some(0)),
+            a_box("c", Some(2)),
+            a_box("other root", None),
+        ];
         let at: Vec<_> = Places::of(&boxes).0.into_iter().flatten().collect();
         assert_eq!(at, [(0, 0.5), (1, 0.0), (1, 1.0), (2, 1.0), (0, 2.0)]);
     }
@@ -161,7 +178,12 @@ mod tests {
     fn a_circle_is_drawn_too_and_the_svg_is_well_formed() {
         let mut boxes = vec![a_box("a & <b>", Some(1)), a_box("c", Some(0)), a_box("d", None)];
         boxes[2].ties.push(0);
-        let figure = TreeFigure { title: "t".into(), boxes, notes: vec!["note".into()], legend: vec![(Tone::Bad, "bad".into())] };
+        let figure = TreeFigure {
+            title: "t".into(),
+            boxes,
+            notes: vec!["note".into()],
+            legend: vec![(Tone::Bad, "bad".into())],
+        };
         let svg = figure.to_svg();
         let parsed = roxmltree::Document::parse(&svg).unwrap();
         assert_eq!(parsed.descendants().filter(|n| n.has_tag_name("rect")).count(), 1 + 1 + 3);

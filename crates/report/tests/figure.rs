@@ -6,7 +6,8 @@ use xoff_report::{Axis, Bar, BarGroup, Colour, Figure, Mark, Panel, Unit};
 const NONE: Unit = Unit::None;
 
 fn panel(mark: Mark) -> Panel {
-    Panel::new("panel", Axis::new("Time", Unit::Picoseconds), Axis::new("Queue", Unit::Bytes)).mark(mark)
+    Panel::new("panel", Axis::new("Time", Unit::Picoseconds), Axis::new("Queue", Unit::Bytes))
+        .mark(mark)
 }
 
 fn figure(mark: Mark) -> Figure {
@@ -19,7 +20,11 @@ fn parsed(svg: &str) -> roxmltree::Document<'_> {
 }
 
 fn texts(svg: &str) -> Vec<String> {
-    parsed(svg).descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text().map(str::to_owned)).collect()
+    parsed(svg)
+        .descendants()
+        .filter(|node| node.has_tag_name("text"))
+        .filter_map(|node| node.text().map(str::to_owned))
+        .collect()
 }
 
 /// Path data of elements in a colour.
@@ -32,9 +37,13 @@ fn paths(svg: &str, colour: Colour) -> Vec<String> {
 #[test]
 fn golden() {
     let figure = Figure::new("Tiny").caption("A & B").note("made up").panel(
-        Panel::new("Queue", Axis::new("Time", Unit::Picoseconds), Axis::new("Queue", Unit::Bytes).range(0.0, 2000.0))
-            .mark(Mark::line("S1", [(0.0, 0.0), (1e6, 2000.0), (2e6, 500.0)]))
-            .mark(Mark::hline(1000.0, "XOFF")),
+        Panel::new(
+            "Queue",
+            Axis::new("Time", Unit::Picoseconds),
+            Axis::new("Queue", Unit::Bytes).range(0.0, 2000.0),
+        )
+        .mark(Mark::line("S1", [(0.0, 0.0), (1e6, 2000.0), (2e6, 500.0)]))
+        .mark(Mark::hline(1000.0, "XOFF")),
     );
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tiny.svg");
     xoff_testing::golden(path.as_ref(), &figure.to_svg());
@@ -52,11 +61,18 @@ fn units_are_scaled_and_written_out() {
 #[test]
 fn text_is_escaped_and_unprintable_text_replaced() {
     let nasty = "<script>\"&'\u{0}\u{8}]]>";
-    let svg =
-        Figure::new(nasty).caption(nasty).note(nasty).panel(panel(Mark::line(nasty, [(0.0, 1.0)])).mark(Mark::vline(0.0, nasty))).to_svg();
+    let svg = Figure::new(nasty)
+        .caption(nasty)
+        .note(nasty)
+        .panel(panel(Mark::line(nasty, [(0.0, 1.0)])).mark(Mark::vline(0.0, nasty)))
+        .to_svg();
     assert!(!svg.contains("<script"));
     let shown = "<script>\"&'\u{fffd}\u{fffd}]]>";
-    assert_eq!(texts(&svg).iter().filter(|text| *text == shown).count(), 4, "title, note and two legend entries");
+    assert_eq!(
+        texts(&svg).iter().filter(|text| *text == shown).count(),
+        4,
+        "title, note and two legend entries"
+    );
 }
 
 #[test]
@@ -77,10 +93,20 @@ fn a_single_point_is_a_dot() {
 
 #[test]
 fn nan_is_a_gap() {
-    let points = [(0.0, 1.0), (1e9, 2.0), (2e9, f64::NAN), (3e9, 1.0), (4e9, f64::INFINITY), (f64::NAN, 3.0), (5e9, 1.0), (6e9, 2.0)];
+    let points = [
+        (0.0, 1.0),
+        (1e9, 2.0),
+        (2e9, f64::NAN),
+        (3e9, 1.0),
+        (4e9, f64::INFINITY),
+        (f64::NAN, 3.0),
+        (5e9, 1.0),
+        (6e9, 2.0),
+    ];
     let svg = figure(Mark::line("S1", points)).to_svg();
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
-    let moves: Vec<usize> = paths(&svg, Colour::Blue).iter().map(|d| d.matches('M').count()).collect();
+    let moves: Vec<usize> =
+        paths(&svg, Colour::Blue).iter().map(|d| d.matches('M').count()).collect();
     // The legend's sample is a `line` element: one path with two pieces, one dot.
     assert_eq!(moves, [2, 1]);
 }
@@ -93,7 +119,9 @@ fn zero_on_a_logarithmic_axis_is_a_gap() {
     assert_eq!(paths(&svg, Colour::Blue).iter().map(|d| d.matches('M').count()).sum::<usize>(), 2);
     let texts = texts(&svg);
     assert!(
-        texts.contains(&"1 kb/s".to_owned()) && texts.contains(&"1 Gb/s".to_owned()) && texts.contains(&"Rate".to_owned()),
+        texts.contains(&"1 kb/s".to_owned())
+            && texts.contains(&"1 Gb/s".to_owned())
+            && texts.contains(&"Rate".to_owned()),
         "{texts:?}"
     );
 }
@@ -101,16 +129,24 @@ fn zero_on_a_logarithmic_axis_is_a_gap() {
 #[test]
 fn one_name_has_one_colour_in_all_panels() {
     let figure = Figure::new("")
-        .panel(panel(Mark::line("GFC", [(0.0, 1.0), (1.0, 1.0)])).mark(Mark::line("PFC", [(0.0, 2.0), (1.0, 2.0)])))
+        .panel(
+            panel(Mark::line("GFC", [(0.0, 1.0), (1.0, 1.0)]))
+                .mark(Mark::line("PFC", [(0.0, 2.0), (1.0, 2.0)])),
+        )
         .panel(panel(Mark::line("PFC", [(0.0, 2.0), (1.0, 2.0)])));
     assert_eq!(paths(&figure.to_svg(), Colour::Vermilion).len(), 2);
 }
 
-/// A series that was given another colour in each panel has that colour in the legend of that panel.
+/// A series that was given another colour in each panel has that colour in the legend of that
+/// panel.
 #[test]
 fn a_legend_has_the_colour_that_its_panel_draws() {
     let line = |colour| panel(Mark::line("series", [(0.0, 2.0), (1.0, 2.0)]).colour(colour));
-    let svg = Figure::new("figure").columns(2).panel(line(Colour::Blue)).panel(line(Colour::Purple)).to_svg();
+    let svg = Figure::new("figure")
+        .columns(2)
+        .panel(line(Colour::Blue))
+        .panel(line(Colour::Purple))
+        .to_svg();
     let drawn = |colour: Colour| {
         let document = parsed(&svg);
         document.descendants().filter(|n| n.attribute("stroke") == Some(colour.hex())).count()
@@ -135,19 +171,29 @@ fn panels_with_the_same_axes_share_their_range() {
         .panel(panel(Mark::line("a", [(0.0, 0.0), (1e9, 1e6)])))
         .panel(panel(Mark::line("b", [(0.0, 0.0), (1e9, 1e3)])));
     let texts = texts(&figure.to_svg());
-    assert_eq!(texts.iter().filter(|text| *text == "1").count(), 4, "1 MB on both left axes, 1 ms on both x axes: {texts:?}");
+    assert_eq!(
+        texts.iter().filter(|text| *text == "1").count(),
+        4,
+        "1 MB on both left axes, 1 ms on both x axes: {texts:?}"
+    );
 }
 
 #[test]
 fn a_million_samples_fit_into_200_kilobytes() {
-    let wave = |k: usize| (0..1_000_000).map(move |i| (i as f64 * 1e4, ((i * (k + 7919)) % 10_007) as f64));
+    let wave = |k: usize| {
+        (0..1_000_000).map(move |i| (i as f64 * 1e4, ((i * (k + 7919)) % 10_007) as f64))
+    };
     let mut figure = Figure::new("");
     for k in 0..3 {
-        figure = figure.panel(panel(Mark::line(format!("line {k}"), wave(k))).mark(Mark::line(format!("other {k}"), wave(k + 10))));
+        figure = figure.panel(
+            panel(Mark::line(format!("line {k}"), wave(k)))
+                .mark(Mark::line(format!("other {k}"), wave(k + 10))),
+        );
     }
     let svg = figure.to_svg();
     assert!(svg.len() < 200_000, "{} bytes", svg.len());
-    let cloud = (0..300_000).map(|i| (((i * 7919) % 100_003) as f64, ((i * 104_729) % 99_991) as f64));
+    let cloud =
+        (0..300_000).map(|i| (((i * 7919) % 100_003) as f64, ((i * 104_729) % 99_991) as f64));
     let svg = Figure::new("").panel(panel(Mark::points("cloud", cloud))).to_svg();
     assert!(svg.len() < 200_000, "{} bytes", svg.len());
 }
@@ -156,7 +202,9 @@ fn a_million_samples_fit_into_200_kilobytes() {
 fn bars_show_values_and_intervals() {
     let bars = [Bar::with_interval(0.0032, 0.0022, 0.0045), Bar::new(f64::NAN), Bar::new(0.0)];
     let mark = Mark::bars(["k = 4", "k = 8", "k = 16"], [BarGroup::new("PFC", bars)]);
-    let svg = Figure::new("").panel(Panel::new("", Axis::new("", NONE), Axis::new("Share", Unit::Fraction)).mark(mark)).to_svg();
+    let svg = Figure::new("")
+        .panel(Panel::new("", Axis::new("", NONE), Axis::new("Share", Unit::Fraction)).mark(mark))
+        .to_svg();
     let texts = texts(&svg);
     for wanted in ["0.32 %", "n/a", "0", "k = 16", "PFC", "Share (%)"] {
         assert!(texts.iter().any(|text| text == wanted), "{wanted} in {texts:?}");
@@ -188,7 +236,10 @@ fn any_mark() -> impl Strategy<Value = Mark> {
         any_value().prop_map(|x| Mark::vline(x, "v")),
         points().prop_map(|values| {
             let labels: Vec<String> = (0..values.len()).map(|i| format!("category {i}")).collect();
-            Mark::bars(labels, [BarGroup::new("bars", values.iter().map(|(a, b)| Bar::with_interval(*a, *b, *a)))])
+            Mark::bars(
+                labels,
+                [BarGroup::new("bars", values.iter().map(|(a, b)| Bar::with_interval(*a, *b, *a)))],
+            )
         }),
     ]
 }

@@ -1,6 +1,8 @@
 //! The page and the Markdown.
 
-use xoff_report::{Align, Axis, Card, Cell, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
+use xoff_report::{
+    Align, Axis, Card, Cell, Figure, Mark, Panel, Report, Section, Table, Tone, Unit,
+};
 
 fn sample() -> Report {
     let table = Table::new(["Run", "Measured"])
@@ -14,7 +16,13 @@ fn sample() -> Report {
     Report::new("Ring <1>")
         .lead("One & only")
         .cards([Card::new("Frames lost", "0").note("of 10").tone(Tone::Good)])
-        .section(Section::new("A <section>").badge(Tone::Bad, "deadlock").text("run `xoff`").figure(&figure).table(table.clone()))
+        .section(
+            Section::new("A <section>")
+                .badge(Tone::Bad, "deadlock")
+                .text("run `xoff`")
+                .figure(&figure)
+                .table(table.clone()),
+        )
         .details("Parameters", table)
         .provenance("result hash", "0123abcd")
 }
@@ -45,9 +53,15 @@ fn everything_is_there_and_escaped() {
 
 #[test]
 fn contents_appear_with_the_fourth_section() {
-    let report = |n: usize| (0..n).fold(Report::new("r"), |report, i| report.section(Section::new(format!("s {i}")))).to_html();
+    let report = |n: usize| {
+        (0..n)
+            .fold(Report::new("r"), |report, i| report.section(Section::new(format!("s {i}"))))
+            .to_html()
+    };
     assert!(!report(3).contains("<nav"));
-    assert!(report(4).contains("<a href=\"#s4\">s 3</a>") && report(4).contains("<section id=\"s4\">"));
+    assert!(
+        report(4).contains("<a href=\"#s4\">s 3</a>") && report(4).contains("<section id=\"s4\">")
+    );
 }
 
 #[test]

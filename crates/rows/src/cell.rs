@@ -79,7 +79,8 @@ pub trait Cell: Copy + Debug {
     const NULLABLE: bool = false;
     /// The value.
     fn value(self) -> Value;
-    /// Appends the bytes that enter the hash: little-endian; a null is one zero byte, a nullable value has a one before it.
+    /// Appends the bytes that enter the hash: little-endian; a null is one zero byte, a nullable
+    /// value has a one before it.
     fn feed(self, bytes: &mut Vec<u8>);
 }
 
@@ -116,9 +117,11 @@ impl<T: Cell> Cell for Option<T> {
     }
 }
 
-/// A value in a column that its table has not always had: the implicit previous value (zero, for a counter) adds nothing to the hash, so
-/// that earlier results keep theirs. No tag precedes it: if one of two `Late` columns of a row is set, the bytes are the same for either.
-/// The first ones stay so, for the earlier hashes; a row that has one takes no other, but a type with a tag of its own ([`ADDED`]).
+/// A value in a column that its table has not always had: the implicit previous value (zero, for a
+/// counter) adds nothing to the hash, so that earlier results keep theirs. No tag precedes it: if
+/// one of two `Late` columns of a row is set, the bytes are the same for either. The first ones
+/// stay so, for the earlier hashes; a row that has one takes no other, but a type with a tag of its
+/// own ([`ADDED`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late<T = u64>(pub T);
 
@@ -135,7 +138,8 @@ impl<T: Cell + Default + PartialEq> Cell for Late<T> {
     }
 }
 
-/// Prefix in the hash of a value of a column that was added later. It distinguishes two such columns.
+/// Prefix in the hash of a value of a column that was added later. It distinguishes two such
+/// columns.
 const ADDED: [u8; 2] = [0xa1, 0xa2];
 
 /// A time in a column that its table has not always had: null adds nothing to the hash.
@@ -156,7 +160,8 @@ impl Cell for Known {
     }
 }
 
-/// A counter in a column that was added later, and that usually equals another column: only a different value adds to the hash.
+/// A counter in a column that was added later, and that usually equals another column: only a
+/// different value adds to the hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// Value of the other column.

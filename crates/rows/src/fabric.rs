@@ -32,7 +32,8 @@ table! {
         hot_bytes: u64 ["bytes"],
         /// Packets that left through outputs that are no hotspots.
         cold_packets: u64,
-        /// Mean delay of those, from the input adapter to the line, truncated; null: there were none.
+        /// Mean delay of those, from the input adapter to the line, truncated; null: there were
+        /// none.
         cold_delay_ps: Option<u64> ["ps"],
         /// Fullest fabric-output queue of a hotspot at the end.
         hot_queue_bytes_max: u32 ["bytes"],
@@ -91,7 +92,8 @@ table! {
     }
 }
 
-/// Calls a macro with the tables of a run of a scheduled fabric. Their order is part of the result hash.
+/// Calls a macro with the tables of a run of a scheduled fabric. Their order is part of the result
+/// hash.
 #[macro_export]
 macro_rules! fabric_tables {
     ($each:ident) => {

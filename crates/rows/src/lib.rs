@@ -1,4 +1,5 @@
-//! Tables that a run records, declared once: each table is a row type whose declaration is its schema and its documentation.
+//! Tables that a run records, declared once: each table is a row type whose declaration is its
+//! schema and its documentation.
 //!
 //! ```text
 //!   table! { /// text  QueueRow in "queues" { /// text  time_ps: u64 ["ps"], ... } }
@@ -7,8 +8,9 @@
 //!        +-> values, feed           record fills columns and the result hash
 //! ```
 //!
-//! Times are picoseconds since the start of the run, sizes bytes, rates bit/s. A port is directed: `H1->S1` as an
-//! egress is H1's queue towards S1, as an ingress it is S1's buffer for frames from H1.
+//! Times are picoseconds since the start of the run, sizes bytes, rates bit/s. A port is directed:
+//! `H1->S1` as an egress is H1's queue towards S1, as an ingress it is S1's buffer for frames from
+//! H1.
 
 mod cell;
 mod fabric;
@@ -19,8 +21,9 @@ mod words;
 pub use cell::{Beside, Cell, Known, Label, Late, Message, Node, Port, Value};
 pub use fabric::{FABRIC, FabricPortRow, HostFlowRow, Load, WindowRow};
 pub use network::{
-    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, OperationRow, PathRow, PauseRow, PoolRow, PortRow,
-    QueueRow, RankRow, RateRow, StateRow, StormRow,
+    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK,
+    OperationRow, PathRow, PauseRow, PoolRow, PortRow, QueueRow, RankRow, RateRow, StateRow,
+    StormRow,
 };
 pub use spec::{ColumnSpec, Kind, TableRow, TableSpec};
 pub use words::{Cause, Direction, Operation, RateSource, Word};

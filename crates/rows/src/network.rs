@@ -38,8 +38,8 @@ table! {
         ce_frames: u64,
         /// Data frames that arrived marked UE (undetermined encountered) and not CE.
         ue_frames: u64,
-        /// Completion time of the same flow alone in the network, header and application's rate included: a lower bound; null: the flow
-        /// has no end or no route, or its route changed.
+        /// Completion time of the same flow alone in the network, header and application's rate
+        /// included: a lower bound; null: the flow has no end or no route, or its route changed.
         ideal_fct_ps: Option<u64> ["ps"],
         /// `fct_ps / ideal_fct_ps`; null where one of them is.
         slowdown: Option<f64>,
@@ -99,7 +99,8 @@ table! {
         priority: u8,
         /// Sent by the receiving end or arrived at the sending end.
         direction: Direction,
-        /// Kind of message: `pause`, `resume`, `credit`, `stage`, ...; a mechanism's page names its own.
+        /// Kind of message: `pause`, `resume`, `credit`, `stage`, ...; a mechanism's page names its
+        /// own.
         message: Message,
         /// Value: quanta, blocks, stage; the mechanism's page names the unit.
         value: u64,
@@ -129,9 +130,9 @@ table! {
     }
 }
 table! {
-    /// Interval during which a port was paused. With pauses by priority, it lasts from XOFF to XON, whether a frame waits or not.
-    /// With credits or pauses by flow, it is an OFF period: it starts when the frame at the head of a queue is blocked and ends when a
-    /// frame may leave.
+    /// Interval during which a port was paused. With pauses by priority, it lasts from XOFF to XON,
+    /// whether a frame waits or not. With credits or pauses by flow, it is an OFF period: it starts
+    /// when the frame at the head of a queue is blocked and ends when a frame may leave.
     PauseRow in "pauses" {
         /// The paused port.
         port: Port,
@@ -166,14 +167,17 @@ table! {
         egress_bytes_max: u64 ["bytes"],
         /// Largest ingress buffer at its far end, one priority.
         ingress_bytes_max: u64 ["bytes"],
-        /// Number of pauses, that is messages of its far end that paused it. A lack of credits counts under `blocks`.
+        /// Number of pauses, that is messages of its far end that paused it. A lack of credits
+        /// counts under `blocks`.
         pauses: u64,
-        /// Time it was paused by such messages, unfinished pauses included. The times of its priorities are added, so two priorities that
-        /// are paused for the same microsecond count as two.
+        /// Time it was paused by such messages, unfinished pauses included. The times of its
+        /// priorities are added, so two priorities that are paused for the same microsecond count
+        /// as two.
         paused_ps ("pause_ps_total"): u64 ["ps"],
         /// Number of blocks: a frame at the head of a queue had to wait, for XON or for credits.
         blocks ("holds"): u64,
-        /// Time that such frames waited, unfinished blocks included. The times of its priorities are added.
+        /// Time that such frames waited, unfinished blocks included. The times of its priorities
+        /// are added.
         blocked_ps ("hold_ps_total"): u64 ["ps"],
         /// Smallest rate that its far end allowed; null: no message set one.
         allowed_bps_min ("allowed_rate_min"): Option<u64> ["bit/s"],
@@ -181,19 +185,20 @@ table! {
         cnms_egress ("notices_egress"): Late,
         /// CNMs that the ingress buffer at its far end sent to sources.
         cnms_ingress ("notices_ingress"): Late,
-        /// Frames for it, of whatever ingress, that its egress queues had no room for; they are among the `dropped` of the ports that they
-        /// came from.
+        /// Frames for it, of whatever ingress, that its egress queues had no room for; they are
+        /// among the `dropped` of the ports that they came from.
         tail_dropped: Beside,
-        /// Frames that it sent and its link lost, control frames included: through errors, through a failure of the link, or given up by
-        /// its retry.
+        /// Frames that it sent and its link lost, control frames included: through errors, through
+        /// a failure of the link, or given up by its retry.
         lost: Beside,
-        /// Flow control messages that its far end sent to govern it. At the end of a run some are still on the way; they are not among
-        /// `messages`.
+        /// Flow control messages that its far end sent to govern it. At the end of a run some are
+        /// still on the way; they are not among `messages`.
         messages_sent: Beside,
     }
 }
 table! {
-    /// A CNM: congestion notification message (802.1Qau) of a congested buffer to the source of a flow.
+    /// A CNM: congestion notification message (802.1Qau) of a congested buffer to the source of a
+    /// flow.
     #[derive(State)]
     CnmRow in "cnms" late ("notices") {
         /// Time of its creation.
@@ -245,7 +250,8 @@ table! {
     }
 }
 table! {
-    /// Content of a buffer when its upstream port was paused or slowed down: one row per flow and next port.
+    /// Content of a buffer when its upstream port was paused or slowed down: one row per flow and
+    /// next port.
     #[derive(State)]
     CauseRow in "causes" {
         /// Time at which the port was paused or slowed down.
@@ -274,7 +280,8 @@ table! {
         start_ps ("since_ps"): u64 ["ps"],
         /// Time at which the watchdog detected the storm.
         detected_ps ("found_ps"): u64 ["ps"],
-        /// End of the storm: the far end had not paused the queue for the restoration time; null: not before the run ended.
+        /// End of the storm: the far end had not paused the queue for the restoration time; null:
+        /// not before the run ended.
         end_ps ("restored_ps"): Option<u64> ["ps"],
         /// Effect on the queue.
         action: Action,
@@ -292,7 +299,8 @@ table! {
         switch: Node,
         /// Name of the pool.
         pool: Label,
-        /// Whether groups at ingresses or queues at egresses draw on it; a pool of both has a row for each.
+        /// Whether groups at ingresses or queues at egresses draw on it; a pool of both has a row
+        /// for each.
         side: Side,
         /// All of it.
         size_bytes: u64 ["bytes"],
@@ -310,8 +318,9 @@ table! {
 }
 
 table! {
-    /// An iteration of a rank of a job, with its time by cause. `compute_ps`, `exposed_ps` and `idle_ps` add up to the iteration, and so do
-    /// the eight columns from `path_compute_ps` on: traced back from its end, each picosecond is attributed to the cause of the wait.
+    /// An iteration of a rank of a job, with its time by cause. `compute_ps`, `exposed_ps` and
+    /// `idle_ps` add up to the iteration, and so do the eight columns from `path_compute_ps` on:
+    /// traced back from its end, each picosecond is attributed to the cause of the wait.
     RankRow in "ranks" late {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
@@ -327,7 +336,8 @@ table! {
         end_ps: Option<u64> ["ps"],
         /// Time in which it computes.
         compute_ps: u64 ["ps"],
-        /// Time in which the rank has a message in flight: from the start of a send or receive to its end.
+        /// Time in which the rank has a message in flight: from the start of a send or receive to
+        /// its end.
         comm_ps: u64 ["ps"],
         /// Exposed communication: the part of `comm_ps` in which the rank does not compute.
         exposed_ps: u64 ["ps"],
@@ -360,7 +370,8 @@ table! {
         job: Label,
         /// Number of the iteration, from 0.
         iteration: u32,
-        /// The collective: the name of its job and its own, `train gradients`; of several groups each has its number, `train experts[1]`.
+        /// The collective: the name of its job and its own, `train gradients`; of several groups
+        /// each has its number, `train experts[1]`.
         collective: Label,
         /// Number of ranks.
         ranks: u32,
@@ -372,16 +383,18 @@ table! {
         end_ps: Option<u64> ["ps"],
         /// Size.
         bytes: u64 ["bytes"],
-        /// Algorithm bandwidth: size divided by the time from the first start to the last end, truncated; null: it has no size or no end.
+        /// Algorithm bandwidth: size divided by the time from the first start to the last end,
+        /// truncated; null: it has no size or no end.
         algorithm_bps ("algorithm_bits_per_second"): Option<u64> ["bit/s"],
-        /// Bus bandwidth as nccl-tests counts it: for an all-reduce times 2 (n - 1) / n, for all-gather, reduce-scatter and all-to-all
-        /// times (n - 1) / n.
+        /// Bus bandwidth as nccl-tests counts it: for an all-reduce times 2 (n - 1) / n, for
+        /// all-gather, reduce-scatter and all-to-all times (n - 1) / n.
         bus_bps ("bus_bits_per_second"): Option<u64> ["bit/s"],
     }
 }
 table! {
-    /// A stretch of the critical path of an iteration. The path starts at the end of the previous iteration, or at the start of the job,
-    /// and ends with the slowest rank. The stretches of all iterations together are the time of the job.
+    /// A stretch of the critical path of an iteration. The path starts at the end of the previous
+    /// iteration, or at the start of the job, and ends with the slowest rank. The stretches of all
+    /// iterations together are the time of the job.
     PathRow in "critical_path" late {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
@@ -416,7 +429,8 @@ table! {
         operation: u32,
         /// Work of the operation.
         work: Operation,
-        /// The rank that the operation sends to or received from; null: it computes, or has received nothing yet.
+        /// The rank that the operation sends to or received from; null: it computes, or has
+        /// received nothing yet.
         peer: Option<u32>,
         /// Bytes; null: it computes.
         bytes: Option<u64> ["bytes"],
@@ -424,8 +438,9 @@ table! {
         flow: Option<u64>,
         /// Start of the operation; for a receive, the time at which it is posted.
         start_ps ("begin_ps"): u64 ["ps"],
-        /// End of the operation: of computing; of a send, when the last frame starts on the wire (within a node: when the last byte has
-        /// left); of a receive, when the message has arrived. Null: not before the run did.
+        /// End of the operation: of computing; of a send, when the last frame starts on the wire
+        /// (within a node: when the last byte has left); of a receive, when the message has
+        /// arrived. Null: not before the run did.
         end_ps: Option<u64> ["ps"],
     }
 }

@@ -54,9 +54,11 @@ pub struct TableSpec {
     pub name: &'static str,
     /// Meaning of a row: the lines of its declaration, each with a space before it.
     pub about: &'static str,
-    /// Whether the table was added later: without rows it is no part of the result hash, so that earlier results keep theirs.
+    /// Whether the table was added later: without rows it is no part of the result hash, so that
+    /// earlier results keep theirs.
     pub late: bool,
-    /// Former name, if the column was renamed. The result hash still uses it, so that earlier results keep theirs.
+    /// Former name, if the column was renamed. The result hash still uses it, so that earlier
+    /// results keep theirs.
     pub renamed_from: Option<&'static str>,
     /// Columns, in order.
     pub columns: &'static [ColumnSpec],
@@ -87,8 +89,8 @@ impl TableSpec {
     }
 }
 
-/// Declares a table. Table and columns without a text do not compile; a unit follows the type, in brackets; the earlier name
-/// of a table or column follows its name, in parentheses.
+/// Declares a table. Table and columns without a text do not compile; a unit follows the type, in
+/// brackets; the earlier name of a table or column follows its name, in parentheses.
 macro_rules! table {
     ($(#[doc = $about:literal])+ $(#[derive($derive:ident)])? $name:ident in $table:literal $($late:ident)? $(($old:literal))? {
         $($(#[doc = $doc:literal])+ $field:ident $(($was:literal))?: $t:ty $([$unit:literal])?),* $(,)?

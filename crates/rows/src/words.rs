@@ -1,4 +1,5 @@
-//! Columns of a small, fixed vocabulary: enumerations with a word for each variant, those of the mechanisms among them.
+//! Columns of a small, fixed vocabulary: enumerations with a word for each variant, those of the
+//! mechanisms among them.
 
 use xoff_mech::detection::{Mark, PortState, Side};
 use xoff_mech::flow_control::StoppedBy;
@@ -14,7 +15,8 @@ pub struct Word {
     pub about: &'static str,
 }
 
-/// Makes an enumeration a column: a word and its meaning for each variant. Their order is part of the result hash.
+/// Makes an enumeration a column: a word and its meaning for each variant. Their order is part of
+/// the result hash.
 macro_rules! words {
     ($name:ident { $($variant:ident = $word:literal, $about:literal;)* }) => {
         impl $crate::cell::Cell for $name {

@@ -1,4 +1,5 @@
-//! Speed at which a configuration is replayed: `cargo run --release -p xoff-run --example hpcc_speed -- config.txt`.
+//! Speed at which a configuration is replayed:
+//! `cargo run --release -p xoff-run --example hpcc_speed -- config.txt`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! The keys of scenarios in Markdown, from their declarations: what `xoff schema --markdown` prints.
+//! The keys of scenarios in Markdown, from their declarations: what `xoff schema --markdown`
+//! prints.
 
 use std::fmt::Write;
 
@@ -21,7 +22,11 @@ fn heading(s: &SectionSpec) -> String {
 
 /// Name of a heading in a link.
 fn anchor(heading: &str) -> String {
-    let kept = heading.to_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>();
+    let kept = heading
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .collect::<String>();
     kept.trim().replace(' ', "-")
 }
 
@@ -32,11 +37,17 @@ fn section(p: &mut String, s: &SectionSpec) {
     keys(p, &s.specs);
     let Some(kinds) = &s.kinds else { return };
     let default = kinds.default.map_or("required".to_owned(), |d| format!("`{d}` by default"));
-    let names: Vec<String> = kinds.list.iter().map(|k| format!("[`{}`](#{})", k.name, anchor(&kind_heading(s, k)))).collect();
-    let _ = write!(p, "\n`{}` chooses one of these ({default}): {}.\n", kinds.key, names.join(", "));
+    let names: Vec<String> = kinds
+        .list
+        .iter()
+        .map(|k| format!("[`{}`](#{})", k.name, anchor(&kind_heading(s, k))))
+        .collect();
+    let _ =
+        write!(p, "\n`{}` chooses one of these ({default}): {}.\n", kinds.key, names.join(", "));
     for kind in &kinds.list {
         let _ = write!(p, "\n### {}\n\n{}", kind_heading(s, kind), sentence(kind.doc));
-        let aliases: Vec<String> = kinds.names_of(kind.name).skip(1).map(|alias| format!("`{alias}`")).collect();
+        let aliases: Vec<String> =
+            kinds.names_of(kind.name).skip(1).map(|alias| format!("`{alias}`")).collect();
         if !aliases.is_empty() {
             let _ = write!(p, " Other names of this kind: {}.", aliases.join(", "));
         }
@@ -54,7 +65,8 @@ fn kind_heading(s: &SectionSpec, kind: &KindSpec) -> String {
 
 /// The page of a kind that is a mechanism.
 fn mechanism<'k>(s: &SectionSpec, kind: &'k KindSpec) -> Option<&'k str> {
-    (matches!(s.path, "flow_control" | "detection" | "rate_control") && kind.name != "none").then_some(kind.name)
+    (matches!(s.path, "flow_control" | "detection" | "rate_control") && kind.name != "none")
+        .then_some(kind.name)
 }
 
 fn keys(p: &mut String, tables: &[&'static [ParamSpec]]) {
@@ -64,7 +76,11 @@ fn keys(p: &mut String, tables: &[&'static [ParamSpec]]) {
     p.push_str("\n| key | takes | default | meaning | source |\n|---|---|---|---|---|\n");
     for spec in tables.iter().flat_map(|t| t.iter()) {
         let before: Vec<String> = spec.renamed_from.iter().map(|old| format!("`{old}`")).collect();
-        let before = if before.is_empty() { String::new() } else { format!(" Earlier name: {}.", before.join(", ")) };
+        let before = if before.is_empty() {
+            String::new()
+        } else {
+            format!(" Earlier name: {}.", before.join(", "))
+        };
         let _ = writeln!(
             p,
             "| `{}` | {} | {} | {}{before} | {} |",
@@ -87,7 +103,9 @@ fn takes(kind: Kind) -> String {
         Kind::Integer => "whole number".into(),
         Kind::Float => "number".into(),
         Kind::Flag => "`true`, `false`".into(),
-        Kind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
+        Kind::Choice(words) => {
+            words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")
+        }
         Kind::Text => "text".into(),
         Kind::Texts => "list".into(),
     }
@@ -108,7 +126,8 @@ fn sentence(doc: &str) -> String {
     let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     let rest = letters.as_str();
     // A symbol or a value that opens the sentence stays as it is.
-    let word: String = doc.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let word: String =
+        doc.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     let plain = (word.len() > 1 || word == "a") && word.chars().all(|c| c.is_ascii_lowercase());
     text(&format!("{}{rest}.", if plain { first } else { doc.trim().chars().take(1).collect() }))
 }

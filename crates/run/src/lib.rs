@@ -6,8 +6,9 @@
 //!                                      +-> FabricScenario --run--> FabricFinished
 //! ```
 //!
-//! Stages are types: a scenario with a mistake never becomes a world, and tables cannot be read before they are
-//! closed. The command line, Python and the paper reproductions all go through here. [`hpcc`] runs configurations of the HPCC simulator.
+//! Stages are types: a scenario with a mistake never becomes a world, and tables cannot be read
+//! before they are closed. The command line, Python and the paper reproductions all go through
+//! here. [`hpcc`] runs configurations of the HPCC simulator.
 
 mod fabric;
 pub mod hpcc;
@@ -22,14 +23,19 @@ pub use manifest::{ExtraFile, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
 pub use network::checkpoint::{Fork, Saved, bytes as checkpoints};
 pub use network::driven::{Driven, Happened, Message, What};
-pub use network::explain::{Circle, Explanation, How, MessageExplanation, Root, Step, explain, explain_in, explain_message};
+pub use network::explain::{
+    Circle, Explanation, How, MessageExplanation, Root, Step, explain, explain_in, explain_message,
+};
 pub use network::resources::cores;
 pub use network::sections::specs as sections;
 pub use network::summary::Summary;
 pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};
 pub use network::verdict;
 pub use network::{CAUSES, Straggler, Stretch, rank_states};
-pub use network::{Course, Finished, FrameTap, Iteration, JobSummary, NetworkScenario, Page, PortLook, RankState, Running};
+pub use network::{
+    Course, Finished, FrameTap, Iteration, JobSummary, NetworkScenario, Page, PortLook, RankState,
+    Running,
+};
 pub use scenario::Scenario;
 
 pub use xoff_sim::{Engine, OnWire, PortSample, Processes, Selection, Stopped, Waiter, agree};
@@ -37,8 +43,8 @@ pub use xoff_sim::{Engine, OnWire, PortSample, Processes, Selection, Stopped, Wa
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Version and fingerprint of the sources that compute results. Stored results carry it, so a changed mechanism does not continue with
-/// previous results.
+/// Version and fingerprint of the sources that compute results. Stored results carry it, so a
+/// changed mechanism does not continue with previous results.
 pub const ENGINE: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("XOFF_ENGINE"));
 
 /// The fingerprint alone, as in manifests.

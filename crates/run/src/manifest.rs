@@ -4,7 +4,9 @@ use std::fmt;
 use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
-use xoff_record::{Closed, Folder, Manifest, Parameter, RecordError, ResultFile, ResultHash, RunInfo, TableHasher};
+use xoff_record::{
+    Closed, Folder, Manifest, Parameter, RecordError, ResultFile, ResultHash, RunInfo, TableHasher,
+};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Resolved;
 use xoff_units::Time;
@@ -51,7 +53,8 @@ pub(crate) struct Clocks {
     begun: String,
     started: Instant,
     cpu: ProcessTime,
-    /// Time that the run had taken before this process continued it, on the clock and on the processors [s].
+    /// Time that the run had taken before this process continued it, on the clock and on the
+    /// processors [s].
     before: (f64, f64),
 }
 
@@ -74,7 +77,10 @@ impl Clocks {
 
     /// Time that the run has taken so far, on the clock and on the processors [s].
     pub fn elapsed(&self) -> (f64, f64) {
-        (self.before.0 + self.started.elapsed().as_secs_f64(), self.before.1 + self.cpu.elapsed().as_secs_f64())
+        (
+            self.before.0 + self.started.elapsed().as_secs_f64(),
+            self.before.1 + self.cpu.elapsed().as_secs_f64(),
+        )
     }
 }
 
@@ -124,7 +130,10 @@ pub(crate) fn parameters(resolved: &Resolved) -> Vec<Parameter> {
 pub(crate) fn run_info(resolved: &str) -> RunInfo {
     let mut hasher = TableHasher::new();
     hasher.text(resolved);
-    RunInfo { xoff_version: crate::VERSION.into(), scenario_hash: ResultHash::of([("scenario", &hasher)]).to_string() }
+    RunInfo {
+        xoff_version: crate::VERSION.into(),
+        scenario_hash: ResultHash::of([("scenario", &hasher)]).to_string(),
+    }
 }
 
 /// A further file next to the tables of a run.
@@ -136,8 +145,8 @@ pub struct ExtraFile {
     pub bytes: Vec<u8>,
 }
 
-/// Puts a further file among those of a run, which the manifest lists. Without room for it the run keeps its results, and the manifest
-/// a warning: the file can be made from them again.
+/// Puts a further file among those of a run, which the manifest lists. Without room for it the run
+/// keeps its results, and the manifest a warning: the file can be made from them again.
 pub(crate) fn add_file(folder: &Folder, file: &ExtraFile, manifest: &mut Manifest) {
     match folder.stage_bytes(file.name, &file.bytes) {
         Ok(staged) => {
@@ -149,8 +158,16 @@ pub(crate) fn add_file(folder: &Folder, file: &ExtraFile, manifest: &mut Manifes
 }
 
 /// Writes the resolved scenario and the manifest, and puts the tables in place.
-pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifest) -> Result<(), RecordError> {
+pub(crate) fn write_last(
+    folder: &Folder,
+    resolved: &str,
+    manifest: &mut Manifest,
+) -> Result<(), RecordError> {
     let staged = folder.stage_bytes(RESOLVED, resolved.as_bytes())?;
-    manifest.files.push(ResultFile { name: staged.name, rows: resolved.lines().count() as u64, bytes: staged.bytes });
+    manifest.files.push(ResultFile {
+        name: staged.name,
+        rows: resolved.lines().count() as u64,
+        bytes: staged.bytes,
+    });
     manifest.write(folder).map(drop)
 }

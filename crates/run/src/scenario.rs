@@ -1,4 +1,5 @@
-//! A scenario file of either kind, parsed once: the parsed document chooses the kind, and a pipe cannot be read again.
+//! A scenario file of either kind, parsed once: the parsed document chooses the kind, and a pipe
+//! cannot be read again.
 
 use std::path::Path;
 
@@ -29,7 +30,12 @@ impl Scenario {
     ///
     /// # Errors
     /// Everything wrong with it, each with its place.
-    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<Scenario, Problems> {
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        settings: &[Override],
+        folder: &Path,
+    ) -> Result<Scenario, Problems> {
         Scenario::of(Document::from_text(name, text, settings)?, folder)
     }
 

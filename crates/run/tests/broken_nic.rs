@@ -24,7 +24,8 @@ fn root() -> std::path::PathBuf {
 
 fn load(settings: &[&str]) -> NetworkScenario {
     let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
-    NetworkScenario::load(&root().join(FILE), &settings).unwrap_or_else(|e| panic!("{}", e.render(false)))
+    NetworkScenario::load(&root().join(FILE), &settings)
+        .unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
 /// Rate that a flow delivered over the whole run.
@@ -68,7 +69,8 @@ fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
             victims.push(n);
             asked.push(src.to_owned());
         }
-        let cells: Vec<String> = runs.iter().map(|(_, f)| format!("{:.2}", rate(f, n).as_f64() / 1e9)).collect();
+        let cells: Vec<String> =
+            runs.iter().map(|(_, f)| format!("{:.2}", rate(f, n).as_f64() / 1e9)).collect();
         let _ = writeln!(rows, "| {n} {src} to {dst} | {} | {role} |", cells.join(" | "));
     }
     asked.dedup();
@@ -87,17 +89,27 @@ fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
     for host in &asked {
         let (ports, end) = chain(&storm.0, host, at);
         // All of them lead to the one that is broken.
-        assert!(matches!(end, Root::FarEnd) && ports.ends_with("->H7`"), "{host}: {ports}, {end:?}");
+        assert!(
+            matches!(end, Root::FarEnd) && ports.ends_with("->H7`"),
+            "{host}: {ports}, {end:?}"
+        );
         xoff_testing::page_has(&page, &format!("- {ports}, whose far end is the broken NIC.\n"));
     }
     // Statements of the page in words.
     assert!(victims.len() >= 2, "{victims:?}");
     assert_eq!(storm.1.outcome.lost.total().total(), 0, "PFC loses nothing, and nothing moves");
     for (_, f) in &runs[2..] {
-        let freed: Vec<_> = f.outcome.storms.iter().map(|s| (t.port_name(s.node, s.port), s.over)).collect();
+        let freed: Vec<_> =
+            f.outcome.storms.iter().map(|s| (t.port_name(s.node, s.port), s.over)).collect();
         assert_eq!(freed, [("L4->H7".to_owned(), None)]);
-        let others = f.outcome.flows.iter().enumerate().filter(|(_, flow)| t.name(flow.flow.dst) != "H7");
-        others.for_each(|(n, _)| assert_eq!(rate(f, n), rate(calm, n), "flow {n} under the watchdog"));
+        let others =
+            f.outcome.flows.iter().enumerate().filter(|(_, flow)| t.name(flow.flow.dst) != "H7");
+        others.for_each(|(n, _)| {
+            assert_eq!(rate(f, n), rate(calm, n), "flow {n} under the watchdog")
+        });
     }
-    assert!(runs[2].1.outcome.lost[Loss::Watchdog].data > 0 && runs[3].1.outcome.lost.total().total() == 0);
+    assert!(
+        runs[2].1.outcome.lost[Loss::Watchdog].data > 0
+            && runs[3].1.outcome.lost.total().total() == 0
+    );
 }

@@ -1,4 +1,5 @@
-//! Chakra traces: a valid trace takes the expected time, and a broken one is rejected with its rank and node.
+//! Chakra traces: a valid trace takes the expected time, and a broken one is rejected with its rank
+//! and node.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,10 @@ fn collective(id: u64, kind: u64, size: u64, group: &str, after: &[u64]) -> Vec<
 /// A file: metadata and nodes, each after its length.
 fn file(nodes: &[Vec<u8>]) -> Vec<u8> {
     let metadata = bytes(1, b"0.0.4");
-    std::iter::once(&metadata).chain(nodes).flat_map(|m| [varint(m.len() as u64), m.clone()].concat()).collect()
+    std::iter::once(&metadata)
+        .chain(nodes)
+        .flat_map(|m| [varint(m.len() as u64), m.clone()].concat())
+        .collect()
 }
 
 fn zipped(file: &[u8]) -> Vec<u8> {
@@ -104,17 +108,24 @@ fn ends(f: &Finished) -> Vec<u64> {
 
 /// Two ranks that compute, exchange a message and sum up: a pipeline.
 fn pipeline() -> Vec<Vec<u8>> {
-    let first = [compute(0, 120, &[]), send(1, 1, 100_000, 7, &[0]), collective(2, 0, 200_000, "a", &[1])];
-    let second = [receive(5, 0, 100_000, 7, &[]), compute(6, 30, &[5]), collective(9, 0, 200_000, "a", &[6])];
+    let first =
+        [compute(0, 120, &[]), send(1, 1, 100_000, 7, &[0]), collective(2, 0, 200_000, "a", &[1])];
+    let second = [
+        receive(5, 0, 100_000, 7, &[]),
+        compute(6, 30, &[5]),
+        collective(9, 0, 200_000, "a", &[6]),
+    ];
     vec![file(&first), file(&second)]
 }
 const GROUPS: &str = "chakra_groups = \"groups.json\"\n";
 
-/// Nodes begin when what they depend on has ended; the all-reduce begins where both ranks have come.
+/// Nodes begin when what they depend on has ended; the all-reduce begins where both ranks have
+/// come.
 #[test]
 fn a_pipeline_takes_what_its_nodes_take() {
     let message = 101 * TX + 2 * D;
-    // Rank 1 comes last. It has the first part of rank 0 by then, and so sends both of its own at once.
+    // Rank 1 comes last. It has the first part of rank 0 by then, and so sends both of its own at
+    // once.
     let last = 120_000_000 + message + 30_000_000;
     let ended = [last + 201 * TX + 2 * D, last + 2 * message];
     assert_eq!(ends(&run(&pipeline(), GROUPS)), ended);
@@ -125,7 +136,8 @@ fn a_pipeline_takes_what_its_nodes_take() {
     assert_eq!(f.outcome.ranks[0][0].log.iterations.len(), 2);
 }
 
-/// Collectives equal those of a scenario, for every type; a ring's all-gather is of shares unless the job says otherwise.
+/// Collectives equal those of a scenario, for every type; a ring's all-gather is of shares unless
+/// the job says otherwise.
 #[test]
 fn collectives_are_those_of_scenarios() {
     for (number, kind, size, option) in [
@@ -146,11 +158,22 @@ fn collectives_are_those_of_scenarios() {
             ("all-reduce", o) => format!("chakra_all_reduce = \"{o}\"\n"),
             (_, o) => format!("chakra_all_gather = \"{o}\"\n"),
         };
-        let algorithm = if kind == "all-reduce" && !option.is_empty() { format!("algorithm = \"{option}\"\n") } else { String::new() };
+        let algorithm = if kind == "all-reduce" && !option.is_empty() {
+            format!("algorithm = \"{option}\"\n")
+        } else {
+            String::new()
+        };
         let size = if kind == "barrier" { String::new() } else { "size = \"400KB\"\n".to_owned() };
-        let same = load_in(Path::new("."), &format!("[[collective]]\nkind = \"{kind}\"\n{size}{algorithm}"))
-            .unwrap_or_else(|e| panic!("{kind}: {e}"));
-        assert_eq!(ends(&run(&ranks, &job)), ends(&same.run(Sink::Nothing).unwrap()), "{kind} {option}");
+        let same = load_in(
+            Path::new("."),
+            &format!("[[collective]]\nkind = \"{kind}\"\n{size}{algorithm}"),
+        )
+        .unwrap_or_else(|e| panic!("{kind}: {e}"));
+        assert_eq!(
+            ends(&run(&ranks, &job)),
+            ends(&same.run(Sink::Nothing).unwrap()),
+            "{kind} {option}"
+        );
     }
 }
 
@@ -158,7 +181,8 @@ fn collectives_are_those_of_scenarios() {
 #[test]
 fn groups_are_named_or_dimensions() {
     let pair = 2 * (101 * TX + 2 * D);
-    let named: Vec<_> = ["a", "a", "b", "b"].iter().map(|g| file(&[collective(1, 0, 200_000, g, &[])])).collect();
+    let named: Vec<_> =
+        ["a", "a", "b", "b"].iter().map(|g| file(&[collective(1, 0, 200_000, g, &[])])).collect();
     assert_eq!(ends(&run(&named, GROUPS)), [pair; 4]);
     let dims = |values: &[u8]| {
         let flags = attribute("involved_dim", bytes(28, &bytes(1, values)));
@@ -175,9 +199,15 @@ fn groups_are_named_or_dimensions() {
 /// The accelerator computes one node after the other; the processor computes in parallel.
 #[test]
 fn the_processor_computes_beside_the_accelerator() {
-    let on_processor = |id: u64, us: u64| [compute(id, us, &[]), attribute("is_cpu_op", number(27, 1))].concat();
-    let one =
-        file(&[compute(1, 10, &[]), compute(2, 20, &[]), on_processor(3, 25), node(4, 1, &[], &[]), node(5, 2, &[], &[number(7, 3)])]);
+    let on_processor =
+        |id: u64, us: u64| [compute(id, us, &[]), attribute("is_cpu_op", number(27, 1))].concat();
+    let one = file(&[
+        compute(1, 10, &[]),
+        compute(2, 20, &[]),
+        on_processor(3, 25),
+        node(4, 1, &[], &[]),
+        node(5, 2, &[], &[number(7, 3)]),
+    ]);
     assert_eq!(ends(&run(&[one], "")), [30_000_000]);
 }
 
@@ -189,7 +219,9 @@ fn overheads_of_messages_follow_each_other() {
         file(&[compute(0, 100, &[]), receive(1, 0, 1000, 0, &[]), receive(2, 0, 1000, 1, &[])]),
     ];
     let f = run(&ranks, "send_overhead = \"1us\"\nreceive_overhead = \"5us\"\n");
-    let ended = |rank: usize| f.outcome.ranks[0][rank].log.ops.iter().map(|t| t.ended.0).collect::<Vec<_>>();
+    let ended = |rank: usize| {
+        f.outcome.ranks[0][rank].log.ops.iter().map(|t| t.ended.0).collect::<Vec<_>>()
+    };
     let there = D + 2 * TX + 2 * D;
     assert_eq!(ended(0), [100 * D, D, 2 * D]);
     assert_eq!(ended(1), [100 * D, there + 5 * D, there + 10 * D]);
@@ -213,38 +245,131 @@ fn broken_traces_are_refused_with_rank_and_node() {
     let control = |id: u64, on: u64| [compute(id, 1, &[]), bytes(4, &varint(on))].concat();
     let gather = |kind| vec![file(&[collective(1, kind, 8, "", &[])]); 2];
     let cases: &[Case] = &[
-        ("cut", vec![whole[..whole.len() - 2].to_vec()], "", "x.0.et: after 1 nodes", "the file ends after"),
+        (
+            "cut",
+            vec![whole[..whole.len() - 2].to_vec()],
+            "",
+            "x.0.et: after 1 nodes",
+            "the file ends after",
+        ),
         ("nothing", vec![file(&[]); 2], "", "job.toml:", "contains no operation"),
-        ("length", vec![[file(&[]), vec![0x80]].concat()], "", "x.0.et: after 0 nodes", "in the length"),
-        ("endless", vec![[file(&[]), vec![0xff; 12]].concat()], "", "x.0.et", "is longer than 32 bits"),
+        (
+            "length",
+            vec![[file(&[]), vec![0x80]].concat()],
+            "",
+            "x.0.et: after 0 nodes",
+            "in the length",
+        ),
+        (
+            "endless",
+            vec![[file(&[]), vec![0xff; 12]].concat()],
+            "",
+            "x.0.et",
+            "is longer than 32 bits",
+        ),
         ("gzip", vec![zipped(&whole)[..30].to_vec()], "", "x.0.et", "unpacked"),
-        ("metadata", vec![[varint(whole.len() as u64), whole.clone()].concat()], "", "x.0.et", "not GlobalMetadata"),
+        (
+            "metadata",
+            vec![[varint(whole.len() as u64), whole.clone()].concat()],
+            "",
+            "x.0.et",
+            "not GlobalMetadata",
+        ),
         ("empty", vec![vec![]], "", "x.0.et", "the file is empty"),
-        ("size", two(vec![node(0, 5, &[], &[int("comm_dst", 1)])], vec![]), "", "x.0.et: node 0 'work'", "no comm_size"),
+        (
+            "size",
+            two(vec![node(0, 5, &[], &[int("comm_dst", 1)])], vec![]),
+            "",
+            "x.0.et: node 0 'work'",
+            "no comm_size",
+        ),
         (
             "float",
-            vec![file(&[node(4, 7, &[], &[long("comm_type", 0), attribute("comm_size", float)])]); 2],
+            vec![
+                file(&[node(4, 7, &[], &[long("comm_type", 0), attribute("comm_size", float)])]);
+                2
+            ],
             "",
             "x.0.et: node 4",
             "floating",
         ),
         ("minus", two(vec![send(4, 1, u64::MAX, 0, &[])], vec![]), "", "x.0.et: node 4", "-1 B"),
-        ("cycle", vec![file(&[compute(1, 1, &[2]), compute(2, 1, &[1])])], "", "x.0.et: node 1 'work'", "cycle of dependencies"),
-        ("control", vec![file(&[control(1, 2), control(2, 1)])], "", "x.0.et", "cycle of dependencies"),
-        ("unknown", vec![file(&[compute(1, 1, &[99])])], "", "x.0.et: node 1", "depends on node 99"),
-        ("twice", vec![file(&[compute(1, 1, &[]), compute(1, 1, &[])])], "", "x.0.et: node 1", "not unique"),
-        ("tags", two(vec![send(1, 1, 8, 3, &[])], vec![receive(1, 0, 8, 4, &[])]), "", "x.1.et: node 1", "never sent"),
+        (
+            "cycle",
+            vec![file(&[compute(1, 1, &[2]), compute(2, 1, &[1])])],
+            "",
+            "x.0.et: node 1 'work'",
+            "cycle of dependencies",
+        ),
+        (
+            "control",
+            vec![file(&[control(1, 2), control(2, 1)])],
+            "",
+            "x.0.et",
+            "cycle of dependencies",
+        ),
+        (
+            "unknown",
+            vec![file(&[compute(1, 1, &[99])])],
+            "",
+            "x.0.et: node 1",
+            "depends on node 99",
+        ),
+        (
+            "twice",
+            vec![file(&[compute(1, 1, &[]), compute(1, 1, &[])])],
+            "",
+            "x.0.et: node 1",
+            "not unique",
+        ),
+        (
+            "tags",
+            two(vec![send(1, 1, 8, 3, &[])], vec![receive(1, 0, 8, 4, &[])]),
+            "",
+            "x.1.et: node 1",
+            "never sent",
+        ),
         ("self", two(vec![send(1, 0, 8, 3, &[])], vec![]), "", "x.0.et: node 1", "itself"),
         ("rank", two(vec![send(1, 5, 8, 3, &[])], vec![]), "", "x.0.et: node 1", "no rank 5"),
         ("type", vec![file(&[node(1, 9, &[], &[])])], "", "x.0.et: node 1", "type 9"),
-        ("differ", two(vec![collective(1, 0, 8, "", &[])], vec![collective(1, 0, 9, "", &[])]), "", "x.1.et: node 1", "of 9 B"),
-        ("kinds", two(vec![collective(1, 0, 8, "", &[])], vec![collective(1, 2, 4, "", &[])]), "", "x.1.et: node 1", "all-gather"),
-        ("missing", two(vec![collective(1, 0, 8, "", &[])], vec![]), "", "x.0.et: node 1", "rank 1 has only 0 collectives"),
+        (
+            "differ",
+            two(vec![collective(1, 0, 8, "", &[])], vec![collective(1, 0, 9, "", &[])]),
+            "",
+            "x.1.et: node 1",
+            "of 9 B",
+        ),
+        (
+            "kinds",
+            two(vec![collective(1, 0, 8, "", &[])], vec![collective(1, 2, 4, "", &[])]),
+            "",
+            "x.1.et: node 1",
+            "all-gather",
+        ),
+        (
+            "missing",
+            two(vec![collective(1, 0, 8, "", &[])], vec![]),
+            "",
+            "x.0.et: node 1",
+            "rank 1 has only 0 collectives",
+        ),
         ("gather", gather(3), "", "x.0.et: node 1", "a gather"),
         ("number", gather(12), "", "x.0.et: node 1", "comm_type 12"),
-        ("group", two(vec![collective(1, 0, 8, "q", &[])], vec![]), GROUPS, "x.0.et: node 1", "no process group 'q'"),
+        (
+            "group",
+            two(vec![collective(1, 0, 8, "q", &[])], vec![]),
+            GROUPS,
+            "x.0.et: node 1",
+            "no process group 'q'",
+        ),
         ("member", two(vec![collective(1, 0, 8, "b", &[])], vec![]), "", "x.0.et", "chakra_groups"),
-        ("outside", two(vec![], vec![]), "chakra_groups = \"outside.json\"\n", "outside.json", "rank 9"),
+        (
+            "outside",
+            two(vec![], vec![]),
+            "chakra_groups = \"outside.json\"\n",
+            "outside.json",
+            "rank 9",
+        ),
         ("long", vec![file(&[compute(1, 1 << 60, &[])])], "", "x.0.et: node 1", "11.6 days"),
         ("product", two(vec![], vec![]), "chakra_dimensions = \"4x2\"\n", "", "give 8 ranks"),
     ];
@@ -265,13 +390,19 @@ fn broken_traces_are_refused_with_rank_and_node() {
 fn samples_are_read_or_refused() {
     let Some(folder) = xoff_testing::sample("ai/chakra") else { return };
     for (prefix, ranks) in [("pipeline", 2), ("pipeline-gz", 2), ("real-all_reduce", 4)] {
-        let s = load_in(&folder, &format!("chakra = \"{prefix}\"\nchakra_groups = \"comm_group.json\"\n"))
-            .unwrap_or_else(|e| panic!("{prefix}: {e}"));
+        let s = load_in(
+            &folder,
+            &format!("chakra = \"{prefix}\"\nchakra_groups = \"comm_group.json\"\n"),
+        )
+        .unwrap_or_else(|e| panic!("{prefix}: {e}"));
         assert_eq!(ends(&s.run(Sink::Nothing).unwrap()).len(), ranks, "{prefix}");
     }
-    let broken: Vec<PathBuf> = std::fs::read_dir(folder.join("broken")).unwrap().map(|f| f.unwrap().path()).collect();
-    let mut prefixes: Vec<String> =
-        broken.iter().map(|p| p.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().to_owned()).collect();
+    let broken: Vec<PathBuf> =
+        std::fs::read_dir(folder.join("broken")).unwrap().map(|f| f.unwrap().path()).collect();
+    let mut prefixes: Vec<String> = broken
+        .iter()
+        .map(|p| p.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().to_owned())
+        .collect();
     prefixes.sort();
     prefixes.dedup();
     assert!(prefixes.len() >= 8, "{prefixes:?}");

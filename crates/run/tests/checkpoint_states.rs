@@ -1,10 +1,12 @@
-//! The state of a network is all of it: a new world that is given the state of another one in the middle of its run continues as that one
-//! would have, in every row and every counter.
+//! The state of a network is all of it: a new world that is given the state of another one in the
+//! middle of its run continues as that one would have, in every row and every counter.
 //!
-//! Every flow control meets every detection and every rate control, with both engines and on several threads, with failures, broken NICs,
-//! slow receivers, errors of links and links that repeat.
+//! Every flow control meets every detection and every rate control, with both engines and on
+//! several threads, with failures, broken NICs, slow receivers, errors of links and links that
+//! repeat.
 //!
-//! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test checkpoint_states -- --nocapture` runs one case.
+//! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test checkpoint_states -- --nocapture`
+//! runs one case.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +26,12 @@ struct Seen {
 }
 
 /// Runs it; after each slice of events, the world that `moves` returns continues.
-fn drive(s: &NetworkScenario, how: How, mut slice: impl FnMut() -> u64, mut moves: impl FnMut(World) -> World) -> Seen {
+fn drive(
+    s: &NetworkScenario,
+    how: How,
+    mut slice: impl FnMut() -> u64,
+    mut moves: impl FnMut(World) -> World,
+) -> Seen {
     let mut w = build(s, how).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));
     let mut cuts = Vec::new();
@@ -44,18 +51,30 @@ fn whole(s: &NetworkScenario, how: How) -> Seen {
     drive(s, how, || 1 << 16, |w| w)
 }
 
-/// Compares a run whose state moved from world to world with one that was not interrupted. Returns how often it moved.
+/// Compares a run whose state moved from world to world with one that was not interrupted. Returns
+/// how often it moved.
 fn same(s: &NetworkScenario, how: How, dice: &mut Dice, what: &str) -> usize {
     let whole = whole(s, how);
     let part = whole.outcome.events - whole.outcome.fast_forwarded.events_skipped;
     let cut = drive(s, how, || 1 + dice.roll(part / 2 + 1), |w| moved(s, how, w).unwrap());
-    let place = || format!("{what}, {how:?}, cut after {:?} of {} events", cut.cuts, whole.outcome.events);
+    let place =
+        || format!("{what}, {how:?}, cut after {:?} of {} events", cut.cuts, whole.outcome.events);
     if let Some(at) = whole.rows.iter().zip(&cut.rows).position(|(a, b)| a != b) {
         panic!("{}, row {at}: {:?}, cut {:?}", place(), whole.rows[at], cut.rows[at]);
     }
     assert_eq!(whole.rows.len(), cut.rows.len(), "{}", place());
-    assert!(how.fast_forward || whole.outcome.events == cut.outcome.events, "{} events: {}", cut.outcome.events, place());
-    assert_eq!(first_difference(&stated(&whole.outcome), &stated(&cut.outcome)), None, "{}", place());
+    assert!(
+        how.fast_forward || whole.outcome.events == cut.outcome.events,
+        "{} events: {}",
+        cut.outcome.events,
+        place()
+    );
+    assert_eq!(
+        first_difference(&stated(&whole.outcome), &stated(&cut.outcome)),
+        None,
+        "{}",
+        place()
+    );
     cut.cuts.len()
 }
 
@@ -80,7 +99,8 @@ fn random_networks_go_on_from_their_state() {
         println!("cut {} times", case(n));
         return;
     }
-    let cuts: usize = on_all_cores(0..200, |cases| cases.map(case).sum::<usize>()).into_iter().sum();
+    let cuts: usize =
+        on_all_cores(0..200, |cases| cases.map(case).sum::<usize>()).into_iter().sum();
     assert!(cuts > 400, "only {cuts} cuts");
 }
 
@@ -100,7 +120,8 @@ fn every_scenario_of_the_repository_goes_on_from_its_state() {
     let mut files = Vec::new();
     all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios"), &mut files);
     files.sort();
-    let scenarios: Vec<_> = files.iter().filter_map(|f| Some((f, NetworkScenario::load(f, &[]).ok()?))).collect();
+    let scenarios: Vec<_> =
+        files.iter().filter_map(|f| Some((f, NetworkScenario::load(f, &[]).ok()?))).collect();
     assert!(scenarios.len() > 30, "{} scenarios", scenarios.len());
     let one = |nth: u64| {
         let file = scenarios[nth as usize].0;
@@ -109,7 +130,9 @@ fn every_scenario_of_the_repository_goes_on_from_its_state() {
         let how = HOWS[nth as usize % HOWS.len()];
         same(&s, how, &mut Dice(nth), &file.display().to_string())
     };
-    let cuts: usize = on_all_cores(0..scenarios.len() as u64, |nth| nth.map(one).sum::<usize>()).into_iter().sum();
+    let cuts: usize = on_all_cores(0..scenarios.len() as u64, |nth| nth.map(one).sum::<usize>())
+        .into_iter()
+        .sum();
     assert!(cuts > scenarios.len(), "only {cuts} cuts");
 }
 
@@ -119,11 +142,18 @@ fn an_explanation_begins_at_a_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let folder = xoff_record::Folder::claim(&dir.path().join("out"), "run", false).unwrap();
     let ring = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
-    let set = ["flow_control=gfc-buffer", "run.duration=100ms", "run.fast_forward=off", "run.checkpoint=10ms"];
-    let set: Vec<_> = set.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
+    let set = [
+        "flow_control=gfc-buffer",
+        "run.duration=100ms",
+        "run.fast_forward=off",
+        "run.checkpoint=10ms",
+    ];
+    let set: Vec<_> =
+        set.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
     let s = NetworkScenario::load(&ring, &set).unwrap();
     s.run(xoff_record::Sink::Files(folder, xoff_record::Format::find("parquet").unwrap())).unwrap();
-    let again = NetworkScenario::from_text("resolved.toml", &s.resolved, &[], Path::new("")).unwrap();
+    let again =
+        NetworkScenario::from_text("resolved.toml", &s.resolved, &[], Path::new("")).unwrap();
     let at = xoff_units::Time::from_us(95_000);
     let ask = |from: Option<&Path>| {
         let mut first = None;
@@ -134,8 +164,12 @@ fn an_explanation_begins_at_a_checkpoint() {
         let e = xoff_run::explain_in(&again, from, "S2->S3", at, None, look).unwrap();
         (e, first)
     };
-    let ((whole, from_zero), (short, from_checkpoint)) = (ask(None), ask(Some(&dir.path().join("out"))));
+    let ((whole, from_zero), (short, from_checkpoint)) =
+        (ask(None), ask(Some(&dir.path().join("out"))));
     assert_eq!(whole, short);
     // Where so little is left to repeat that nothing was shown, it began late too.
-    assert!(from_checkpoint.is_none_or(|t| Some(t) > from_zero), "{from_checkpoint:?} and {from_zero:?}");
+    assert!(
+        from_checkpoint.is_none_or(|t| Some(t) > from_zero),
+        "{from_checkpoint:?} and {from_zero:?}"
+    );
 }

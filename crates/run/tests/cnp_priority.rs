@@ -7,7 +7,8 @@ use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
 use xoff_sim::{Engine, Outcome, Row};
 
-/// H0 and H2 send to H1, and H0's NIC holds the port towards it for the whole run, as one that is broken does.
+/// H0 and H2 send to H1, and H0's NIC holds the port towards it for the whole run, as one that is
+/// broken does.
 const HELD: &str = r#"
 [run]
 duration = "300us"
@@ -48,7 +49,8 @@ flow_rates = true
 
 fn load(settings: &[&str]) -> NetworkScenario {
     let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
-    NetworkScenario::from_text("held.toml", HELD, &settings, Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+    NetworkScenario::from_text("held.toml", HELD, &settings, Path::new("."))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> (Vec<Row>, Outcome) {
@@ -57,7 +59,8 @@ fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> (Vec<Row>, Outcom
     (rows, outcome)
 }
 
-/// Time of the first frame of a flow that is marked, and of the first change of its rate, by flow [ps].
+/// Time of the first frame of a flow that is marked, and of the first change of its rate, by flow
+/// [ps].
 fn first(rows: &[Row]) -> [(Option<u64>, Option<u64>); 2] {
     [0, 1].map(|flow| {
         let marked = rows.iter().find_map(|r| match r {
@@ -72,8 +75,9 @@ fn first(rows: &[Row]) -> [(Option<u64>, Option<u64>); 2] {
     })
 }
 
-/// A frame of 1000 B takes 800 ns and a CNP of 64 B takes 51.2 ns on each link, which is 1 us long: from the mark at the egress to the cut
-/// 1.8 us and 2 x 1.0512 us. Where CNPs ride with the data, that of H0 never comes.
+/// A frame of 1000 B takes 800 ns and a CNP of 64 B takes 51.2 ns on each link, which is 1 us long:
+/// from the mark at the egress to the cut 1.8 us and 2 x 1.0512 us. Where CNPs ride with the data,
+/// that of H0 never comes.
 #[test]
 fn a_cnp_reaches_a_host_whose_link_is_paused() {
     const WAY: u64 = 1_800_000 + 2 * 1_051_200;
@@ -87,7 +91,8 @@ fn a_cnp_reaches_a_host_whose_link_is_paused() {
     assert_eq!(free.1.unwrap(), free.0.unwrap() + WAY, "nothing stops that of H2");
 }
 
-/// A separate class changes nothing without pauses, except that CNPs overtake data: none shares their path here.
+/// A separate class changes nothing without pauses, except that CNPs overtake data: none shares
+/// their path here.
 #[test]
 fn without_pauses_a_class_of_their_own_changes_nothing() {
     let calm = ["pause_storm[0].start=1s", "run.duration=300us"];
@@ -97,7 +102,11 @@ fn without_pauses_a_class_of_their_own_changes_nothing() {
 
 #[test]
 fn both_engines_and_any_number_of_threads_give_the_same() {
-    for acks in [&[][..], &["host.acks=per-frame", "host.ack_priority=7"], &["host.acks=per-frame", "host.ack_priority=5"]] {
+    for acks in [
+        &[][..],
+        &["host.acks=per-frame", "host.ack_priority=7"],
+        &["host.acks=per-frame", "host.ack_priority=5"],
+    ] {
         let s = load(&[&["host.cnp_priority=7"], acks].concat());
         let (rows, outcome) = run(&s, Engine::Events, 1);
         for (engine, threads) in [(Engine::Windows, 1), (Engine::Windows, 2), (Engine::Auto, 3)] {
@@ -109,11 +118,18 @@ fn both_engines_and_any_number_of_threads_give_the_same() {
     }
 }
 
-/// Acknowledgements of the same priority are held by nothing either: the flow of the paused host continues to its end.
+/// Acknowledgements of the same priority are held by nothing either: the flow of the paused host
+/// continues to its end.
 #[test]
 fn acknowledgements_may_join_them() {
     let acknowledged = |ack_priority: &str| {
-        let s = load(&["host.cnp_priority=7", "host.acks=per-frame", ack_priority, "flow[0].size=20KB", "flow[1].size=20KB"]);
+        let s = load(&[
+            "host.cnp_priority=7",
+            "host.acks=per-frame",
+            ack_priority,
+            "flow[0].size=20KB",
+            "flow[1].size=20KB",
+        ]);
         run(&s, Engine::Auto, 1).1.flows.iter().map(|f| f.acked().is_some()).collect::<Vec<_>>()
     };
     assert_eq!(acknowledged("host.ack_priority=7"), [true, true]);
@@ -124,12 +140,18 @@ fn acknowledgements_may_join_them() {
 fn what_cannot_be_is_refused_with_its_place() {
     let refused = |settings: &[&str]| {
         let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
-        NetworkScenario::from_text("held.toml", HELD, &settings, Path::new(".")).err().expect("a refusal").to_string()
+        NetworkScenario::from_text("held.toml", HELD, &settings, Path::new("."))
+            .err()
+            .expect("a refusal")
+            .to_string()
     };
     let e = refused(&["host.cnp_priority=8"]);
     assert!(e.contains("cnp_priority") && e.contains("expected 0 to 7"), "{e}");
     let e = refused(&["host.cnp_priority=0"]);
-    assert!(e.contains("flows use priority 0, but CNPs need a priority that is never paused"), "{e}");
+    assert!(
+        e.contains("flows use priority 0, but CNPs need a priority that is never paused"),
+        "{e}"
+    );
     let e = refused(&["host.cnp_priority=3", "flow[1].priority=3"]);
     assert!(e.contains("give CNPs a priority that no flow uses"), "{e}");
     let _ = load(&["host.cnp_priority=3", "flow[1].priority=4"]);

@@ -1,7 +1,8 @@
-//! Fast-forward never changes a result: random scenarios with long flows, whose states recur, give the same rows in the same order, and the
-//! same counters, with it and without it.
+//! Fast-forward never changes a result: random scenarios with long flows, whose states recur, give
+//! the same rows in the same order, and the same counters, with it and without it.
 //!
-//! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test fast_forward -- --nocapture` runs one case.
+//! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test fast_forward -- --nocapture`
+//! runs one case.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,21 +17,44 @@ use xoff_sim::{Engine, FastForwarded, Outcome, PORT_PROBES, Row, World};
 
 fn topology(d: &mut Dice) -> String {
     let kind = match d.roll(6) {
-        0 => format!("kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}", 3 + d.roll(3), 1 + d.roll(2)),
-        1 => format!("kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}", 2 + d.roll(3), 1 + d.roll(2)),
-        2 => format!("kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}", 2 + d.roll(2), 1 + d.roll(2), 1 + d.roll(2)),
+        0 => format!(
+            "kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}",
+            3 + d.roll(3),
+            1 + d.roll(2)
+        ),
+        1 => format!(
+            "kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}",
+            2 + d.roll(3),
+            1 + d.roll(2)
+        ),
+        2 => format!(
+            "kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}",
+            2 + d.roll(2),
+            1 + d.roll(2),
+            1 + d.roll(2)
+        ),
         _ => format!("kind = \"star\"\nhosts = {}", 3 + d.roll(6)),
     };
-    format!("{kind}\nrate = \"{}\"\ndelay = \"{}\"\n", d.pick(&["40Gbps", "100Gbps"]), d.pick(&["100ns", "600ns", "1us", "1300ns"]))
+    format!(
+        "{kind}\nrate = \"{}\"\ndelay = \"{}\"\n",
+        d.pick(&["40Gbps", "100Gbps"]),
+        d.pick(&["100ns", "600ns", "1us", "1300ns"])
+    )
 }
 
 /// Parameters under which a mechanism acts, without drawing at random.
 fn parameters(kind: &str, d: &mut Dice) -> String {
     match kind {
-        "pfc" => format!("xoff = \"{}KB\"\nquanta = {}\n", 30 + d.roll(60), d.pick(&["400", "2000", "65535"])),
+        "pfc" => format!(
+            "xoff = \"{}KB\"\nquanta = {}\n",
+            30 + d.roll(60),
+            d.pick(&["400", "2000", "65535"])
+        ),
         "cbfc" => "period = \"4us\"\n".into(),
         "gfc-time" => "period = \"4us\"\nb0 = \"60KB\"\n".into(),
-        "uec-cbfc" => "cc_period = \"4us\"\ncf_min_spacing = \"1500B\"\ncf_max_spacing = \"50000B\"\n".into(),
+        "uec-cbfc" => {
+            "cc_period = \"4us\"\ncf_min_spacing = \"1500B\"\ncf_max_spacing = \"50000B\"\n".into()
+        }
         "gfc-conceptual" => format!("b0 = \"{}KB\"\n", 20 + d.roll(60)),
         "gfc-buffer" => "b1 = \"80KB\"\nhysteresis = \"2KB\"\n".into(),
         "pffc" => "xoff_s = \"30KB\"\nxon_s = \"20KB\"\n".into(),
@@ -52,7 +76,8 @@ fn flow(hosts: &[String], (src, dst): (u64, u64), size: &str, start: &str, more:
 fn workload(d: &mut Dice, hosts: &[String], periodic: bool) -> String {
     let n = hosts.len() as u64;
     if periodic {
-        // Their messages come by the clock, and delay data by their time on the wire: it takes half a millisecond until both meet again.
+        // Their messages come by the clock, and delay data by their time on the wire: it takes half
+        // a millisecond until both meet again.
         return (0..n - 1).step_by(3).map(|k| flow(hosts, (k, k + 1), "20MB", "0ns", "")).collect();
     }
     let size = d.pick(&["4MB", "3MB", "4234567B"]);
@@ -60,12 +85,16 @@ fn workload(d: &mut Dice, hosts: &[String], periodic: bool) -> String {
     let start = |d: &mut Dice| format!("{}ns", d.pick(&["0", "0", "0", "733"]));
     match d.roll(4) {
         0 => (0..n).for_each(|k| text += &flow(hosts, (k, k + 1), size, &start(d), "")),
-        1 => (1..n.min(2 + d.roll(4))).for_each(|k| text += &flow(hosts, (k, 0), size, &start(d), "")),
+        1 => (1..n.min(2 + d.roll(4)))
+            .for_each(|k| text += &flow(hosts, (k, 0), size, &start(d), "")),
         2 => {
             let priority = |k: u64| if k.is_multiple_of(2) { "" } else { "priority = 1\n" };
-            (0..n).for_each(|k| text += &flow(hosts, (k, (k * 3 + 1) % n), size, &start(d), priority(k)));
+            (0..n).for_each(|k| {
+                text += &flow(hosts, (k, (k * 3 + 1) % n), size, &start(d), priority(k))
+            });
         }
-        _ => (0..1 + d.roll(4)).for_each(|_| text += &flow(hosts, (d.roll(n), d.roll(n)), size, &start(d), "")),
+        _ => (0..1 + d.roll(4))
+            .for_each(|_| text += &flow(hosts, (d.roll(n), d.roll(n)), size, &start(d), "")),
     }
     match d.roll(4) {
         // One that comes in the middle, and one with a rate of its own.
@@ -99,7 +128,8 @@ fn iterations(d: &mut Dice, hosts: &[String]) -> String {
     text
 }
 
-/// Jobs whose iterations recur: some ranks are slow, some jobs have other iterations than the job that runs with them.
+/// Jobs whose iterations recur: some ranks are slow, some jobs have other iterations than the job
+/// that runs with them.
 fn jobs(d: &mut Dice, hosts: &[String]) -> String {
     let n = hosts.len() as u64;
     let jobs = if n >= 6 { 1 + d.roll(2) } else { 1 };
@@ -119,14 +149,32 @@ fn jobs(d: &mut Dice, hosts: &[String]) -> String {
             d.pick(&["0", "1", "7", "20"]),
         );
         if d.roll(5) == 0 {
-            text += &format!("slow_hosts = [{}]\nslow_by = 1.{}\n", of(d.roll(ranks)), 1 + d.roll(8));
+            text +=
+                &format!("slow_hosts = [{}]\nslow_by = 1.{}\n", of(d.roll(ranks)), 1 + d.roll(8));
         }
         for _ in 0..1 + d.roll(2) {
-            let kind = d.pick(&["all-reduce", "all-reduce", "all-to-all", "all-gather", "broadcast", "barrier"]);
-            let size = if kind == "barrier" { String::new() } else { format!("size = \"{}B\"\n", 1 + d.roll(20_000)) };
-            let channels = if kind == "all-reduce" { format!("channels = {}\n", 1 + d.roll(2)) } else { String::new() };
+            let kind = d.pick(&[
+                "all-reduce",
+                "all-reduce",
+                "all-to-all",
+                "all-gather",
+                "broadcast",
+                "barrier",
+            ]);
+            let size = if kind == "barrier" {
+                String::new()
+            } else {
+                format!("size = \"{}B\"\n", 1 + d.roll(20_000))
+            };
+            let channels = if kind == "all-reduce" {
+                format!("channels = {}\n", 1 + d.roll(2))
+            } else {
+                String::new()
+            };
             let compute = format!("compute = \"{}us\"\noverlap = {}\n", d.roll(5), d.roll(2) == 0);
-            text += &format!("[[collective]]\njob = \"j{job}\"\nkind = \"{kind}\"\n{size}{channels}{compute}");
+            text += &format!(
+                "[[collective]]\njob = \"j{job}\"\nkind = \"{kind}\"\n{size}{channels}{compute}"
+            );
         }
     }
     if d.roll(6) == 0 {
@@ -148,11 +196,17 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
     let fcs: Vec<&str> = flow_control::REGISTRY.iter().map(|e| e.name).collect();
     let fc = fcs[case as usize % fcs.len()];
     let per_flow = flow_control::REGISTRY.iter().any(|e| e.name == fc && e.per_flow);
-    let discipline = if per_flow { "fifo" } else { d.pick(&["fifo", "fifo", "round-robin", "drr", "input-fifo"]) };
+    let discipline = if per_flow {
+        "fifo"
+    } else {
+        d.pick(&["fifo", "fifo", "round-robin", "drr", "input-fifo"])
+    };
     let scheduler = d.pick(&["strict", "round-robin", "drr", "vl-arbitration"]);
     // A deficit that is left from one iteration to the next makes another state of it.
     let (discipline, scheduler) = match flows {
-        Flows::Repeated | Flows::Jobs if d.roll(4) > 0 => ("fifo", d.pick(&["strict", "round-robin"])),
+        Flows::Repeated | Flows::Jobs if d.roll(4) > 0 => {
+            ("fifo", d.pick(&["strict", "round-robin"]))
+        }
         _ => (discipline, scheduler),
     };
     let acks = d.pick(&["none", "per-frame"]);
@@ -193,11 +247,19 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
         // Marks are not drawn at random below Kmin.
         detection: (
             detection,
-            if ["red", "tcd"].contains(&detection) { "kmin = \"190KB\"\nkmax = \"195KB\"\n".into() } else { String::new() },
+            if ["red", "tcd"].contains(&detection) {
+                "kmin = \"190KB\"\nkmax = \"195KB\"\n".into()
+            } else {
+                String::new()
+            },
         ),
         rate_control: (
             rate_control,
-            if rate_control == "dcqcn" && acks == "none" { "cnp_interval = \"20us\"\n".into() } else { String::new() },
+            if rate_control == "dcqcn" && acks == "none" {
+                "cnp_interval = \"20us\"\n".into()
+            } else {
+                String::new()
+            },
         ),
         // Hosts have the names of their network: it is built once without the flows.
         workload: "[[workload]]\nkind = \"permutation\"\nsize = \"1KB\"\n".into(),
@@ -211,7 +273,8 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
         failures: Vec::new(),
     };
     let plain = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
-    let hosts: Vec<String> = plain.topology.hosts().map(|h| plain.topology.name(h).to_owned()).collect();
+    let hosts: Vec<String> =
+        plain.topology.hosts().map(|h| plain.topology.name(h).to_owned()).collect();
     drawn.workload = match flows {
         Flows::Long => workload(&mut d, &hosts, by_clock),
         Flows::Repeated => iterations(&mut d, &hosts),
@@ -225,7 +288,10 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
     }
     if case.is_multiple_of(5) {
         let l = &plain.topology.links[d.roll(plain.topology.links.len() as u64) as usize];
-        drawn.failures.push((format!("{}-{}", plain.topology.name(l.a), plain.topology.name(l.b)), "70us".into()));
+        drawn.failures.push((
+            format!("{}-{}", plain.topology.name(l.a), plain.topology.name(l.b)),
+            "70us".into(),
+        ));
     }
     (drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text())), drawn)
 }
@@ -261,13 +327,26 @@ fn same(case: u64, flows: Flows) -> (Drawn, FastForwarded) {
     ];
     for (engine, threads, fast_forward) in with.into_iter().chain(without) {
         let seen = run(&s, engine, threads, fast_forward);
-        let place = format!("case {case}, {engine:?}, {threads} threads, {:?}", seen.outcome.fast_forwarded);
+        let place = format!(
+            "case {case}, {engine:?}, {threads} threads, {:?}",
+            seen.outcome.fast_forwarded
+        );
         if let Some(at) = all.rows.iter().zip(&seen.rows).position(|(a, b)| a != b) {
-            panic!("{place}, row {at}: {:?} without, {:?} with fast-forward\n{}", all.rows[at], seen.rows[at], drawn.text());
+            panic!(
+                "{place}, row {at}: {:?} without, {:?} with fast-forward\n{}",
+                all.rows[at],
+                seen.rows[at],
+                drawn.text()
+            );
         }
         assert_eq!(all.rows.len(), seen.rows.len(), "{place}\n{}", drawn.text());
         // Events are left out: timers that find nothing due come at other times.
-        assert_eq!(first_difference(&stated(&all.outcome), &stated(&seen.outcome)), None, "{place}\n{}", drawn.text());
+        assert_eq!(
+            first_difference(&stated(&all.outcome), &stated(&seen.outcome)),
+            None,
+            "{place}\n{}",
+            drawn.text()
+        );
         if seen.outcome.fast_forwarded.skipped > done.skipped {
             done = seen.outcome.fast_forwarded;
         }
@@ -278,7 +357,10 @@ fn same(case: u64, flows: Flows) -> (Drawn, FastForwarded) {
 /// Returns how many cases skipped something, by flow control.
 fn swarm(cases: std::ops::Range<u64>, flows: Flows) -> BTreeMap<&'static str, (u32, u32)> {
     let work = |cases: &mut dyn Iterator<Item = u64>| {
-        cases.map(|case| same(case, flows)).map(|(drawn, done)| (drawn.flow_control.0, done.events_skipped > 0)).collect()
+        cases
+            .map(|case| same(case, flows))
+            .map(|(drawn, done)| (drawn.flow_control.0, done.events_skipped > 0))
+            .collect()
     };
     let all: Vec<Vec<(&'static str, bool)>> = on_all_cores(cases, work);
     let mut by_flow_control: BTreeMap<&'static str, (u32, u32)> = BTreeMap::new();
@@ -299,8 +381,9 @@ fn all_skipped(seen: BTreeMap<&str, (u32, u32)>, but: &[&str]) {
     }
 }
 
-/// Without flow control frames are lost, which no state recovers from. BFC's clock ticks from the start of the run: few periods fit it.
-/// Updates that are spaced, and come on idle links too, seldom meet the period of long flows; they do between iterations.
+/// Without flow control frames are lost, which no state recovers from. BFC's clock ticks from the
+/// start of the run: few periods fit it. Updates that are spaced, and come on idle links too,
+/// seldom meet the period of long flows; they do between iterations.
 const NO_PERIOD: [&str; 3] = ["none", "bfc", "uec-cbfc"];
 /// Mechanisms that distinguish flows by their numbers, which differ the next time.
 const NO_MEMORY: [&str; 2] = ["bfc", "pffc"];
@@ -317,12 +400,15 @@ fn random_scenarios_are_the_same_with_fast_forward_and_without() {
         return;
     }
     all_skipped(swarm(0..171, Flows::Long), &NO_PERIOD);
-    // Filters of BFC leave at multiples of a time since the start, which no period has to be a multiple of.
+    // Filters of BFC leave at multiples of a time since the start, which no period has to be a
+    // multiple of.
     same(10_775, Flows::Long);
-    // A link fails and flows never end: how many calls that find nothing due are left decides nothing, not even how long samples are taken.
+    // A link fails and flows never end: how many calls that find nothing due are left decides
+    // nothing, not even how long samples are taken.
     same(13_510, Flows::Long);
     same(14_605, Flows::Long);
-    // The deadlock detector asked for the next frame of a deficit round robin, which moved its turn on.
+    // The deadlock detector asked for the next frame of a deficit round robin, which moved its turn
+    // on.
     same(14_805, Flows::Long);
 }
 
@@ -341,7 +427,8 @@ fn a_hundred_iterations_of_128_hosts_take_the_events_of_two() {
     let text = "[run]\nduration = \"20ms\"\nstop_when_done = true\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\nacks = \"per-frame\"\nack_len = \"60B\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"20KB\"\n[switch]\nbuffer = \"100KB\"\n\
         [[workload]]\nkind = \"permutation\"\nsize = \"40KB\"\nstart = \"1us\"\nrepeat = 100\nevery = \"100us\"\n[probes]\npauses = [\"all\"]\n";
-    let s = NetworkScenario::from_text("iterations.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let s = NetworkScenario::from_text("iterations.toml", text, &[], Path::new("."))
+        .unwrap_or_else(|e| panic!("{e}"));
     let without = run(&s, Engine::Windows, 1, false);
     let with = run(&s, Engine::Windows, 1, true);
     assert_eq!(without.rows, with.rows);
@@ -349,7 +436,11 @@ fn a_hundred_iterations_of_128_hosts_take_the_events_of_two() {
     assert_eq!(first_difference(&stated(&without.outcome), &stated(&with.outcome)), None);
     let done = &with.outcome.fast_forwarded;
     let handled = with.outcome.events - done.events_skipped;
-    assert!(handled * 50 <= with.outcome.events, "{handled} of {} handled: {done:?}", with.outcome.events);
+    assert!(
+        handled * 50 <= with.outcome.events,
+        "{handled} of {} handled: {done:?}",
+        with.outcome.events
+    );
 }
 
 /// A job whose iterations recur: how many of them are gone through, by how many there are.
@@ -359,14 +450,16 @@ fn gone_through(algorithm: &str, size: &str, iterations: u32, threads: usize) ->
         header = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\nname = \"train\"\niterations = {iterations}\n[[collective]]\nkind = \"all-reduce\"\n\
         algorithm = \"{algorithm}\"\nsize = \"{size}\"\ncompute = \"50us\"\n"
     );
-    let s = NetworkScenario::from_text("iterations.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let s = NetworkScenario::from_text("iterations.toml", &text, &[], Path::new("."))
+        .unwrap_or_else(|e| panic!("{e}"));
     let without = run(&s, Engine::Windows, threads, false);
     let with = run(&s, Engine::Windows, threads, true);
     assert_eq!(without.rows, with.rows);
     assert_eq!(first_difference(&stated(&without.outcome), &stated(&with.outcome)), None);
     let done = &with.outcome.fast_forwarded;
     assert!(done.events_skipped > 0, "{done:?}");
-    iterations as f64 * (with.outcome.events - done.events_skipped) as f64 / with.outcome.events as f64
+    iterations as f64 * (with.outcome.events - done.events_skipped) as f64
+        / with.outcome.events as f64
 }
 
 #[test]
@@ -382,7 +475,8 @@ fn iterations_of_128_ranks_are_gone_through_until_one_comes_again() {
 fn where_the_second_iteration_is_as_the_first_two_are_gone_through() {
     let of = |iterations, threads| gone_through("halving-doubling", "256KB", iterations, threads);
     let (few, many) = (of(6, 2), of(30, 1));
-    // Ranks that compute first begin without an event; looks for deadlocks are events too, and more of them are skipped.
+    // Ranks that compute first begin without an event; looks for deadlocks are events too, and more
+    // of them are skipped.
     assert!(few < 2.001 && many <= 2.0, "{few} of 6, {many} of 30");
 }
 
@@ -397,8 +491,10 @@ fn a_hundred_iterations_of_128_ranks_take_a_fiftieth_of_their_events() {
 fn a_run_that_skips_much_is_looked_at_in_between() {
     let text = "[run]\nduration = \"20s\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nframe_max = \"1048B\"\nheader = \"48B\"\n\
         [flow_control]\nkind = \"pfc\"\n[switch]\nbuffer = \"400KB\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H3\"\n[probes]\npauses = [\"all\"]\n";
-    let s = NetworkScenario::from_text("pauses.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
-    let mut w = World::build(&s.topology, s.flows.clone(), &s.model()).expect("it was built before");
+    let s = NetworkScenario::from_text("pauses.toml", text, &[], Path::new("."))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut w =
+        World::build(&s.topology, s.flows.clone(), &s.model()).expect("it was built before");
     w.record_to(Box::new(Vec::<Row>::new()));
     let mut skipped = Vec::new();
     w.drive(s.until, |w| {

@@ -1,6 +1,8 @@
-//! Golden summaries: every mechanism has a scenario under `scenarios/mechanisms/` and a summary that must not change
-//! unnoticed, and the ring under every flow control and discipline is one table. After a reasoned change:
-//! `XOFF_TEST_BLESS=1 cargo test --release --workspace --test goldens`, and read the difference before it is committed.
+//! Golden summaries: every mechanism has a scenario under `scenarios/mechanisms/` and a summary
+//! that must not change unnoticed, and the ring under every flow control and discipline is one
+//! table. After a reasoned change:
+//! `XOFF_TEST_BLESS=1 cargo test --release --workspace --test goldens`, and read the difference
+//! before it is committed.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -32,7 +34,14 @@ fn summary(f: &Finished) -> String {
     f.summary.inactive.iter().for_each(|s| writeln!(t, "inactive: {s}").unwrap());
     for flow in &f.outcome.flows {
         let time = flow.fct().map_or("unfinished".to_owned(), |t| format!("in {t}"));
-        writeln!(t, "flow {} to {}: {} {time}", flow.flow.src, flow.flow.dst, Bytes(flow.delivered)).unwrap();
+        writeln!(
+            t,
+            "flow {} to {}: {} {time}",
+            flow.flow.src,
+            flow.flow.dst,
+            Bytes(flow.delivered)
+        )
+        .unwrap();
     }
     t
 }
@@ -47,7 +56,10 @@ fn every_mechanism_has_its_golden() {
         .filter(|n| *n != "none");
     for name in names {
         let s = load(&format!("mechanisms/{name}.toml"), &[]);
-        assert!([s.flow_control, s.detection, s.rate_control].contains(&name), "mechanisms/{name}.toml does not use {name}");
+        assert!(
+            [s.flow_control, s.detection, s.rate_control].contains(&name),
+            "mechanisms/{name}.toml does not use {name}"
+        );
         let f = s.run(Sink::Nothing).unwrap();
         assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0), "{name}");
         compare(&format!("mechanisms/{name}.golden.txt"), &summary(&f));
@@ -65,9 +77,11 @@ fn the_transport_has_its_golden() {
 /// Flow controls that deadlock in the ring of GFC Fig. 1, under every discipline.
 #[test]
 fn the_ring_matrix() {
-    let mut t =
-        String::from("flow control    discipline   deadlock closed  flow 0      flow 1      flow 2      peak ingress  messages  lost\n");
-    // A flow control that holds single flows is the egress queue itself, and takes no other discipline.
+    let mut t = String::from(
+        "flow control    discipline   deadlock closed  flow 0      flow 1      flow 2      peak ingress  messages  lost\n",
+    );
+    // A flow control that holds single flows is the egress queue itself, and takes no other
+    // discipline.
     let of_priorities = |name: &&str| {
         let s = load("tutorial/ring.toml", &[format!("flow_control={name}")]);
         *name != "none" && s.links().iter().all(|(_, fc)| !fc.per_flow())
@@ -112,7 +126,8 @@ fn the_ring_matrix() {
 fn a_flow_of_five_gib() {
     let text = "[run]\nduration = \"5s\"\nwatch = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"400Gbps\"\ndelay = \"1us\"\n\
                 [host]\nframe_max = \"65KB\"\n[switch]\nbuffer = \"10MB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"5GiB\"\n";
-    let s = NetworkScenario::from_text("big.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let s = NetworkScenario::from_text("big.toml", text, &[], Path::new("."))
+        .unwrap_or_else(|e| panic!("{e}"));
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!(f.outcome.flows[0].delivered, 5 << 30);
     assert!(f.outcome.flows[0].received.is_some());

@@ -1,5 +1,6 @@
-//! Jobs from htsim's connection matrices with triggers and from SimAI's workload texts: what is read takes what it should, what is broken
-//! is rejected with its line, and bytes that are neither make no reader panic.
+//! Jobs from htsim's connection matrices with triggers and from SimAI's workload texts: what is
+//! read takes what it should, what is broken is rejected with its line, and bytes that are neither
+//! make no reader panic.
 
 use std::path::PathBuf;
 
@@ -28,7 +29,9 @@ fn step(frames: u64) -> u64 {
 const SIGNAL: u64 = 2 * 49 * 80 + 2 * D;
 
 fn load(test: &str, hosts: u32, key: &str, text: &str) -> Result<NetworkScenario, String> {
-    let folder = Folder(std::env::temp_dir().join(format!("xoff-connections-{test}-{}", std::process::id())));
+    let folder = Folder(
+        std::env::temp_dir().join(format!("xoff-connections-{test}-{}", std::process::id())),
+    );
     std::fs::create_dir_all(&folder.0).unwrap();
     std::fs::write(folder.0.join("x.txt"), text).unwrap();
     let scenario = format!(
@@ -52,8 +55,12 @@ fn ends(f: &Finished) -> Vec<u64> {
 
 /// Start and arrival of each flow, by source and destination.
 fn flows(f: &Finished) -> Vec<(u32, u32, u64, u64)> {
-    let mut all: Vec<_> =
-        f.outcome.flows.iter().map(|f| (f.flow.src, f.flow.dst, f.flow.start.0, f.received.expect("it is there").0)).collect();
+    let mut all: Vec<_> = f
+        .outcome
+        .flows
+        .iter()
+        .map(|f| (f.flow.src, f.flow.dst, f.flow.start.0, f.received.expect("it is there").0))
+        .collect();
     all.sort_unstable();
     all
 }
@@ -65,13 +72,21 @@ const ONE_AFTER_ANOTHER: &str = "Nodes 4\nConnections 3\nTriggers 2\n0->1 id 1 s
 fn connections_begin_when_those_before_them_are_done() {
     let (f, warnings) = run("chain", 4, "htsim", ONE_AFTER_ANOTHER);
     // Each begins when the last frame of the previous one starts on the wire, and follows it there.
-    assert_eq!(flows(&f), [(0, 1, 0, step(100)), (0, 2, 99 * TX, 100 * TX + step(50)), (0, 3, 149 * TX, 150 * TX + step(1))]);
+    assert_eq!(
+        flows(&f),
+        [
+            (0, 1, 0, step(100)),
+            (0, 2, 99 * TX, 100 * TX + step(50)),
+            (0, 3, 149 * TX, 150 * TX + step(1))
+        ]
+    );
     assert!(warnings.is_empty(), "{warnings:?}");
     let (f, _) = run("crlf", 4, "htsim", &ONE_AFTER_ANOTHER.replace('\n', "\r\n"));
     assert_eq!(flows(&f).len(), 3);
 }
 
-/// Two flows, a barrier, two flows behind it: hosts 2 and 3 know of both when a message of a byte from each is there.
+/// Two flows, a barrier, two flows behind it: hosts 2 and 3 know of both when a message of a byte
+/// from each is there.
 #[test]
 fn a_barrier_of_other_hosts_takes_its_path_through_the_network() {
     let text = "# a comment\nNodes 6\nConnections 5\nTriggers 1\n0->2 id 1 start 0 size 100000 send_done_trigger 1\n\
@@ -80,12 +95,18 @@ fn a_barrier_of_other_hosts_takes_its_path_through_the_network() {
     let (f, warnings) = run("barrier", 6, "htsim", text);
     // The signal of host 1 follows the message on the way to host 3, and goes alone to host 2.
     let begins = 200 * TX + SIGNAL;
-    let of = |src: u32, dst: u32| flows(&f).into_iter().filter(|x| (x.0, x.1) == (src, dst)).map(|x| x.2).collect::<Vec<_>>();
+    let of = |src: u32, dst: u32| {
+        flows(&f).into_iter().filter(|x| (x.0, x.1) == (src, dst)).map(|x| x.2).collect::<Vec<_>>()
+    };
     assert_eq!(of(2, 0), [begins]);
-    // Behind the signal to host 2 at the source, and behind the last frame of the message at the switch.
+    // Behind the signal to host 2 at the source, and behind the last frame of the message at the
+    // switch.
     assert_eq!(of(3, 1), [201 * TX + 2 * D + 2 * 49 * 80]);
     assert_eq!(of(4, 5), [25_000_000]);
-    assert!(warnings.iter().any(|w| w.contains("4 activations of triggers at other hosts")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|w| w.contains("4 activations of triggers at other hosts")),
+        "{warnings:?}"
+    );
     assert!(warnings.iter().any(|w| w.contains("prio")), "{warnings:?}");
 }
 
@@ -106,17 +127,47 @@ fn the_receivers_end_and_one_target_at_a_time() {
 fn broken_matrices_are_refused_with_their_lines() {
     let with = |from: &str, to: &str| ONE_AFTER_ANOTHER.replacen(from, to, 1);
     let cases: &[(&str, String, &str, &str)] = &[
-        ("count", with("Connections 3", "Connections 4"), "x.txt:2:13", "Connections is 4, but the file lists 3"),
+        (
+            "count",
+            with("Connections 3", "Connections 4"),
+            "x.txt:2:13",
+            "Connections is 4, but the file lists 3",
+        ),
         ("spaces", with("0->2 id 2", "0->2  id 2"), "x.txt:5:1", "two spaces"),
         ("arrow", with("0->2", "0 -> 2"), "x.txt:5:1", "is not a connection"),
-        ("nodes", with("Nodes 4", "Nodes 4294967295"), "x.txt:1:1", "4294967295 nodes, and each host is a rank"),
+        (
+            "nodes",
+            with("Nodes 4", "Nodes 4294967295"),
+            "x.txt:1:1",
+            "4294967295 nodes, and each host is a rank",
+        ),
         ("host", with("0->3", "0->9"), "x.txt:6:4", "host 9, but Nodes is 4"),
         ("self", with("0->3", "0->0"), "x.txt:6:1", "itself"),
-        ("undefined", with("trigger id 2 oneshot\n", "trigger id 3 oneshot\n"), "x.txt:5:", "trigger 2 is not defined"),
-        ("never", with(" send_done_trigger 1", ""), "x.txt:5:1", "it never starts: nothing activates trigger 1"),
+        (
+            "undefined",
+            with("trigger id 2 oneshot\n", "trigger id 3 oneshot\n"),
+            "x.txt:5:",
+            "trigger 2 is not defined",
+        ),
+        (
+            "never",
+            with(" send_done_trigger 1", ""),
+            "x.txt:5:1",
+            "it never starts: nothing activates trigger 1",
+        ),
         ("size", with("size 1000\n", "size 3000000000\n"), "x.txt:6:", "3000000000"),
-        ("both", with("trigger 1 size 50000", "trigger 1 start 4 size 50000"), "x.txt:5:", "the connection has both start and trigger"),
-        ("few", with("trigger id 1 oneshot", "trigger id 1 barrier count 2"), "x.txt:5:1", "waits for 2: it never starts"),
+        (
+            "both",
+            with("trigger 1 size 50000", "trigger 1 start 4 size 50000"),
+            "x.txt:5:",
+            "the connection has both start and trigger",
+        ),
+        (
+            "few",
+            with("trigger id 1 oneshot", "trigger id 1 barrier count 2"),
+            "x.txt:5:1",
+            "waits for 2: it never starts",
+        ),
         (
             "several",
             with("trigger 2 size 1000", "start 3 size 1000 send_done_trigger 1"),
@@ -143,8 +194,9 @@ fn broken_matrices_are_refused_with_their_lines() {
 const LAYERS: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0\n\
      2\nfirst -1 1000 ALLREDUCE 200000 2000 ALLREDUCE 200000 3000 NONE 0 0\nsecond\t-1\t4000\tALLREDUCE\t400000\t5000\tALLREDUCE\t200000\t6000\tALLREDUCE\t100000\t700\n";
 
-/// Forward: each all-reduce of two ranks is two steps of a half. Back: that of the input gradient in parallel with the next computing, that
-/// of the first layer not at all; that of the weight gradient, among ranks two apart, in parallel with everything after it.
+/// Forward: each all-reduce of two ranks is two steps of a half. Back: that of the input gradient
+/// in parallel with the next computing, that of the first layer not at all; that of the weight
+/// gradient, among ranks two apart, in parallel with everything after it.
 #[test]
 fn a_transformer_takes_what_its_layers_take() {
     let (f, warnings) = run("layers", 4, "simai", LAYERS);
@@ -153,7 +205,8 @@ fn a_transformer_takes_what_its_layers_take() {
     let forward = 1_000_000 + pair(200) + 4_000_000 + pair(400);
     let input = pair(200);
     assert!(input > 6_000_000);
-    // Its messages meet those of the weight gradient at the wire of each rank: they end later than alone, and no sooner.
+    // Its messages meet those of the weight gradient at the wire of each rank: they end later than
+    // alone, and no sooner.
     let (found, alone) = (ends(&f)[0], forward + 5_000_000 + input + 2_000_000 + 3_000_000);
     assert_eq!(ends(&f), [found; 4]);
     assert!(found >= alone && found < alone + 100 * TX, "{found} {alone}");
@@ -176,7 +229,8 @@ fn groups_are_those_of_simai() {
     };
     let peers = |word: &str, at: usize| {
         let (f, _) = run(&format!("groups{word}{at}"), 16, "simai", &text(word, at));
-        let mut of: Vec<u32> = f.outcome.flows.iter().filter(|x| x.flow.src == 6).map(|x| x.flow.dst).collect();
+        let mut of: Vec<u32> =
+            f.outcome.flows.iter().filter(|x| x.flow.src == 6).map(|x| x.flow.dst).collect();
         of.sort_unstable();
         of.dedup();
         of
@@ -193,9 +247,19 @@ fn broken_workloads_are_refused_with_their_lines() {
     let cases: &[(&str, String, &str, &str)] = &[
         ("layers", with("\n2\n", "\n5\n"), "x.txt:2:1", "announces 5 layers, but 2 follow"),
         ("columns", with(" 0 0\n", " 0\n"), "x.txt:3:1", "11 columns"),
-        ("collective", with("ALLREDUCE", "BROADCAST"), "x.txt:3:", "'BROADCAST' is not a collective"),
+        (
+            "collective",
+            with("ALLREDUCE", "BROADCAST"),
+            "x.txt:3:",
+            "'BROADCAST' is not a collective",
+        ),
         ("groups", with("all_gpus: 4", "all_gpus: 5"), "x.txt:1:", "groups of 2 among 5"),
-        ("policy", with("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "QUANTUM"), "x.txt:1:1", "xoff cannot read 'QUANTUM'"),
+        (
+            "policy",
+            with("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "QUANTUM"),
+            "x.txt:1:1",
+            "xoff cannot read 'QUANTUM'",
+        ),
         ("experts", with("ep: 1", "ep: 3"), "x.txt:1:", "ep 3 among 2"),
         ("pipeline", with("pp: 1", "pp: 2"), "x.txt:1:", "pipeline"),
         ("accumulation", with("ga: 1", "ga: 4"), "x.txt:1:", "accumulation"),
@@ -217,13 +281,15 @@ fn broken_workloads_are_refused_with_their_lines() {
     }
 }
 
-/// Bytes of all readers' own samples, cut, doubled and changed at random: read or rejected, never a panic, and a valid job has an end.
+/// Bytes of all readers' own samples, cut, doubled and changed at random: read or rejected, never a
+/// panic, and a valid job has an end.
 #[test]
 fn changed_files_are_read_or_refused() {
     let goal = "num_ranks 2\nrank 0 {\nl1: calc 10 cpu 0\nl2: send 8b to 1 tag 7 cpu 0 nic 0\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from 0 tag 7\n}\n";
     let mut state = 7u64;
     let mut draw = |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % n.max(1)
     };
     let words = [
@@ -252,7 +318,9 @@ fn changed_files_are_read_or_refused() {
                 let at = draw(text.len());
                 match draw(4) {
                     0 => drop(text.drain(at..(at + draw(9)).min(text.len()))),
-                    1 => drop(text.splice(at..at, words[draw(words.len())].chars()).collect::<Vec<_>>()),
+                    1 => drop(
+                        text.splice(at..at, words[draw(words.len())].chars()).collect::<Vec<_>>(),
+                    ),
                     2 => text.truncate(at),
                     _ => {
                         let copy: Vec<char> = text[at..(at + draw(40)).min(text.len())].to_vec();
@@ -264,10 +332,15 @@ fn changed_files_are_read_or_refused() {
             match load("fuzz", 4, key, &text) {
                 Ok(s) => {
                     let f = s.run(Sink::Nothing).unwrap();
-                    assert!(f.outcome.violations.is_empty() && f.outcome.deadlocks.is_empty(), "{key} {nth}: {text}");
+                    assert!(
+                        f.outcome.violations.is_empty() && f.outcome.deadlocks.is_empty(),
+                        "{key} {nth}: {text}"
+                    );
                     read += 1;
                 }
-                Err(e) => assert!(e.contains("x.txt") || e.contains("job.toml"), "{key} {nth}: {e}"),
+                Err(e) => {
+                    assert!(e.contains("x.txt") || e.contains("job.toml"), "{key} {nth}: {e}")
+                }
             }
         }
     }

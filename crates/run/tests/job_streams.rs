@@ -1,4 +1,5 @@
-//! Streamed jobs, whose operations and messages are in a file: the same results as in memory, to the last row, and the same refusals.
+//! Streamed jobs, whose operations and messages are in a file: the same results as in memory, to
+//! the last row, and the same refusals.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(test: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("xoff-streams-{test}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("xoff-streams-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }
@@ -29,7 +31,8 @@ impl Drop for Folder {
 }
 
 fn run(text: &str, folder: &Path, engine: Engine, threads: usize) -> Finished {
-    let mut s = NetworkScenario::from_text("job.toml", text, &[], folder).unwrap_or_else(|e| panic!("{e}"));
+    let mut s =
+        NetworkScenario::from_text("job.toml", text, &[], folder).unwrap_or_else(|e| panic!("{e}"));
     s.engine = engine;
     s.start(Sink::Memory, Some(threads)).unwrap().run(|_| true).unwrap()
 }
@@ -38,9 +41,13 @@ fn run(text: &str, folder: &Path, engine: Engine, threads: usize) -> Finished {
 fn answers(f: &Finished) -> String {
     let m = &f.manifest;
     // Only a run in memory can be asked further.
-    let active: Vec<String> = m.active.iter().map(|x| x.replace(". Why: xoff explain DIR --straggler", "")).collect();
+    let active: Vec<String> =
+        m.active.iter().map(|x| x.replace(". Why: xoff explain DIR --straggler", "")).collect();
     let flows = (m.flows_completed, m.flows_total);
-    format!("{} {:?} {flows:?} {:?} {:?} {active:?}", f.tables.hash, f.tables.rows, m.slowdown, m.jobs)
+    format!(
+        "{} {:?} {flows:?} {:?} {:?} {active:?}",
+        f.tables.hash, f.tables.rows, m.slowdown, m.jobs
+    )
 }
 
 /// A fabric with an incast and jobs.
@@ -55,8 +62,14 @@ fn fabric(flow_control: &str, more: &str, jobs: &str) -> String {
 const CASES: [(&str, &str); 6] = [
     ("pfc", ""),
     ("cbfc", "acks = \"per-frame\"\n"),
-    ("pfc", "[detection]\nkind = \"red\"\nkmin = \"5KB\"\nkmax = \"50KB\"\n[rate_control]\nkind = \"dcqcn\"\n"),
-    ("pfc", "acks = \"per-frame\"\n[detection]\nkind = \"red\"\nkmin = \"5KB\"\nkmax = \"50KB\"\n[rate_control]\nkind = \"dcqcn\"\n"),
+    (
+        "pfc",
+        "[detection]\nkind = \"red\"\nkmin = \"5KB\"\nkmax = \"50KB\"\n[rate_control]\nkind = \"dcqcn\"\n",
+    ),
+    (
+        "pfc",
+        "acks = \"per-frame\"\n[detection]\nkind = \"red\"\nkmin = \"5KB\"\nkmax = \"50KB\"\n[rate_control]\nkind = \"dcqcn\"\n",
+    ),
     ("pfc", "acks = \"per-frame\"\n[rate_control]\nkind = \"hpcc\"\n"),
     ("bfc", "[switch]\nbuffer = \"4MB\"\n"),
 ];
@@ -70,9 +83,13 @@ fn compare(name: &str, folder: &Path, jobs: &dyn Fn(&str) -> String, cases: &[(&
         assert!(kept.jobs.iter().all(|j| j.iterations.len() == j.planned as usize), "{case}");
         let wanted = answers(&kept);
         let text = fabric(flow_control, more, &jobs("stream = true\n"));
-        for (engine, threads) in
-            [(Engine::Events, 1), (Engine::Windows, 1), (Engine::Windows, 2), (Engine::Windows, 3), (Engine::Windows, 8)]
-        {
+        for (engine, threads) in [
+            (Engine::Events, 1),
+            (Engine::Windows, 1),
+            (Engine::Windows, 2),
+            (Engine::Windows, 3),
+            (Engine::Windows, 8),
+        ] {
             let streamed = run(&text, folder, engine, threads);
             assert_eq!(answers(&streamed), wanted, "{case}, {engine:?} on {threads}");
             // Only the flows of the incast are in memory.
@@ -99,12 +116,13 @@ fn streamed_collectives_are_those_in_memory() {
     compare("collectives", Path::new("."), &jobs, &CASES);
 }
 
-/// GOAL text of so many rounds: computing, a message to another rank of its choice, the receive there, dependencies on operations far
-/// before.
+/// GOAL text of so many rounds: computing, a message to another rank of its choice, the receive
+/// there, dependencies on operations far before.
 fn goal(ranks: usize, rounds: usize) -> String {
     let mut state = 11u64;
     let mut draw = |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % n
     };
     let (mut texts, mut ops) = (vec![String::new(); ranks], vec![0; ranks]);
@@ -112,18 +130,27 @@ fn goal(ranks: usize, rounds: usize) -> String {
         for r in 0..ranks {
             let (to, bytes) = ((r + 1 + draw(ranks - 1)) % ranks, 1 + draw(4000));
             let (calc, send) = (ops[r], ops[r] + 1);
-            texts[r] +=
-                &format!("l{calc}: calc {} cpu {}\nl{send}: send {bytes}b to {to} tag {round} nic {}\n", draw(900), draw(2), draw(2));
+            texts[r] += &format!(
+                "l{calc}: calc {} cpu {}\nl{send}: send {bytes}b to {to} tag {round} nic {}\n",
+                draw(900),
+                draw(2),
+                draw(2)
+            );
             texts[r] += &format!("l{send} requires l{calc}\n");
             for _ in 0..draw(3) {
                 if calc > 0 {
-                    texts[r] += &format!("l{calc} {} l{}\n", ["requires", "irequires"][draw(2)], draw(calc));
+                    texts[r] += &format!(
+                        "l{calc} {} l{}\n",
+                        ["requires", "irequires"][draw(2)],
+                        draw(calc)
+                    );
                 }
             }
             ops[r] += 2;
             let receive = ops[to];
             ops[to] += 1;
-            // Of an own stream, so that a computing before it does not wait for messages of later rounds.
+            // Of an own stream, so that a computing before it does not wait for messages of later
+            // rounds.
             texts[to] += &format!("l{receive}: recv {bytes}b from {r} tag {round} cpu 7\n");
         }
     }
@@ -140,22 +167,33 @@ fn a_streamed_trace_is_the_one_in_memory() {
     zipped.write_all(text.as_bytes()).unwrap();
     folder.write("x.goal.gz", &zipped.finish().unwrap());
     let jobs = |stream: &str| {
-        format!("[[job]]\nqueue_pairs = 2\niterations = 2\ngoal = \"x.goal{}\"\n{stream}", if stream.is_empty() { "" } else { ".gz" })
+        format!(
+            "[[job]]\nqueue_pairs = 2\niterations = 2\ngoal = \"x.goal{}\"\n{stream}",
+            if stream.is_empty() { "" } else { ".gz" }
+        )
     };
     compare("trace", &folder.0, &jobs, &CASES[1..4]);
 }
 
-/// A run in memory lists the messages of all iterations before it begins, and says beforehand what that takes; a streamed one does not.
+/// A run in memory lists the messages of all iterations before it begins, and says beforehand what
+/// that takes; a streamed one does not.
 #[test]
 fn iterations_that_take_much_memory_are_warned_of() {
     let load = |more: &str| {
-        let text =
-            format!("[run]\nduration = \"1s\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[job]]\n{more}[[collective]]\nsize = \"4KB\"\n");
-        let s = NetworkScenario::from_text("job.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let text = format!(
+            "[run]\nduration = \"1s\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[job]]\n{more}[[collective]]\nsize = \"4KB\"\n"
+        );
+        let s = NetworkScenario::from_text("job.toml", &text, &[], Path::new("."))
+            .unwrap_or_else(|e| panic!("{e}"));
         s.warnings.to_string()
     };
     let warned = load("iterations = 100000\n");
-    assert!(warned.contains("job.toml:7:") && warned.contains("of memory") && warned.contains("stream = true"), "{warned}");
+    assert!(
+        warned.contains("job.toml:7:")
+            && warned.contains("of memory")
+            && warned.contains("stream = true"),
+        "{warned}"
+    );
     assert_eq!(load("iterations = 1000\n"), "");
     assert_eq!(load("iterations = 100000\nstream = true\n"), "");
 }
@@ -167,7 +205,9 @@ fn a_streamed_trace_is_refused_as_one_in_memory() {
     let good = goal(4, 30);
     let refusal = |text: &str, more: &str| {
         folder.write("x.goal", text.as_bytes());
-        let scenario = format!("[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[job]]\ngoal = \"x.goal\"\n{more}");
+        let scenario = format!(
+            "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[job]]\ngoal = \"x.goal\"\n{more}"
+        );
         NetworkScenario::from_text("job.toml", &scenario, &[], &folder.0).map(|_| ()).map_err(|e| {
             // In the order of the places, which count within a file.
             let mut lines: Vec<String> = e.to_string().lines().map(str::to_owned).collect();
@@ -209,9 +249,11 @@ fn what_cannot_be_streamed_is_refused() {
     let folder = Folder::new("refused");
     folder.write("x.goal", goal(4, 5).as_bytes());
     let built = |more: &str| {
-        let text =
-            format!("[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n{more}[[job]]\ngoal = \"x.goal\"\nstream = true\n");
-        let s = NetworkScenario::from_text("job.toml", &text, &[], &folder.0).unwrap_or_else(|e| panic!("{e}"));
+        let text = format!(
+            "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n{more}[[job]]\ngoal = \"x.goal\"\nstream = true\n"
+        );
+        let s = NetworkScenario::from_text("job.toml", &text, &[], &folder.0)
+            .unwrap_or_else(|e| panic!("{e}"));
         let started = s.start(Sink::Nothing, None).map(|_| ());
         (s, started.map_err(|e| e.to_string()))
     };
@@ -221,10 +263,15 @@ fn what_cannot_be_streamed_is_refused() {
         ("[probes]\ninterval = \"5us\"\nflow_rates = true\n", "value for every message"),
     ] {
         let (_, started) = built(more);
-        assert!(started.as_ref().is_err_and(|e| e.contains(why) && e.contains("job.stream")), "{more}: {started:?}");
+        assert!(
+            started.as_ref().is_err_and(|e| e.contains(why) && e.contains("job.stream")),
+            "{more}: {started:?}"
+        );
     }
     let (s, started) = built("");
     assert_eq!(started, Ok(()));
-    let e = xoff_run::explain(&s, "H0:S1", xoff_units::Time(1_000_000), None, |_| true).map(|_| ()).unwrap_err();
+    let e = xoff_run::explain(&s, "H0:S1", xoff_units::Time(1_000_000), None, |_| true)
+        .map(|_| ())
+        .unwrap_err();
     assert!(e.what.contains("does not keep"), "{e:?}");
 }

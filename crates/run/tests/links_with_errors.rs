@@ -28,7 +28,8 @@ fn stalled(kind: &str, metres: u64, buffer: u64) -> String {
 fn needed(kind: &str, metres: u64) -> u64 {
     let end = |buffer: u64| {
         let f = run(&stalled(kind, metres, buffer))?;
-        (f.outcome.lost.total().total() == 0 && f.outcome.violations_total == 0).then_some(f.outcome.flows[0].end?.0)
+        (f.outcome.lost.total().total() == 0 && f.outcome.violations_total == 0)
+            .then_some(f.outcome.flows[0].end?.0)
     };
     let best = end(20_000_000).expect("20 MB suffice");
     let (mut low, mut high) = (0, 200_000);
@@ -47,7 +48,10 @@ const SCHEMES: [(&str, &str); 4] = [
 ];
 
 fn page_has(rows: &str) {
-    xoff_testing::page_has(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/links-with-errors.md"), rows);
+    xoff_testing::page_has(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/links-with-errors.md"),
+        rows,
+    );
 }
 
 #[test]
@@ -62,16 +66,24 @@ fn buffers_for_full_rate() {
         table.push(row);
     }
     page_has(&rows);
-    // 12.5 B in a nanosecond, there and back: what a metre costs each scheme, on a long cable where all else is small.
+    // 12.5 B in a nanosecond, there and back: what a metre costs each scheme, on a long cable where
+    // all else is small.
     for (row, loops) in table.iter().zip([2.0, 1.0, 1.0, 1.0]) {
         let slope = (row[5] - row[4]) as f64 / 9000.0;
-        assert!((slope / (loops * 125.0) - 1.0).abs() < 0.05, "{slope} B per metre for {loops} loops");
+        assert!(
+            (slope / (loops * 125.0) - 1.0).abs() < 0.05,
+            "{slope} B per metre for {loops} loops"
+        );
     }
 }
 
 /// Hosts of a leaf-spine network send flows of 100 KB at 30 % load over links with bit errors.
 fn errors(ber: f64, host: &str, retry: &str) -> (f64, f64, f64, u64, u64) {
-    let errors = if ber > 0.0 { format!("[[link_errors]]\nkind = \"bit\"\nber = {ber}\n") } else { String::new() };
+    let errors = if ber > 0.0 {
+        format!("[[link_errors]]\nkind = \"bit\"\nber = {ber}\n")
+    } else {
+        String::new()
+    };
     let text = format!(
         "[run]\nduration = \"60ms\"\nstop_when_done = true\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n\
          hosts_per_leaf = 4\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"300KB\"\n[host]\nframe_max = \"4096B\"\nacks = \"per-frame\"\n{host}\
@@ -81,11 +93,21 @@ fn errors(ber: f64, host: &str, retry: &str) -> (f64, f64, f64, u64, u64) {
     let o = &f.outcome;
     assert_eq!(o.violations_total, 0, "{:?}", o.violations);
     let mut slowdowns: Vec<f64> = (o.flows.iter().zip(&f.ideals))
-        .filter_map(|(flow, ideal)| Some(flow.received?.since(flow.flow.start).0 as f64 / ideal.filter(|i| *i > Span::ZERO)?.0 as f64))
+        .filter_map(|(flow, ideal)| {
+            Some(
+                flow.received?.since(flow.flow.start).0 as f64
+                    / ideal.filter(|i| *i > Span::ZERO)?.0 as f64,
+            )
+        })
         .collect();
     slowdowns.sort_by(f64::total_cmp);
     let at = |q: f64| slowdowns[((slowdowns.len() - 1) as f64 * q) as usize];
-    assert!(slowdowns.len() > 500 && slowdowns.len() == o.flows.len(), "{} of {} flows", slowdowns.len(), o.flows.len());
+    assert!(
+        slowdowns.len() > 500 && slowdowns.len() == o.flows.len(),
+        "{} of {} flows",
+        slowdowns.len(),
+        o.flows.len()
+    );
     let sent: u64 = o.flows.iter().map(|f| f.sent).sum();
     let size: u64 = o.flows.iter().map(|f| f.flow.size).sum();
     (size as f64 / sent as f64, at(0.5), at(0.99), o.retransmission_timeouts, o.retry.replayed.data)
@@ -119,9 +141,15 @@ fn bit_errors() {
     assert!(worst[1] * 3.0 < worst[0], "at the last ratio a retry helps the tail: {worst:?}");
 }
 
-/// A host sends 8 MB while another one sends the same destination 100 KB every 40 us; `rest` is the flow control, and what errors do.
+/// A host sends 8 MB while another one sends the same destination 100 KB every 40 us; `rest` is the
+/// flow control, and what errors do.
 fn bursts(rest: &str) -> String {
-    let burst = |n: u64| format!("[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"100KB\"\nstart = \"{}us\"\n", 20 + 40 * n);
+    let burst = |n: u64| {
+        format!(
+            "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"100KB\"\nstart = \"{}us\"\n",
+            20 + 40 * n
+        )
+    };
     let all: String = (0..12).map(burst).collect();
     format!(
         "[run]\nduration = \"50ms\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
@@ -130,14 +158,17 @@ fn bursts(rest: &str) -> String {
     )
 }
 
-/// Worst cost of a single lost message of the switch to the first host: frames dropped, and time of its flow.
+/// Worst cost of a single lost message of the switch to the first host: frames dropped, and time of
+/// its flow.
 fn cost_of_a_message(flow_control: &str) -> (u64, u64, u64) {
     let end = |f: &Finished| f.outcome.flows[0].received.map_or(u64::MAX, |t| t.0);
     let whole = run(&bursts(flow_control)).unwrap();
     assert_eq!(whole.outcome.lost.total().total(), 0, "{flow_control}");
     let (mut dropped, mut later, mut tried) = (0, 0, 0);
     for n in (1..=40).chain((41..600).step_by(13)) {
-        let lost = format!("[[link_errors]]\nports = [\"S1->H0\"]\nframes = \"control\"\nkind = \"nth\"\nnumbers = [\"{n}\"]\n");
+        let lost = format!(
+            "[[link_errors]]\nports = [\"S1->H0\"]\nframes = \"control\"\nkind = \"nth\"\nnumbers = [\"{n}\"]\n"
+        );
         let f = run(&bursts(&format!("{flow_control}{lost}"))).unwrap();
         if f.outcome.lost[Loss::OnFaultyLink].control == 0 {
             break;
@@ -154,7 +185,11 @@ const MESSAGES: [(&str, &str, &str); 12] = [
     ("pfc", "kind = \"pfc\"\n", "half a pause time"),
     ("pfc", "kind = \"pfc\"\nrepeat = \"2us\"\n", "2 us"),
     ("pfc, pauses without an end", "kind = \"pfc\"\npause = \"sticky\"\n", "never"),
-    ("pfc, pauses without an end", "kind = \"pfc\"\npause = \"sticky\"\nrepeat = \"2us\"\n", "2 us"),
+    (
+        "pfc, pauses without an end",
+        "kind = \"pfc\"\npause = \"sticky\"\nrepeat = \"2us\"\n",
+        "2 us",
+    ),
     ("cbfc", "kind = \"cbfc\"\n", "its period"),
     ("uec-cbfc", "kind = \"uec-cbfc\"\n", "its spacing"),
     ("gfc-buffer", "kind = \"gfc-buffer\"\n", "never"),
@@ -171,10 +206,17 @@ fn lost_messages() {
     for (name, flow_control, again) in MESSAGES {
         let (tried, dropped, later) = cost_of_a_message(&format!("[flow_control]\n{flow_control}"));
         if again == "2 us" {
-            assert_eq!(dropped, 0, "{flow_control}: derived thresholds tolerate the loss of one message");
+            assert_eq!(
+                dropped, 0,
+                "{flow_control}: derived thresholds tolerate the loss of one message"
+            );
             assert!(later < 20_000_000, "{flow_control}: {later} ps");
         }
-        let later = if later > 1_000_000_000_000 { "never ends".to_owned() } else { Span(later).to_string() };
+        let later = if later > 1_000_000_000_000 {
+            "never ends".to_owned()
+        } else {
+            Span(later).to_string()
+        };
         let _ = writeln!(rows, "| {name} | {again} | {tried} | {dropped} | {later} |");
     }
     page_has(&rows);

@@ -9,10 +9,16 @@ fn every_section_kind_and_key_has_its_text() {
     let mut keys = 0;
     for section in xoff_run::sections().into_iter().chain(xoff_run::fabric_sections()) {
         let at = section.header();
-        assert!(words(section.doc) >= 2 && section.doc.ends_with('.'), "{at}: a sentence says what it is");
+        assert!(
+            words(section.doc) >= 2 && section.doc.ends_with('.'),
+            "{at}: a sentence says what it is"
+        );
         let check = |at: &str, spec: &ParamSpec| {
             let at = format!("{at} {}", spec.key);
-            assert!(words(spec.doc) >= 1 && !spec.doc.trim().eq_ignore_ascii_case(spec.key), "{at}: its meaning is missing");
+            assert!(
+                words(spec.doc) >= 1 && !spec.doc.trim().eq_ignore_ascii_case(spec.key),
+                "{at}: its meaning is missing"
+            );
             assert!(spec.default.is_none() || !spec.optional, "{at}: optional, and with a default");
         };
         for spec in section.specs.iter().flat_map(|t| t.iter()) {

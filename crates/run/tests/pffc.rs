@@ -36,7 +36,8 @@ size = "1MB"
 fn what_does_not_fit_is_warned_of() {
     let warnings = |given: &[&str]| {
         let settings: Vec<Override> = given.iter().map(|s| Override::set(s).unwrap()).collect();
-        let s = NetworkScenario::from_text("flows.toml", TEXT, &settings, Path::new("")).unwrap_or_else(|e| panic!("{e}"));
+        let s = NetworkScenario::from_text("flows.toml", TEXT, &settings, Path::new(""))
+            .unwrap_or_else(|e| panic!("{e}"));
         s.warnings.iter().map(|w| w.line()).collect::<Vec<_>>()
     };
     assert_eq!(warnings(&[]), [""; 0]);

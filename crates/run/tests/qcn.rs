@@ -1,4 +1,5 @@
-//! QCN in whole networks: CNMs arrive, rates converge, and what "Unbiased QCN" (IBM RZ 3880) says of fairness holds.
+//! QCN in whole networks: CNMs arrive, rates converge, and what "Unbiased QCN" (IBM RZ 3880) says
+//! of fairness holds.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,8 @@ fn keeps_its_promises(f: Finished) -> Finished {
 
 /// Five hosts and a sixth, 10 Gb/s, PAUSE at 110 and 44 KB.
 fn fan_in(given: &[&str]) -> Finished {
-    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/unbiased-qcn/examples/fan-in.toml");
+    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../papers/unbiased-qcn/examples/fan-in.toml");
     let s = NetworkScenario::load(&file, &settings(given)).unwrap_or_else(|e| panic!("{e}"));
     keeps_its_promises(s.run(Sink::Memory).unwrap())
 }
@@ -43,10 +45,14 @@ fn rate(f: &Finished, flow: u64, from_ms: u64, to_ms: u64) -> f64 {
     let table = f.tables.memory.iter().find(|t| t.name == "rates").unwrap();
     let (mut total, mut samples) = (0, 0);
     for b in &table.batches {
-        let columns = [read::numbers(b, "time_ps"), read::numbers(b, "flow"), read::numbers(b, "rate_bps")];
+        let columns =
+            [read::numbers(b, "time_ps"), read::numbers(b, "flow"), read::numbers(b, "rate_bps")];
         for (i, source) in read::texts(b, "source").into_iter().enumerate() {
             let at = columns[0][i].unwrap() / 1_000_000_000;
-            if source == Some("measured") && columns[1][i] == Some(flow) && (from_ms + 1..=to_ms).contains(&at) {
+            if source == Some("measured")
+                && columns[1][i] == Some(flow)
+                && (from_ms + 1..=to_ms).contains(&at)
+            {
                 total += columns[2][i].unwrap();
                 samples += 1;
             }
@@ -56,20 +62,27 @@ fn rate(f: &Finished, flow: u64, from_ms: u64, to_ms: u64) -> f64 {
     total as f64 / samples as f64 / 1e9
 }
 
-/// RZ 3880, Fig. 2(c): four flows get 2.5 Gb/s each, and 2 Gb/s while there is a fifth one, within 5 %, from 30 ms after each
-/// change on. Every CNM comes from an input, and reaches the source of a flow that still sends.
+/// RZ 3880, Fig. 2(c): four flows get 2.5 Gb/s each, and 2 Gb/s while there is a fifth one, within
+/// 5 %, from 30 ms after each change on. Every CNM comes from an input, and reaches the source of a
+/// flow that still sends.
 #[test]
 fn at_inputs_a_fan_in_is_fair() {
     let f = fan_in(&[]);
     for (from, to, flows, fair) in [(30, 100, 4, 2.5), (130, 200, 5, 2.0), (230, 300, 4, 2.5)] {
         let rates: Vec<f64> = (0..flows).map(|flow| rate(&f, flow, from, to)).collect();
-        assert!(rates.iter().all(|r| (r / fair - 1.0).abs() < 0.05), "{from} to {to} ms: {rates:?}");
+        assert!(
+            rates.iter().all(|r| (r / fair - 1.0).abs() < 0.05),
+            "{from} to {to} ms: {rates:?}"
+        );
     }
     let sent = f.outcome.cnms_total().ingress;
     assert!(sent > 300 && f.outcome.cnms_total().egress == 0);
     assert!(received(&f).iter().all(|&n| n > 20), "{:?}", received(&f));
     let underway = sent - received(&f).iter().sum::<u64>();
-    assert!(underway <= 2, "{underway} came after the end of a flow, or were on their way at the end of the run");
+    assert!(
+        underway <= 2,
+        "{underway} came after the end of a flow, or were on their way at the end of the run"
+    );
     assert!(f.outcome.rate_changes > 1_000);
 }
 
@@ -78,12 +91,18 @@ fn unfairness(f: &Finished) -> f64 {
     bytes().fold(0.0, f64::max) / bytes().fold(f64::MAX, f64::min)
 }
 
-/// RZ 3880, Fig. 2(b) and (d): with a congestion point at the output the shares are unequal, max/min >= 1.3, in at least eight of
-/// ten runs; one at the inputs besides does not help. With congestion points at the inputs alone no run is that unequal.
+/// RZ 3880, Fig. 2(b) and (d): with a congestion point at the output the shares are unequal,
+/// max/min >= 1.3, in at least eight of ten runs; one at the inputs besides does not help. With
+/// congestion points at the inputs alone no run is that unequal.
 #[test]
 fn at_an_output_a_fan_in_is_not_fair() {
     for (placement, unfair) in [("output", 8..=10), ("both", 8..=10), ("input", 0..=0)] {
-        let of = |seed: u64| unfairness(&fan_in_counted(&[&format!("detection.placement={placement}"), &format!("run.seed={seed}")]));
+        let of = |seed: u64| {
+            unfairness(&fan_in_counted(&[
+                &format!("detection.placement={placement}"),
+                &format!("run.seed={seed}"),
+            ]))
+        };
         let ratios: Vec<f64> = (1..=10).map(of).collect();
         let count = ratios.iter().filter(|&&r| r >= 1.3).count();
         assert!(unfair.contains(&count), "{placement}: {ratios:.2?}");
@@ -94,19 +113,27 @@ fn at_an_output_a_fan_in_is_not_fair() {
 #[test]
 fn keep_alive_shortens_the_pauses() {
     let paused = |keep_alive| {
-        let f = fan_in_counted(&["detection.sampling=largest", &format!("detection.keep_alive={keep_alive}")]);
+        let f = fan_in_counted(&[
+            "detection.sampling=largest",
+            &format!("detection.keep_alive={keep_alive}"),
+        ]);
         (sum(&f, |p| p.pauses), sum(&f, |p| p.paused_ps))
     };
     let (without, with) = (paused(false), paused(true));
     assert!(2 * with.0 < without.0 && 2 * with.1 < without.1, "{without:?} {with:?}");
 }
 
-/// AF-QCN at the output: in the mean of ten runs the shares are more equal than those of QCN (max/min 1.8 instead of 2.8).
+/// AF-QCN at the output: in the mean of ten runs the shares are more equal than those of QCN
+/// (max/min 1.8 instead of 2.8).
 #[test]
 fn af_qcn_is_fairer_than_qcn_at_an_output() {
     let mean = |kind: &str| {
         let of = |seed: u64| {
-            unfairness(&fan_in_counted(&[&format!("detection.kind={kind}"), "detection.placement=output", &format!("run.seed={seed}")]))
+            unfairness(&fan_in_counted(&[
+                &format!("detection.kind={kind}"),
+                "detection.placement=output",
+                &format!("run.seed={seed}"),
+            ]))
         };
         (1..=10).map(of).sum::<f64>() / 10.0
     };
@@ -114,7 +141,8 @@ fn af_qcn_is_fairer_than_qcn_at_an_output() {
     assert!(af < qcn, "{qcn} {af}");
 }
 
-/// The network of RZ 3880, section III: of two flows from H0 the one to H5 is blocked there, the other has H6 for itself.
+/// The network of RZ 3880, section III: of two flows from H0 the one to H5 is blocked there, the
+/// other has H6 for itself.
 const VICTIM: &str = r#"
 [run]
 duration = "100ms"
@@ -161,26 +189,37 @@ dst = "H5"
 "#;
 
 fn from_text(text: &str, given: &[&str]) -> NetworkScenario {
-    NetworkScenario::from_text("qcn.toml", text, &settings(given), Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+    NetworkScenario::from_text("qcn.toml", text, &settings(given), Path::new("."))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// RZ 3880, Fig. 4 and 5(d): sampling by arrival notifies the fast flow, which has no backlog; the largest occupancy never does; a random
-/// unit does hardly ever, in less than 5 % of all CNMs.
+/// RZ 3880, Fig. 4 and 5(d): sampling by arrival notifies the fast flow, which has no backlog; the
+/// largest occupancy never does; a random unit does hardly ever, in less than 5 % of all CNMs.
 #[test]
 fn a_victim_is_spared_by_occupancy_sampling() {
     let notified = |sampling: &str| {
-        let f = keeps_its_promises(from_text(VICTIM, &[&format!("detection.sampling={sampling}")]).run(Sink::Nothing).unwrap());
+        let f = keeps_its_promises(
+            from_text(VICTIM, &[&format!("detection.sampling={sampling}")])
+                .run(Sink::Nothing)
+                .unwrap(),
+        );
         (received(&f), f.outcome.flows[1].delivered)
     };
     let (arrival, random, largest) = (notified("arrival"), notified("random"), notified("largest"));
     assert!(arrival.0[1] > 2 * arrival.0[0], "{arrival:?}");
     assert_eq!(largest.0[1], 0, "{largest:?}");
     assert!(20 * random.0[1] < random.0.iter().sum() && random.0[0] > 20, "{random:?}");
-    assert!(random.1 > arrival.1 && largest.1 > arrival.1, "the victim is faster: {} {} {}", arrival.1, random.1, largest.1);
+    assert!(
+        random.1 > arrival.1 && largest.1 > arrival.1,
+        "the victim is faster: {} {} {}",
+        arrival.1,
+        random.1,
+        largest.1
+    );
 }
 
-/// Two tiers, acknowledgements in a class of their own: CNMs of leaves and spines reach their sources, one result for any number
-/// of threads.
+/// Two tiers, acknowledgements in a class of their own: CNMs of leaves and spines reach their
+/// sources, one result for any number of threads.
 #[test]
 fn cnms_find_their_path_over_several_switches() {
     let text = "[run]\nduration = \"3ms\"\nwatch = \"100us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
@@ -189,24 +228,37 @@ fn cnms_find_their_path_over_several_switches() {
                 [detection]\nkind = \"qcn\"\nplacement = \"both\"\nsampling = \"random\"\nkeep_alive = true\n[rate_control]\nkind = \"qcn\"\n\
                 [[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"2MB\"\n[probes]\nnotices = [\"all\"]\n";
     let s = from_text(text, &[]);
-    let run = |threads| keeps_its_promises(s.start(Sink::Memory, Some(threads)).unwrap().run(|_| true).unwrap());
+    let run = |threads| {
+        keeps_its_promises(s.start(Sink::Memory, Some(threads)).unwrap().run(|_| true).unwrap())
+    };
     let whole = run(1);
-    let (at_inputs, at_outputs) = (whole.outcome.cnms_total().ingress, whole.outcome.cnms_total().egress);
+    let (at_inputs, at_outputs) =
+        (whole.outcome.cnms_total().ingress, whole.outcome.cnms_total().egress);
     assert!(at_inputs > 10 && at_outputs > 10, "{at_inputs} {at_outputs}");
-    let rows: u64 = whole.tables.rows.iter().filter(|(name, _)| *name == "cnms").map(|(_, n)| n).sum();
+    let rows: u64 =
+        whole.tables.rows.iter().filter(|(name, _)| *name == "cnms").map(|(_, n)| n).sum();
     assert_eq!(rows, at_inputs + at_outputs);
     let counts = received(&whole);
-    assert!(counts.iter().filter(|&&n| n > 0).count() > 10 && counts.iter().sum::<u64>() + 20 > rows, "{counts:?} of {rows}");
+    assert!(
+        counts.iter().filter(|&&n| n > 0).count() > 10 && counts.iter().sum::<u64>() + 20 > rows,
+        "{counts:?} of {rows}"
+    );
     for threads in [2, 3] {
-        assert_eq!(run(threads).manifest.result_hash, whole.manifest.result_hash, "{threads} threads");
+        assert_eq!(
+            run(threads).manifest.result_hash,
+            whole.manifest.result_hash,
+            "{threads} threads"
+        );
     }
 }
 
-/// Set points out of reach are refused; halves without each other, samples at every frame and pauses before congestion are warned of,
-/// with the inequality that fails.
+/// Set points out of reach are refused; halves without each other, samples at every frame and
+/// pauses before congestion are warned of, with the inequality that fails.
 #[test]
 fn what_does_not_fit_together_is_reported() {
-    let warnings = |given: &[&str]| from_text(VICTIM, given).warnings.iter().map(|w| w.line()).collect::<Vec<_>>();
+    let warnings = |given: &[&str]| {
+        from_text(VICTIM, given).warnings.iter().map(|w| w.line()).collect::<Vec<_>>()
+    };
     assert_eq!(warnings(&[]), [""; 0]);
     let one = |given: &[&str], part: &str| {
         let w = warnings(given);
@@ -217,18 +269,39 @@ fn what_does_not_fit_together_is_reported() {
     one(&["detection.kind=none"], "detection none never sends");
     one(&["detection.setpoint=110KB"], "Q_eq < XOFF on 10 Gb/s links: 110 KB >= 110 KB");
     one(&["detection.sample_base=1KB"], "I_s >= MTU on 10 Gb/s links: 1 KB < 1.522 KB");
-    one(&["detection.sampling=random", "detection.keep_alive=true", "flow_control.kind=cbfc"], "no ingress pauses");
-    one(&["detection.setpoint=110KB", "detection.placement=output"], "110 KB >= 110 KB, a queue that one ingress fills is paused");
+    one(
+        &["detection.sampling=random", "detection.keep_alive=true", "flow_control.kind=cbfc"],
+        "no ingress pauses",
+    );
+    one(
+        &["detection.setpoint=110KB", "detection.placement=output"],
+        "110 KB >= 110 KB, a queue that one ingress fills is paused",
+    );
     let refused = |given: &[&str], part: &str| {
-        let e = NetworkScenario::from_text("qcn.toml", VICTIM, &settings(given), Path::new(".")).err().expect("a refusal").to_string();
+        let e = NetworkScenario::from_text("qcn.toml", VICTIM, &settings(given), Path::new("."))
+            .err()
+            .expect("a refusal")
+            .to_string();
         assert!(e.contains(part), "{part}: {e}");
     };
     refused(&["detection.sample_base=0KB"], "sample_base");
-    refused(&["detection.setpoint=151KB"], "Q_eq 151 KB is above the most that an ingress buffer can hold, 150 KB");
-    refused(&["detection.setpoint=1051KB", "detection.placement=output"], "an egress queue can hold, 1.05 MB");
+    refused(
+        &["detection.setpoint=151KB"],
+        "Q_eq 151 KB is above the most that an ingress buffer can hold, 150 KB",
+    );
+    refused(
+        &["detection.setpoint=1051KB", "detection.placement=output"],
+        "an egress queue can hold, 1.05 MB",
+    );
     refused(&["detection.keep_alive=true", "detection.placement=output"], "keep_alive");
 
-    let eight: String = (0..8).map(|p| format!("[[flow]]\nsrc = \"H1\"\ndst = \"H5\"\nsize = \"1KB\"\npriority = {p}\n")).collect();
-    let e = from_text(&(VICTIM.to_owned() + &eight), &[]).run(Sink::Nothing).err().expect("a refusal").to_string();
+    let eight: String = (0..8)
+        .map(|p| format!("[[flow]]\nsrc = \"H1\"\ndst = \"H5\"\nsize = \"1KB\"\npriority = {p}\n"))
+        .collect();
+    let e = from_text(&(VICTIM.to_owned() + &eight), &[])
+        .run(Sink::Nothing)
+        .err()
+        .expect("a refusal")
+        .to_string();
     assert!(e.contains("CNMs to sources need a number of their own"), "{e}");
 }

@@ -1,7 +1,8 @@
-//! Hundreds of random small networks under the checkers: nothing is lost, nothing overtakes, nothing leaks, and the
-//! same scenario gives the same hash.
+//! Hundreds of random small networks under the checkers: nothing is lost, nothing overtakes,
+//! nothing leaks, and the same scenario gives the same hash.
 //!
-//! Each case is a scenario text made from its number, so that a failure is reproduced by running that number alone:
+//! Each case is a scenario text made from its number, so that a failure is reproduced by running
+//! that number alone:
 //! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test swarm -- --nocapture`.
 
 use xoff_farm::draw::Drawn;
@@ -41,7 +42,13 @@ fn all_keep(cases: std::ops::Range<u64>, check: impl Fn(u64) -> Result<(), Strin
     let failures = failures.into_inner().unwrap();
     let kinds = |f: &String| f.lines().next().unwrap_or("").to_owned();
     failures.iter().take(12).for_each(|f| println!("{}", kinds(f)));
-    assert!(failures.is_empty(), "{} of {} failed; the first:\n{}", failures.len(), cases.end - cases.start, failures[0]);
+    assert!(
+        failures.is_empty(),
+        "{} of {} failed; the first:\n{}",
+        failures.len(),
+        cases.end - cases.start,
+        failures[0]
+    );
 }
 
 #[test]
@@ -55,7 +62,8 @@ fn five_hundred_random_scenarios_keep_every_promise() {
 
 #[test]
 fn a_hundred_and_fifty_random_scenarios_with_cut_through_keep_every_promise() {
-    let with_arbitration = (2000..2150).filter(|&case| infiniband(case).scheduler == "vl-arbitration").count();
+    let with_arbitration =
+        (2000..2150).filter(|&case| infiniband(case).scheduler == "vl-arbitration").count();
     assert!((30..70).contains(&with_arbitration), "{with_arbitration} of 150 with virtual lanes");
     all_keep(2000..2150, |case| check(case, &infiniband(case)));
 }
@@ -74,7 +82,8 @@ fn a_hundred_and_fifty_random_scenarios_with_lossy_priorities_keep_every_promise
         let s = drawn.load()?;
         let checkers = ["promises", "ideal", "deadlock", "repeat", "engines", "fast-forward"];
         let ran = xoff_farm::checkers::run(&s, xoff_farm::checkers::PLAIN)?;
-        let (lossy, others) = (ran.outcome.lost.lossy().total(), ran.outcome.lost.unexcused().total());
+        let (lossy, others) =
+            (ran.outcome.lost.lossy().total(), ran.outcome.lost.unexcused().total());
         if others > 0 {
             return Err(format!("case {case}: {:?}\n{}", ran.outcome.lost, drawn.text()));
         }

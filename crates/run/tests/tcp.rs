@@ -1,5 +1,6 @@
-//! Connections over real links of the simulator: completion times in closed form, to the picosecond; the same with both engines and any
-//! number of threads; with datagrams in parallel; and combinations that are rejected.
+//! Connections over real links of the simulator: completion times in closed form, to the
+//! picosecond; the same with both engines and any number of threads; with datagrams in parallel;
+//! and combinations that are rejected.
 
 use std::path::Path;
 
@@ -8,7 +9,8 @@ use xoff_run::{Finished, NetworkScenario};
 use xoff_sim::{Engine, Outcome, Row, World};
 
 fn load(text: &str) -> NetworkScenario {
-    NetworkScenario::from_text("tcp.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)))
+    NetworkScenario::from_text("tcp.toml", text, &[], Path::new(""))
+        .unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)))
 }
 
 fn run(text: &str) -> Finished {
@@ -46,11 +48,15 @@ fn received(f: &Finished) -> u64 {
 
 fn lose(numbers: &[u64]) -> String {
     let numbers: Vec<String> = numbers.iter().map(|n| format!("\"{n}\"")).collect();
-    format!("[[link_errors]]\nports = [\"H0->S1\"]\nseen = false\nkind = \"nth\"\nnumbers = [{}]\n", numbers.join(", "))
+    format!(
+        "[[link_errors]]\nports = [\"H0->S1\"]\nseen = false\nkind = \"nth\"\nnumbers = [{}]\n",
+        numbers.join(", ")
+    )
 }
 
-/// Round k begins with the first acknowledgement of round k - 1 and sends W 2^k segments back to back, until one lasts as long as a round
-/// trip: from then on the link is never idle. The j-th segment of round k is delivered after k R + (j - 1) T + 2 (T + D).
+/// Round k begins with the first acknowledgement of round k - 1 and sends W 2^k segments back to
+/// back, until one lasts as long as a round trip: from then on the link is never idle. The j-th
+/// segment of round k is delivered after k R + (j - 1) T + 2 (T + D).
 fn slow_start(segments: u64, window: u64) -> u64 {
     let (mut round, mut before) = (0, 0);
     while before + (window << round) < segments && (window << round) * T < ROUND {
@@ -67,8 +73,15 @@ fn a_message_takes_its_rounds_of_slow_start() {
             let transport = format!("congestion_control = \"{law}\"\ninitial_window = {window}\n");
             for segments in [1, 2, 3, 9, 10, 11, 29, 30, 31, 69, 70, 71, 150, 400, 2000] {
                 let f = run(&message(segments, &transport, ""));
-                assert_eq!(received(&f), slow_start(segments, window), "{law}, {window}, {segments} segments");
-                assert_eq!((f.outcome.flows[0].delivered, f.outcome.retransmission_timeouts), (segments * MSS, 0));
+                assert_eq!(
+                    received(&f),
+                    slow_start(segments, window),
+                    "{law}, {window}, {segments} segments"
+                );
+                assert_eq!(
+                    (f.outcome.flows[0].delivered, f.outcome.retransmission_timeouts),
+                    (segments * MSS, 0)
+                );
             }
         }
     }
@@ -82,15 +95,21 @@ fn delayed_acknowledgements_let_a_round_grow_by_half() {
     let transport = "initial_window = 8\ndelayed_ack = \"40ms\"\n";
     for (segments, round, before) in [(8, 0, 0), (10, 1, 8), (20, 1, 8), (22, 2, 20), (38, 2, 20)] {
         let f = run(&message(segments, transport, ""));
-        assert_eq!(received(&f), round * (ROUND + T) + (segments - before - 1) * T + THERE, "{segments} segments");
+        assert_eq!(
+            received(&f),
+            round * (ROUND + T) + (segments - before - 1) * T + THERE,
+            "{segments} segments"
+        );
     }
-    // Three segments: the source knows of the last one when the receiver has waited for a fourth in vain.
+    // Three segments: the source knows of the last one when the receiver has waited for a fourth in
+    // vain.
     let acked = |text: &str| run(text).outcome.flows[0].acked().unwrap().0;
     assert_eq!(acked(&message(3, transport, "")), 2 * T + ROUND + 40_000_000_000);
     assert_eq!(acked(&message(3, "initial_window = 8\n", "")), 2 * T + ROUND);
 }
 
-/// First of ten segments lost: the fourth causes the third duplicate, and the first is sent again at once.
+/// First of ten segments lost: the fourth causes the third duplicate, and the first is sent again
+/// at once.
 #[test]
 fn a_lost_segment_goes_again_with_the_third_duplicate() {
     for law in ["reno", "cubic"] {
@@ -105,7 +124,8 @@ fn a_lost_segment_goes_again_with_the_third_duplicate() {
     }
 }
 
-/// NewReno: two of ten are lost. The partial acknowledgement of the first one's repetition sends the second again.
+/// NewReno: two of ten are lost. The partial acknowledgement of the first one's repetition sends
+/// the second again.
 #[test]
 fn a_second_loss_in_a_window_costs_a_round_trip() {
     let f = run(&message(10, "congestion_control = \"reno\"\n", &lose(&[1, 5])));
@@ -113,7 +133,8 @@ fn a_second_loss_in_a_window_costs_a_round_trip() {
     assert_eq!(f.outcome.retransmission_timeouts, 0);
 }
 
-/// The last of ten is lost, and its first repetition too: the timer runs from the last progress, and doubles.
+/// The last of ten is lost, and its first repetition too: the timer runs from the last progress,
+/// and doubles.
 #[test]
 fn a_lost_tail_costs_the_timer() {
     let transport = "rto_min = \"3ms\"\n";
@@ -127,22 +148,37 @@ fn a_lost_tail_costs_the_timer() {
     assert_eq!(received(&f), 150_000_000_000 + THERE);
 }
 
-/// Congestion avoidance: after a loss in a window of 16 the next windows are 8, 9, 10 ... segments, each a round trip.
+/// Congestion avoidance: after a loss in a window of 16 the next windows are 8, 9, 10 ... segments,
+/// each a round trip.
 #[test]
 fn beyond_slow_start_each_round_trip_adds_a_segment() {
-    let after = |segments| received(&run(&message(segments, "congestion_control = \"reno\"\ninitial_window = 16\n", &lose(&[1]))));
+    let after = |segments| {
+        received(&run(&message(
+            segments,
+            "congestion_control = \"reno\"\ninitial_window = 16\n",
+            &lose(&[1]),
+        )))
+    };
     let times: Vec<u64> = (20..150).map(after).collect();
-    // After the recovery the window goes in two bursts, which begin where the segment before was more than a frame earlier.
+    // After the recovery the window goes in two bursts, which begin where the segment before was
+    // more than a frame earlier.
     let begins = times.windows(2).position(|w| w[1] > w[0] + T).unwrap() + 1;
-    let in_round = |k: u64| times.iter().filter(|&&t| t >= times[begins] + k * ROUND && t < times[begins] + (k + 1) * ROUND).count() as u64;
+    let in_round = |k: u64| {
+        times
+            .iter()
+            .filter(|&&t| t >= times[begins] + k * ROUND && t < times[begins] + (k + 1) * ROUND)
+            .count() as u64
+    };
     assert_eq!((0..9).map(in_round).collect::<Vec<_>>(), (8..17).collect::<Vec<_>>());
 }
 
-/// No pattern of losses lets a connection hang: up to a fifth of all frames, data and acknowledgements, on lossy and lossless links.
+/// No pattern of losses lets a connection hang: up to a fifth of all frames, data and
+/// acknowledgements, on lossy and lossless links.
 #[test]
 fn no_pattern_of_losses_lets_a_connection_hang() {
     for seed in 0..24u64 {
-        let (law, kind) = (["reno", "cubic"][seed as usize % 2], ["none", "pfc", "pffc"][seed as usize % 3]);
+        let (law, kind) =
+            (["reno", "cubic"][seed as usize % 2], ["none", "pfc", "pffc"][seed as usize % 3]);
         let delayed = ["0us", "100us"][seed as usize / 2 % 2];
         let text = message(
             200,
@@ -152,14 +188,18 @@ fn no_pattern_of_losses_lets_a_connection_hang() {
         .replace("kind = \"none\"", &format!("kind = \"{kind}\""))
         .replace("duration = \"5s\"", &format!("duration = \"2000s\"\nseed = {seed}\n"));
         let loss = [0.01, 0.05, 0.2][seed as usize % 3];
-        let f = run(&(text + &format!("[[link_errors]]\nports = [\"all\"]\nseen = false\nkind = \"frame\"\nloss = {loss}\n")));
+        let f = run(&(text
+            + &format!(
+                "[[link_errors]]\nports = [\"all\"]\nseen = false\nkind = \"frame\"\nloss = {loss}\n"
+            )));
         let flow = &f.outcome.flows[0];
         assert_eq!(flow.delivered, 200 * MSS, "{law}, {kind}, loss {loss}, seed {seed}");
         assert!(flow.received.is_some() && flow.acked().is_some());
     }
 }
 
-/// Connections and datagrams through one bottleneck, with pauses, delayed acknowledgements and lost frames.
+/// Connections and datagrams through one bottleneck, with pauses, delayed acknowledgements and lost
+/// frames.
 fn busy(flow_control: &str) -> String {
     format!(
         "[run]\nduration = \"3ms\"\nseed = 5\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"chain\"\nswitches = 3\nhosts_per_switch = 3\n\
@@ -197,18 +237,26 @@ fn engines_and_threads_change_nothing() {
         assert!(outcome.delivered_frames > 2_000, "{flow_control}");
         // No window holds datagrams, and a lost one stays lost.
         assert_eq!(outcome.flows[1].sent, 500_000, "{flow_control}: more than the window");
-        for (engine, threads) in [(Engine::Windows, 1), (Engine::Events, 2), (Engine::Windows, 3), (Engine::Events, 4)] {
+        for (engine, threads) in
+            [(Engine::Windows, 1), (Engine::Events, 2), (Engine::Windows, 3), (Engine::Events, 4)]
+        {
             let (other, o) = rows(&s, engine, threads);
             assert_eq!(first.len(), other.len(), "{flow_control}");
-            assert!(first.iter().zip(&other).all(|(a, b)| format!("{a:?}") == format!("{b:?}")), "{flow_control}, {threads} threads");
-            let ends = |o: &Outcome| o.flows.iter().map(|f| (f.received, f.acked(), f.delivered)).collect::<Vec<_>>();
+            assert!(
+                first.iter().zip(&other).all(|(a, b)| format!("{a:?}") == format!("{b:?}")),
+                "{flow_control}, {threads} threads"
+            );
+            let ends = |o: &Outcome| {
+                o.flows.iter().map(|f| (f.received, f.acked(), f.delivered)).collect::<Vec<_>>()
+            };
             assert_eq!(ends(&outcome), ends(&o));
         }
     }
     assert!(all_timers > 0, "timers took part");
 }
 
-/// Datagrams are not acknowledged: they are complete when they have arrived, at the rate of their application, whatever is lost.
+/// Datagrams are not acknowledged: they are complete when they have arrived, at the rate of their
+/// application, whatever is lost.
 #[test]
 fn datagrams_go_beside_connections() {
     let text = "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"10Gbps\"\ndelay = \"20us\"\n[host]\nheader = \"40B\"\n\
@@ -222,8 +270,14 @@ fn datagrams_go_beside_connections() {
     // Back to back, and no frame comes back.
     let frames = 100_000u64.div_ceil(1460);
     let last = 100_000 - (frames - 1) * 1460 + 40;
-    assert_eq!(udp.received.unwrap().0, ((frames - 1) * 1500 + 1500) * 800 + 40_000_000 + last * 800);
-    assert!(tcp.received.unwrap().0 - 5_000_000_000 > udp.received.unwrap().0, "rounds of slow start");
+    assert_eq!(
+        udp.received.unwrap().0,
+        ((frames - 1) * 1500 + 1500) * 800 + 40_000_000 + last * 800
+    );
+    assert!(
+        tcp.received.unwrap().0 - 5_000_000_000 > udp.received.unwrap().0,
+        "rounds of slow start"
+    );
     // Ports by node: hosts first, then the switch, whose port 0 leads to H0.
     assert_eq!(f.outcome.ports[3][0].tx_frames, 0, "towards the source of datagrams");
     assert!(f.outcome.ports[3][2].tx_frames > 0, "towards the source of a connection");
@@ -232,18 +286,31 @@ fn datagrams_go_beside_connections() {
 #[test]
 fn what_does_not_go_together_is_refused() {
     let refused = |text: &str, what: &str| {
-        let problems =
-            NetworkScenario::from_text("tcp.toml", text, &[], Path::new("")).err().unwrap_or_else(|| panic!("accepted: {what}\n{text}"));
+        let problems = NetworkScenario::from_text("tcp.toml", text, &[], Path::new(""))
+            .err()
+            .unwrap_or_else(|| panic!("accepted: {what}\n{text}"));
         let text = problems.render(false);
         assert!(text.contains(what), "{what}: {text}");
         assert!(text.contains("tcp.toml:"), "{text}");
     };
     let plain = message(10, "", "");
-    refused(&(plain.clone() + "[rate_control]\nkind = \"timely\"\n"), "remove [rate_control] or [transport]");
-    refused(&plain.replace("header =", "recovery = \"selective\"\nheader ="), "keep frames ahead of a gap");
-    refused(&plain.replace("header =", "order = \"strict\"\nheader ="), "keep frames ahead of a gap");
+    refused(
+        &(plain.clone() + "[rate_control]\nkind = \"timely\"\n"),
+        "remove [rate_control] or [transport]",
+    );
+    refused(
+        &plain.replace("header =", "recovery = \"selective\"\nheader ="),
+        "keep frames ahead of a gap",
+    );
+    refused(
+        &plain.replace("header =", "order = \"strict\"\nheader ="),
+        "keep frames ahead of a gap",
+    );
     refused(&message(10, "mss = \"961B\"\n", ""), "expected at most host.frame_max - host.header");
-    refused(&plain.replace("header =", "window = \"959B\"\nheader ="), "the window is smaller than a segment");
+    refused(
+        &plain.replace("header =", "window = \"959B\"\nheader ="),
+        "the window is smaller than a segment",
+    );
     refused(&message(10, "rto_min = \"4us\"\n", ""), "more than a round trip");
     refused(&message(10, "rto_min = \"1ms\"\ndelayed_ack = \"1ms\"\n", ""), "less than rto_min");
     refused(&message(10, "initial_window = 0\n", ""), "RFC 6928");

@@ -1,5 +1,5 @@
-//! Keys that are accepted but have no effect next to the rest of the scenario are named before the run, each at its place and with its
-//! reason.
+//! Keys that are accepted but have no effect next to the rest of the scenario are named before the
+//! run, each at its place and with its reason.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,21 @@ const RUN: &str = "[run]\nduration = \"200us\"\n[topology]\nkind = \"star\"\nhos
 const FLOWS: &str = "[[flow]]\nsrc = \"H1\"\ndst = \"H0\"\n[[flow]]\nsrc = \"H2\"\ndst = \"H0\"\n";
 const POOL: &str = "[[buffer_pool]]\nname = \"i\"\nsize = \"2MB\"\n";
 const PROFILE: &str = "[[buffer_profile]]\npool = \"i\"\npriorities = [\"0\"]\n";
-const POOLS: &str = "[switch]\nmemory = \"pools\"\n[flow_control]\nkind = \"pfc\"\nthreshold = \"profile\"\n";
+const POOLS: &str =
+    "[switch]\nmemory = \"pools\"\n[flow_control]\nkind = \"pfc\"\nthreshold = \"profile\"\n";
 
 fn lines(text: &str, settings: &[&str]) -> Vec<String> {
     let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
-    let loaded = NetworkScenario::from_text("s.toml", text, &settings, Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let loaded = NetworkScenario::from_text("s.toml", text, &settings, Path::new(""))
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
     loaded.warnings.iter().map(|p| p.line()).collect()
 }
 
 fn refused(text: &str) -> String {
-    NetworkScenario::from_text("s.toml", text, &[], Path::new("")).err().unwrap_or_else(|| panic!("was accepted:\n{text}")).to_string()
+    NetworkScenario::from_text("s.toml", text, &[], Path::new(""))
+        .err()
+        .unwrap_or_else(|| panic!("was accepted:\n{text}"))
+        .to_string()
 }
 
 /// One warning, at the line of the key, with the reason.
@@ -124,38 +129,64 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
     for (name, part, key, why) in rows {
         let text = format!("{RUN}{part}{FLOWS}");
         // The last line of that key: the others of its name are in sections before.
-        let line = 1 + text.lines().collect::<Vec<_>>().iter().rposition(|l| l.starts_with(&format!("{key} ="))).unwrap();
-        let line = if *name == "shadow" { 1 + text.lines().position(|l| l.starts_with("priorities")).unwrap() } else { line };
+        let line = 1 + text
+            .lines()
+            .collect::<Vec<_>>()
+            .iter()
+            .rposition(|l| l.starts_with(&format!("{key} =")))
+            .unwrap();
+        let line = if *name == "shadow" {
+            1 + text.lines().position(|l| l.starts_with("priorities")).unwrap()
+        } else {
+            line
+        };
         let all = lines(&text, &[]);
-        let found = all.iter().filter(|w| w.starts_with(&format!("s.toml:{line}:")) && w.contains(&format!("warning: {key}: ")));
-        assert!(found.clone().count() == 1 && found.clone().all(|w| w.contains(why)), "{name}: '{why}' in line {line} is not in {all:#?}");
+        let found = all.iter().filter(|w| {
+            w.starts_with(&format!("s.toml:{line}:")) && w.contains(&format!("warning: {key}: "))
+        });
+        assert!(
+            found.clone().count() == 1 && found.clone().all(|w| w.contains(why)),
+            "{name}: '{why}' in line {line} is not in {all:#?}"
+        );
     }
 }
 
-/// A key with its default value says what is so: resolved scenarios give all of them, and are run again.
+/// A key with its default value says what is so: resolved scenarios give all of them, and are run
+/// again.
 #[test]
 fn defaults_and_resolved_scenarios_are_not_warned_of() {
     let given = "[switch]\nquantum = \"1.5KB\"\nalpha_shift = 3\nvl_high_limit = 255\n[host]\nrto = \"0.32ms\"\nack_len = \"64B\"\nrecovery = \"nack\"\n";
     assert_eq!(lines(&format!("{RUN}{given}{FLOWS}"), &[]), [""; 0]);
     for fc in ["none", "pfc", "cbfc", "uec-cbfc", "pffc", "bfc", "gfc-buffer"] {
-        let text = format!("{RUN}[switch]\nbuffer = \"600KB\"\n[flow_control]\nkind = \"{fc}\"\n{FLOWS}");
+        let text =
+            format!("{RUN}[switch]\nbuffer = \"600KB\"\n[flow_control]\nkind = \"{fc}\"\n{FLOWS}");
         let first = NetworkScenario::from_text("s.toml", &text, &[], Path::new("")).unwrap();
         let again = lines(&first.resolved, &[]);
         assert!(!again.iter().any(|w| w.contains("has no effect")), "{fc}: {again:#?}");
     }
 }
 
-/// Settings of a kind that is not chosen, and keys below another kind's name next to those of the chosen one.
+/// Settings of a kind that is not chosen, and keys below another kind's name next to those of the
+/// chosen one.
 #[test]
 fn keys_of_a_kind_that_is_not_chosen() {
-    let text = format!("{RUN}[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\n{FLOWS}");
+    let text = format!(
+        "{RUN}[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\n{FLOWS}"
+    );
     let all = lines(&text, &["watchdog.status.detect=60us"]);
     let words = "detect belongs to kind 'status', but the kind of [watchdog] is 'duration': the key has no effect";
-    assert!(all.iter().any(|w| w.contains("--set watchdog.status.detect=60us") && w.contains(words)), "{all:#?}");
-    let both = text.replace("[[flow]]\nsrc = \"H1\"", "[watchdog.status]\npoll = \"10us\"\n[[flow]]\nsrc = \"H1\"");
+    assert!(
+        all.iter().any(|w| w.contains("--set watchdog.status.detect=60us") && w.contains(words)),
+        "{all:#?}"
+    );
+    let both = text.replace(
+        "[[flow]]\nsrc = \"H1\"",
+        "[watchdog.status]\npoll = \"10us\"\n[[flow]]\nsrc = \"H1\"",
+    );
     let all = lines(&both, &[]);
     assert!(
-        all.iter().any(|w| w.starts_with("s.toml:10:") && w.contains("[watchdog.status] has no effect: [watchdog] has kind 'duration'")),
+        all.iter().any(|w| w.starts_with("s.toml:10:")
+            && w.contains("[watchdog.status] has no effect: [watchdog] has kind 'duration'")),
         "{all:#?}"
     );
     // A file of several kinds has the keys of each below its name.
@@ -173,7 +204,10 @@ fn a_key_in_two_places_is_refused_and_a_setting_goes_before_the_file() {
     );
     let all = refused(&text);
     assert!(
-        all.contains("s.toml:11:1") && all.contains("'detect' is defined twice: in [watchdog.duration] and in [watchdog] (s.toml:8:1)"),
+        all.contains("s.toml:11:1")
+            && all.contains(
+                "'detect' is defined twice: in [watchdog.duration] and in [watchdog] (s.toml:8:1)"
+            ),
         "{all}"
     );
     let text = text.replace("[watchdog.duration]\ndetect = \"60us\"\n", "");
@@ -185,10 +219,16 @@ fn a_key_in_two_places_is_refused_and_a_setting_goes_before_the_file() {
 /// A second entry for a port would be a second source of errors with the draws of the first.
 #[test]
 fn lists_that_contradict_themselves_are_refused() {
-    let errors = |ports: &str| format!("{RUN}[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nports = [{ports}]\n{FLOWS}");
+    let errors = |ports: &str| {
+        format!("{RUN}[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nports = [{ports}]\n{FLOWS}")
+    };
     for ports in ["\"H1->S1\", \"H1->S1\"", "\"H1->S1\", \"H1:S1\""] {
         let all = refused(&errors(ports));
-        assert!(all.contains("s.toml:9:9") && all.contains("names a link direction that is already in the list"), "{all}");
+        assert!(
+            all.contains("s.toml:9:9")
+                && all.contains("names a link direction that is already in the list"),
+            "{all}"
+        );
     }
     let all = refused(&format!("{RUN}{POOLS}{POOL}switches = []\n{PROFILE}{FLOWS}"));
     assert!(all.contains("switches: the list is empty"), "{all}");
@@ -215,7 +255,13 @@ fn scenarios_of_the_repository_give_no_key_without_effect() {
     for file in &all {
         let Ok(scenario) = NetworkScenario::load(file, &[]) else { continue };
         loaded += 1;
-        named.extend(scenario.warnings.iter().map(|p| p.line()).filter(|w| w.contains("has no effect") || w.contains("the storm blocks")));
+        named.extend(
+            scenario
+                .warnings
+                .iter()
+                .map(|p| p.line())
+                .filter(|w| w.contains("has no effect") || w.contains("the storm blocks")),
+        );
     }
     assert!(loaded > 40, "{loaded} of {}", all.len());
     assert!(named.is_empty(), "{named:#?}");

@@ -27,10 +27,14 @@ pub type Points = Vec<(u64, f64)>;
 /// The built-in distribution of this name.
 pub fn built_in(name: &str) -> Option<Points> {
     let (name, text) = BUILT_IN.iter().find(|(n, _)| *n == name)?;
-    Some(read(&Source::file(*name, *text)).expect("the built-in files are sound; a test reads them all"))
+    Some(
+        read(&Source::file(*name, *text))
+            .expect("the built-in files are sound; a test reads them all"),
+    )
 }
 
-/// A distribution by built-in name, else the file of this path; `folder` is where relative paths start.
+/// A distribution by built-in name, else the file of this path; `folder` is where relative paths
+/// start.
 ///
 /// # Errors
 /// No such name or file, or a file that is no distribution: each with its place.
@@ -41,7 +45,8 @@ pub fn find(name: &str, folder: &Path) -> Result<Points, Problems> {
     let path = folder.join(name);
     if !path.exists() {
         let known: Vec<&str> = BUILT_IN.iter().map(|(n, _)| *n).collect();
-        let what = format!("'{}' is neither a built-in size distribution nor a file", suggest::clip(name));
+        let what =
+            format!("'{}' is neither a built-in size distribution nor a file", suggest::clip(name));
         return Err(Problem::new(what, suggest::hint(name, "built-in", &known)).into());
     }
     read(&Source::read(&path)?)
@@ -74,9 +79,15 @@ pub fn read(source: &Arc<Source>) -> Result<Points, Problems> {
                 "expected lines of size_bytes cumulative_percent, such as \"0 0\" and \"1000 100\"",
             ),
             [.., (_, percent)] if *percent != 100.0 => {
-                w.refuse(&last_place, format!("the last point is at {percent} % instead of 100 %"), "expected 100");
+                w.refuse(
+                    &last_place,
+                    format!("the last point is at {percent} % instead of 100 %"),
+                    "expected 100",
+                );
             }
-            [.., (0, _)] => w.refuse(&last_place, "every flow would have 0 bytes", "expected sizes above 0"),
+            [.., (0, _)] => {
+                w.refuse(&last_place, "every flow would have 0 bytes", "expected sizes above 0")
+            }
             _ => {}
         }
     }
@@ -96,14 +107,22 @@ fn point(w: &mut Words<'_>, line: &Line<'_>, before: Option<(u64, f64)>) -> Opti
     }
     // A refused point still counts as the previous one: its successors may be sound.
     match before {
-        None if percent != 0.0 => {
-            w.refuse(&percent_word.span, format!("the first point is at {percent} % instead of 0 %"), "expected 0, as in \"0 0\"")
-        }
-        Some((s, _)) if size < s => {
-            w.refuse(&size_word.span, format!("size {size} is below the previous one, {s}"), "expected sizes that grow")
-        }
+        None if percent != 0.0 => w.refuse(
+            &percent_word.span,
+            format!("the first point is at {percent} % instead of 0 %"),
+            "expected 0, as in \"0 0\"",
+        ),
+        Some((s, _)) if size < s => w.refuse(
+            &size_word.span,
+            format!("size {size} is below the previous one, {s}"),
+            "expected sizes that grow",
+        ),
         Some((_, p)) if percent < p => {
-            w.refuse(&percent_word.span, format!("{percent} % is below the previous value, {p} %"), "expected percentages that grow");
+            w.refuse(
+                &percent_word.span,
+                format!("{percent} % is below the previous value, {p} %"),
+                "expected percentages that grow",
+            );
         }
         _ => {}
     }

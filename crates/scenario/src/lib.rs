@@ -9,9 +9,9 @@
 //!
 //! Networks from the files of other programs are in [`import`].
 //!
-//! A reader takes text and returns either a typed value or [`Problems`]: each with file, line, column, the problem and the expected form.
-//! No reader stops at the first problem if it can continue, and none panics, whatever
-//! the bytes.
+//! A reader takes text and returns either a typed value or [`Problems`]: each with file, line,
+//! column, the problem and the expected form. No reader stops at the first problem if it can
+//! continue, and none panics, whatever the bytes.
 
 pub mod cdf;
 pub mod document;

@@ -37,7 +37,8 @@ pub struct ShortLink {
 }
 
 /// Expected form of a line.
-const EXPECTED: &str = "expected two nodes, a rate and a length or delay, such as \"leaf1 spine1 400Gbps 300m\"";
+const EXPECTED: &str =
+    "expected two nodes, a rate and a length or delay, such as \"leaf1 spine1 400Gbps 300m\"";
 
 /// Problem, and remedy.
 type Refusal = (String, String);
@@ -52,14 +53,22 @@ pub fn line(text: &str) -> Result<ShortLink, Refusal> {
     let (Some(a), Some(b)) = (words.next(), words.next()) else {
         return refuse(format!("'{}' does not name two nodes", clip(text)));
     };
-    let mut link = ShortLink { a: a.into(), b: b.into(), a_port: None, b_port: None, rate: None, delay: None };
+    let mut link =
+        ShortLink { a: a.into(), b: b.into(), a_port: None, b_port: None, rate: None, delay: None };
     for word in words {
         match quantity(word) {
             Some(Quantity::Rate(rate)) if link.rate.is_none() => link.rate = Some(rate),
             Some(Quantity::Delay(delay)) if link.delay.is_none() => link.delay = Some(delay),
             Some(Quantity::Rate(_)) => return refuse(format!("'{}' is a second rate", clip(word))),
-            Some(Quantity::Delay(_)) => return refuse(format!("'{}' is a second length or delay", clip(word))),
-            None => return refuse(format!("'{}' is neither a rate, nor a length, nor a delay", clip(word))),
+            Some(Quantity::Delay(_)) => {
+                return refuse(format!("'{}' is a second length or delay", clip(word)));
+            }
+            None => {
+                return refuse(format!(
+                    "'{}' is neither a rate, nor a length, nor a delay",
+                    clip(word)
+                ));
+            }
         }
     }
     Ok(link)
@@ -87,7 +96,10 @@ pub type Rows = Vec<(ShortLink, Range<usize>)>;
 /// # Errors
 /// Everything wrong with it, each with its place.
 pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(source.text().as_bytes());
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .from_reader(source.text().as_bytes());
     let bad = |e: &csv::Error| {
         let at = e.position().map_or(source.text().len(), |p| record_start(source.text(), p));
         let what = match e.kind() {
@@ -96,7 +108,11 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
             }
             _ => format!("not a table: {e}"),
         };
-        Problem::new(what, format!("expected comma-separated columns from this list: {}", COLUMNS.join(", "))).at(source.place(at..at + 1))
+        Problem::new(
+            what,
+            format!("expected comma-separated columns from this list: {}", COLUMNS.join(", ")),
+        )
+        .at(source.place(at..at + 1))
     };
     let headers = reader.headers().map_err(|e| bad(&e))?.clone();
     let header = headers.position().map_or(0, |p| record_start(source.text(), p));
@@ -106,15 +122,31 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
     for (i, name) in headers.iter().enumerate() {
         let at = source.place(header.clone());
         if !COLUMNS.contains(&name) {
-            problems.push(Problem::new(format!("unknown column '{}'", clip(name)), suggest::hint(name, "columns", &COLUMNS)).at(at));
-        } else if columns.insert(COLUMNS[COLUMNS.iter().position(|c| *c == name).unwrap_or(0)], i).is_some() {
-            problems.push(Problem::new(format!("column '{name}' is defined twice"), "keep one of the two").at(at));
+            problems.push(
+                Problem::new(
+                    format!("unknown column '{}'", clip(name)),
+                    suggest::hint(name, "columns", &COLUMNS),
+                )
+                .at(at),
+            );
+        } else if columns
+            .insert(COLUMNS[COLUMNS.iter().position(|c| *c == name).unwrap_or(0)], i)
+            .is_some()
+        {
+            problems.push(
+                Problem::new(format!("column '{name}' is defined twice"), "keep one of the two")
+                    .at(at),
+            );
         }
     }
     for name in ["a", "b"] {
         if !columns.contains_key(name) {
-            let hint = "expected the names of the columns on the first line, such as a,b,rate,length";
-            problems.push(Problem::new(format!("there is no column '{name}'"), hint).at(source.place(header.clone())));
+            let hint =
+                "expected the names of the columns on the first line, such as a,b,rate,length";
+            problems.push(
+                Problem::new(format!("there is no column '{name}'"), hint)
+                    .at(source.place(header.clone())),
+            );
         }
     }
     if !problems.is_empty() {
@@ -131,15 +163,20 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
         };
         let start = record.position().map_or(0, |p| record_start(source.text(), p));
         let end = line_end(source.text(), start);
-        match row(|name| columns.get(name).and_then(|&i| record.get(i)).filter(|text| !text.is_empty())) {
+        match row(|name| {
+            columns.get(name).and_then(|&i| record.get(i)).filter(|text| !text.is_empty())
+        }) {
             Ok(link) => links.push((link, start..end)),
-            Err((what, hint)) => problems.push(Problem::new(what, hint).at(source.place(start..end))),
+            Err((what, hint)) => {
+                problems.push(Problem::new(what, hint).at(source.place(start..end)))
+            }
         }
     }
     problems.or(links)
 }
 
-/// Start of the record read from `position`: the reader adds the line feed of the previous line, empty lines and comments to it.
+/// Start of the record read from `position`: the reader adds the line feed of the previous line,
+/// empty lines and comments to it.
 fn record_start(text: &str, position: &csv::Position) -> usize {
     let mut at = (position.byte() as usize).min(text.len());
     loop {
@@ -157,17 +194,34 @@ fn line_end(text: &str, at: usize) -> usize {
 
 /// One record, given its fields by name.
 fn row<'r>(field: impl Fn(&str) -> Option<&'r str>) -> Result<ShortLink, Refusal> {
-    let name = |key: &str| field(key).map(str::to_owned).ok_or_else(|| (format!("'{key}' is empty"), "expected the name of a node".into()));
-    let problem = |key: &str, e: xoff_units::UnitError| (format!("{key}: {}", e.what), format!("expected {}", e.expected));
-    let rate = field("rate").map(|t| t.parse::<Rate>().map_err(|e| problem("rate", e))).transpose()?;
-    let length = field("length").map(|t| t.parse::<Length>().map_err(|e| problem("length", e))).transpose()?;
-    let delay = field("delay").map(|t| t.parse::<Span>().map_err(|e| problem("delay", e))).transpose()?;
+    let name = |key: &str| {
+        field(key)
+            .map(str::to_owned)
+            .ok_or_else(|| (format!("'{key}' is empty"), "expected the name of a node".into()))
+    };
+    let problem = |key: &str, e: xoff_units::UnitError| {
+        (format!("{key}: {}", e.what), format!("expected {}", e.expected))
+    };
+    let rate =
+        field("rate").map(|t| t.parse::<Rate>().map_err(|e| problem("rate", e))).transpose()?;
+    let length = field("length")
+        .map(|t| t.parse::<Length>().map_err(|e| problem("length", e)))
+        .transpose()?;
+    let delay =
+        field("delay").map(|t| t.parse::<Span>().map_err(|e| problem("delay", e))).transpose()?;
     if length.is_some() && delay.is_some() {
         return Err(("both a length and a delay".into(), "keep one of them; 1 m is 5 ns".into()));
     }
     let port = |key: &str| field(key).map(str::to_owned);
     let delay = delay.or(length.map(Length::propagation));
-    Ok(ShortLink { a: name("a")?, b: name("b")?, a_port: port("a_port"), b_port: port("b_port"), rate, delay })
+    Ok(ShortLink {
+        a: name("a")?,
+        b: name("b")?,
+        a_port: port("a_port"),
+        b_port: port("b_port"),
+        rate,
+        delay,
+    })
 }
 
 /// Reads the table in a file.
@@ -196,7 +250,13 @@ impl<'n> Ends<'n> {
     /// With the nodes that lists name.
     pub fn of(listed: &'n [NodeSpec]) -> Ends<'n> {
         let known = listed.iter().map(|n| n.name.as_str()).collect();
-        Ends { known, further: Vec::new(), seen: HashSet::new(), ports: HashSet::new(), labels: Vec::new() }
+        Ends {
+            known,
+            further: Vec::new(),
+            seen: HashSet::new(),
+            ports: HashSet::new(),
+            labels: Vec::new(),
+        }
     }
 
     /// Takes a link; rate and delay fall back to `wire`.
@@ -207,16 +267,30 @@ impl<'n> Ends<'n> {
         let (a, a_port) = self.end(link.a, link.a_port)?;
         let (b, b_port) = self.end(link.b, link.b_port)?;
         self.labels.push((a_port, b_port));
-        Ok(LinkSpec { a, b, rate: link.rate.unwrap_or(wire.0), delay: link.delay.unwrap_or(wire.1) })
+        Ok(LinkSpec {
+            a,
+            b,
+            rate: link.rate.unwrap_or(wire.0),
+            delay: link.delay.unwrap_or(wire.1),
+        })
     }
 
-    fn end(&mut self, end: String, port: Option<String>) -> Result<(String, Option<String>), Refusal> {
+    fn end(
+        &mut self,
+        end: String,
+        port: Option<String>,
+    ) -> Result<(String, Option<String>), Refusal> {
         let (node, port) = match (end.split_once(':'), port) {
             // A node's own name may hold a colon.
             (_, port) if self.known.contains(end.as_str()) => (end.clone(), port),
             (None, port) => (end.clone(), port),
             (Some((node, port)), None) => (node.to_owned(), Some(port.to_owned())),
-            (Some(_), Some(_)) => return Err((format!("'{}' names its port twice", clip(&end)), "keep one of the two".into())),
+            (Some(_), Some(_)) => {
+                return Err((
+                    format!("'{}' names its port twice", clip(&end)),
+                    "keep one of the two".into(),
+                ));
+            }
         };
         if let Some(port) = &port
             && !self.ports.insert((node.clone(), port.clone()))
@@ -248,7 +322,10 @@ mod tests {
     fn a_line_is_two_nodes_and_quantities_in_any_order() {
         let link = line("leaf1:Ethernet8 spine1 400Gbps 300m").unwrap();
         assert_eq!((link.a.as_str(), link.b.as_str()), ("leaf1:Ethernet8", "spine1"));
-        assert_eq!((link.rate, link.delay), (Some(Rate::from_gbps(400)), Some(Span::from_ns(1500))));
+        assert_eq!(
+            (link.rate, link.delay),
+            (Some(Rate::from_gbps(400)), Some(Span::from_ns(1500)))
+        );
         assert_eq!(line("a b 1.5us 10Gbps").unwrap().delay, Some(Span::from_ns(1500)));
         assert_eq!(line("a b").unwrap().rate, None);
         for (text, what) in [
@@ -265,25 +342,46 @@ mod tests {
     #[test]
     fn a_table_names_which_record_is_wrong() {
         let read = |text: &str| table(&Source::file("l.csv", text));
-        let links = read("rate,a,b,length\n# a comment\n400Gbps,leaf1,spine1,40m\n,h1,leaf1,\n").unwrap();
+        let links =
+            read("rate,a,b,length\n# a comment\n400Gbps,leaf1,spine1,40m\n,h1,leaf1,\n").unwrap();
         assert_eq!(links[0].0.delay, Some(Span::from_ns(200)));
-        assert_eq!(links[1].0, ShortLink { a: "h1".into(), b: "leaf1".into(), a_port: None, b_port: None, rate: None, delay: None });
+        assert_eq!(
+            links[1].0,
+            ShortLink {
+                a: "h1".into(),
+                b: "leaf1".into(),
+                a_port: None,
+                b_port: None,
+                rate: None,
+                delay: None
+            }
+        );
         let refusal = |text: &str| read(text).unwrap_err().to_string();
         assert!(refusal("a,b,speed\n").starts_with("l.csv:1:1: unknown column 'speed'"));
         assert!(refusal("a,rate\n").contains("there is no column 'b'"));
-        assert!(refusal("a,b,rate\nx,y,10Gbps\nx,y\n").starts_with("l.csv:3:1: 2 fields, but the first line names 3 columns"));
-        assert!(refusal("a,b,rate\nx,y,fast\n").starts_with("l.csv:2:1: rate: 'fast' has no number"));
+        assert!(
+            refusal("a,b,rate\nx,y,10Gbps\nx,y\n")
+                .starts_with("l.csv:3:1: 2 fields, but the first line names 3 columns")
+        );
+        assert!(
+            refusal("a,b,rate\nx,y,fast\n").starts_with("l.csv:2:1: rate: 'fast' has no number")
+        );
         assert!(refusal("a,b,length,delay\nx,y,1m,1us\n").contains("both a length and a delay"));
         // Line ends of Windows, empty lines and comments stand before the record, not in it.
         for before in ["", "\n", "\n# comment, with commas\n", "\n\n#\n# \n\n"] {
             for end in ["\n", "\r\n"] {
                 let read = |row: &str| {
-                    let text = format!("# links\na,b,rate\nx,y,10Gbps\n{before}{row}\n").replace('\n', end);
+                    let text = format!("# links\na,b,rate\nx,y,10Gbps\n{before}{row}\n")
+                        .replace('\n', end);
                     let line = text.lines().position(|l| l == row).unwrap() + 1;
                     let at = text.find(row).unwrap();
                     (table(&Source::file("l.csv", &text)), line, at)
                 };
-                for (row, what) in [("x,y,fast", "rate: 'fast' has no number"), ("x,y", "2 fields"), ("x,,1Gbps", "'b' is empty")] {
+                for (row, what) in [
+                    ("x,y,fast", "rate: 'fast' has no number"),
+                    ("x,y", "2 fields"),
+                    ("x,,1Gbps", "'b' is empty"),
+                ] {
                     let (links, line, _) = read(row);
                     let refusal = links.unwrap_err().to_string();
                     assert!(
@@ -295,6 +393,8 @@ mod tests {
                 assert_eq!(links.unwrap()[1].1, at..at + 9, "{before:?}, {end:?}");
             }
         }
-        assert!(refusal("# links\n\na,b,speed\r\n").starts_with("l.csv:3:1: unknown column 'speed'"));
+        assert!(
+            refusal("# links\n\na,b,speed\r\n").starts_with("l.csv:3:1: unknown column 'speed'")
+        );
     }
 }

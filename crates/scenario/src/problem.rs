@@ -1,7 +1,8 @@
 //! Problems of an input, with their places.
 //!
-//! A [`Problem`] is a `miette` diagnostic with its own source text, so that the same value renders as a caret under
-//! the fault on a terminal, as one line in a log, and as the text of a Python exception.
+//! A [`Problem`] is a `miette` diagnostic with its own source text, so that the same value renders
+//! as a caret under the fault on a terminal, as one line in a log, and as the text of a Python
+//! exception.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +10,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::read;
-use miette::{Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use miette::{
+    Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
+};
 
 /// Problems of one input that are shown; the rest is counted.
 pub const SHOWN_MAX: usize = 10;
@@ -38,15 +41,27 @@ impl Eq for Source {}
 impl Source {
     /// A file that has been read already.
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into(), setting: false, line_starts: OnceLock::new() })
+        Arc::new(Source {
+            name: name.into(),
+            text: text.into(),
+            setting: false,
+            line_starts: OnceLock::new(),
+        })
     }
 
-    /// A setting such as `--set topology.rate=10Gbps`; `name` is where it came from, `text` the setting.
+    /// A setting such as `--set topology.rate=10Gbps`; `name` is where it came from, `text` the
+    /// setting.
     pub fn setting(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into(), setting: true, line_starts: OnceLock::new() })
+        Arc::new(Source {
+            name: name.into(),
+            text: text.into(),
+            setting: true,
+            line_starts: OnceLock::new(),
+        })
     }
 
-    /// Reads a file or a pipe of at most [`read::TEXT_MAX`]. One that cannot be read or is not UTF-8 is a problem like any other.
+    /// Reads a file or a pipe of at most [`read::TEXT_MAX`]. One that cannot be read or is not
+    /// UTF-8 is a problem like any other.
     ///
     /// # Errors
     /// Errors of [`read::bytes`], and bytes that are not UTF-8.
@@ -62,11 +77,15 @@ impl Source {
         Source::from_bytes(path.display().to_string(), read::bytes(path, read::DOCUMENT_MAX)?)
     }
 
-    /// Takes the bytes of a file; they must be UTF-8. The byte order mark that some editors write is no part of the text.
+    /// Takes the bytes of a file; they must be UTF-8. The byte order mark that some editors write
+    /// is no part of the text.
     ///
     /// # Errors
     /// The first byte that is not UTF-8, with its place.
-    pub fn from_bytes(name: impl Into<String>, mut bytes: Vec<u8>) -> Result<Arc<Source>, Problems> {
+    pub fn from_bytes(
+        name: impl Into<String>,
+        mut bytes: Vec<u8>,
+    ) -> Result<Arc<Source>, Problems> {
         if bytes.starts_with(b"\xef\xbb\xbf") {
             bytes.drain(..3);
         }
@@ -76,7 +95,8 @@ impl Source {
                 let at = e.utf8_error().valid_up_to();
                 let bad = e.as_bytes()[at];
                 let source = Source::file(name, String::from_utf8_lossy(e.as_bytes()));
-                // Up to the bad byte the lossy text has the same bytes; there it holds a replacement character.
+                // Up to the bad byte the lossy text has the same bytes; there it holds a
+                // replacement character.
                 let span = at..at + '\u{fffd}'.len_utf8();
                 let hint = match e.as_bytes() {
                     [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "the file is UTF-16; save it as UTF-8",
@@ -112,7 +132,8 @@ impl Source {
         self.line_starts.get_or_init(|| line_starts(self.text.as_bytes()))
     }
 
-    /// Line and column of a byte offset, both from 1; columns count characters. LF, CR LF and CR end a line.
+    /// Line and column of a byte offset, both from 1; columns count characters. LF, CR LF and CR
+    /// end a line.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
         let starts = self.line_starts();
@@ -125,14 +146,27 @@ impl Source {
 
 /// Offsets at which lines start, the first at 0.
 fn line_starts(text: &[u8]) -> Vec<usize> {
-    let ends = |&(i, &b): &(usize, &u8)| b == b'\n' || (b == b'\r' && text.get(i + 1) != Some(&b'\n'));
+    let ends =
+        |&(i, &b): &(usize, &u8)| b == b'\n' || (b == b'\r' && text.get(i + 1) != Some(&b'\n'));
     std::iter::once(0).chain(text.iter().enumerate().filter(ends).map(|(i, _)| i + 1)).collect()
 }
 
 impl SourceCode for Source {
-    fn read_span<'a>(&'a self, span: &SourceSpan, before: usize, after: usize) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let c = self.text.as_str().read_span(span, before, after)?;
-        Ok(Box::new(MietteSpanContents::new_named(self.name.clone(), c.data(), *c.span(), c.line(), c.column(), c.line_count())))
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            c.data(),
+            *c.span(),
+            c.line(),
+            c.column(),
+            c.line_count(),
+        )))
     }
 }
 
@@ -198,7 +232,12 @@ pub struct Problem {
 impl Problem {
     /// An error without a place.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Problem {
-        Problem { message: message.into(), hint: hint.into(), place: None, severity: Severity::Error }
+        Problem {
+            message: message.into(),
+            hint: hint.into(),
+            place: None,
+            severity: Severity::Error,
+        }
     }
     /// Problem at `place`.
     pub fn at(mut self, place: Place) -> Problem {
@@ -231,11 +270,18 @@ impl Problem {
     /// As [`Problem::render`], for a terminal that is described.
     pub fn render_on(&self, canvas: Canvas) -> String {
         use miette::{GraphicalReportHandler, GraphicalTheme, ThemeCharacters};
-        let mut theme = if canvas.color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let mut theme = if canvas.color {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
         if !canvas.unicode {
             theme = GraphicalTheme { characters: ThemeCharacters::ascii(), ..theme };
         }
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(canvas.columns).with_break_words(false).with_links(false);
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(canvas.columns)
+            .with_break_words(false)
+            .with_links(false);
         let mut text = String::new();
         // Tested first: the handler panics at a column beyond 65,535.
         if self.on_endless_line() || handler.render_report(&mut text, self).is_err() {
@@ -244,13 +290,16 @@ impl Problem {
         text
     }
 
-    /// True if a line that would be drawn is too long: the affected lines, and those before and after them.
+    /// True if a line that would be drawn is too long: the affected lines, and those before and
+    /// after them.
     fn on_endless_line(&self) -> bool {
         let Some(place) = &self.place else { return false };
-        let (first, last) = (place.source.position(place.span.start).0, place.source.position(place.span.end).0);
+        let (first, last) =
+            (place.source.position(place.span.start).0, place.source.position(place.span.end).0);
         let starts = place.source.line_starts();
         let start = |line: usize| starts.get(line - 1).copied().unwrap_or(place.source.text.len());
-        (first.saturating_sub(1).max(1)..=last + 1).any(|line| start(line + 1) - start(line) > LINE_MAX)
+        (first.saturating_sub(1).max(1)..=last + 1)
+            .any(|line| start(line + 1) - start(line) > LINE_MAX)
     }
 }
 
@@ -394,10 +443,15 @@ mod tests {
             (format!("{long}\nx\n"), 200_001..200_002, "f:2:1"),
             (format!("x\r\n{long}"), 0..1, "f:1:1"),
         ] {
-            let shown = Problem::new("wrong", "right").at(Source::file("f", text).place(at)).render(false);
+            let shown =
+                Problem::new("wrong", "right").at(Source::file("f", text).place(at)).render(false);
             assert_eq!(shown, format!("{place}: wrong (right)\n"));
         }
-        let drawn = |text: &str| Problem::new("wrong", "right").at(Source::file("f", text).place(0..1)).render(false);
-        assert!(drawn(&format!("x\ny\nz\n{long}")).contains("1 │ x") && drawn("").contains("wrong"));
+        let drawn = |text: &str| {
+            Problem::new("wrong", "right").at(Source::file("f", text).place(0..1)).render(false)
+        };
+        assert!(
+            drawn(&format!("x\ny\nz\n{long}")).contains("1 │ x") && drawn("").contains("wrong")
+        );
     }
 }

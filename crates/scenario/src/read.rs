@@ -20,7 +20,8 @@ use crate::Problem;
 
 /// Largest text of another format: a list of ten million flows has some 400 MB.
 pub const TEXT_MAX: Bytes = Bytes(1 << 30);
-/// Largest TOML document: parsed, with the place of every value, it takes some hundred times its size. Half a million lines fit.
+/// Largest TOML document: parsed, with the place of every value, it takes some hundred times its
+/// size. Half a million lines fit.
 pub const DOCUMENT_MAX: Bytes = Bytes(16 << 20);
 /// Time limit for opening the other end of a named pipe.
 const WRITER_WAIT: Duration = Duration::from_secs(10);
@@ -28,19 +29,24 @@ const WRITER_WAIT: Duration = Duration::from_secs(10);
 /// The bytes of `path`, at most `max`.
 ///
 /// # Errors
-/// It cannot be read, is a folder or a device, holds more than `max`, or is a pipe without a writer.
+/// It cannot be read, is a folder or a device, holds more than `max`, or is a pipe without a
+/// writer.
 pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
     let refuse = |hint: String| unread(path, hint);
     let meta = is_readable(path)?;
     note(path);
     let too_large = |size: String| {
         let what = format!("'{}' has {size}; xoff reads at most {max}", path.display());
-        Problem::new(what, "check the name, split the file, or describe repetition by a pattern ([[workload]], a builder)")
+        Problem::new(
+            what,
+            "check the name, split the file, or describe repetition by a pattern ([[workload]], a builder)",
+        )
     };
     if meta.is_file() && meta.len() > max.0 {
         return Err(too_large(Bytes(meta.len()).to_string()));
     }
-    let file = if meta.is_file() { File::open(path) } else { opened_in_time(path) }.map_err(|e| refuse(why(&e)))?;
+    let file = if meta.is_file() { File::open(path) } else { opened_in_time(path) }
+        .map_err(|e| refuse(why(&e)))?;
     let mut bytes = Vec::new();
     // One byte more shows that there is more: files grow, and pipes do not show how much they hold.
     file.take(max.0 + 1).read_to_end(&mut bytes).map_err(|e| refuse(why(&e)))?;
@@ -54,10 +60,12 @@ pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
 pub fn open(path: &Path) -> Result<File, Problem> {
     let meta = is_readable(path)?;
     note(path);
-    if meta.is_file() { File::open(path) } else { opened_in_time(path) }.map_err(|e| unread(path, why(&e)))
+    if meta.is_file() { File::open(path) } else { opened_in_time(path) }
+        .map_err(|e| unread(path, why(&e)))
 }
 
-/// Files that this process has read. An output must not replace one, whether the command line or the scenario named it.
+/// Files that this process has read. An output must not replace one, whether the command line or
+/// the scenario named it.
 static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 thread_local! {
@@ -110,14 +118,17 @@ fn unreadable(kind: FileType) -> Option<&'static str> {
     kind.is_dir().then_some("this is a folder; expected a file")
 }
 
-/// Opens a pipe. The system waits for a writer without an end, so another thread does the waiting; if none comes it is left behind,
-/// and the process ends with the refusal.
+/// Opens a pipe. The system waits for a writer without an end, so another thread does the waiting;
+/// if none comes it is left behind, and the process ends with the refusal.
 fn opened_in_time(path: &Path) -> io::Result<File> {
     let (sender, opened) = mpsc::channel();
     let name = path.to_owned();
     std::thread::spawn(move || sender.send(File::open(name)));
     opened.recv_timeout(WRITER_WAIT).unwrap_or_else(|_| {
-        let what = format!("no process wrote into this pipe for {} s; start the writer first, or give a file", WRITER_WAIT.as_secs());
+        let what = format!(
+            "no process wrote into this pipe for {} s; start the writer first, or give a file",
+            WRITER_WAIT.as_secs()
+        );
         Err(io::Error::new(io::ErrorKind::TimedOut, what))
     })
 }

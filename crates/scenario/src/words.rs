@@ -53,14 +53,21 @@ impl<'t> Words<'t> {
         self.source.place(span.clone())
     }
 
-    pub fn refuse(&mut self, span: &Range<usize>, what: impl Into<String>, hint: impl Into<String>) {
+    pub fn refuse(
+        &mut self,
+        span: &Range<usize>,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         self.problems.push(Problem::new(what, hint).at(self.place(span)));
     }
 
     /// Reports missing or surplus words of a line; true if it has as many words as `fields`.
     pub fn expect(&mut self, line: &Line<'_>, what: &str, fields: &[&str]) -> bool {
         let mut hint = format!("expected {}", fields.join(" "));
-        if line.words.len() != fields.len() && line.words.iter().any(|w| w.text.contains([',', ';'])) {
+        if line.words.len() != fields.len()
+            && line.words.iter().any(|w| w.text.contains([',', ';']))
+        {
             hint += "; separate the words by blanks, not commas";
         }
         if let Some(comment) = line.words.iter().find(|w| w.text.starts_with('#')) {
@@ -68,7 +75,11 @@ impl<'t> Words<'t> {
         } else if let Some(missing) = fields.get(line.words.len()) {
             self.refuse(&(line.end..line.end), format!("{what}: '{missing}' is missing"), hint);
         } else if let Some(extra) = line.words.get(fields.len()) {
-            self.refuse(&extra.span, format!("{what}: unexpected word '{}'", suggest::clip(extra.text)), hint);
+            self.refuse(
+                &extra.span,
+                format!("{what}: unexpected word '{}'", suggest::clip(extra.text)),
+                hint,
+            );
         } else {
             return true;
         }
@@ -79,13 +90,23 @@ impl<'t> Words<'t> {
     pub fn count(&mut self, word: &Word<'_>, what: &str, max: u64) -> Option<u64> {
         match word.text.parse::<u64>() {
             Ok(v) if v <= max => return Some(v),
-            Ok(v) => self.refuse(&word.span, format!("{what}: {v} is too large"), format!("expected at most {max}")),
+            Ok(v) => self.refuse(
+                &word.span,
+                format!("{what}: {v} is too large"),
+                format!("expected at most {max}"),
+            ),
             Err(_) if !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit()) => {
-                self.refuse(&word.span, format!("{what}: {} is too large", suggest::clip(word.text)), format!("expected at most {max}"));
+                self.refuse(
+                    &word.span,
+                    format!("{what}: {} is too large", suggest::clip(word.text)),
+                    format!("expected at most {max}"),
+                );
             }
-            Err(_) => {
-                self.refuse(&word.span, format!("{what}: '{}' is not a whole number", suggest::clip(word.text)), "expected 0, 1, 2, ...")
-            }
+            Err(_) => self.refuse(
+                &word.span,
+                format!("{what}: '{}' is not a whole number", suggest::clip(word.text)),
+                "expected 0, 1, 2, ...",
+            ),
         }
         None
     }
@@ -94,10 +115,16 @@ impl<'t> Words<'t> {
     pub fn number(&mut self, word: &Word<'_>, what: &str) -> Option<f64> {
         match word.text.parse::<f64>() {
             Ok(v) if v.is_finite() && v >= 0.0 => return Some(v),
-            Ok(_) => self.refuse(&word.span, format!("{what}: {} is out of range", suggest::clip(word.text)), "expected a number from 0"),
-            Err(_) => {
-                self.refuse(&word.span, format!("{what}: '{}' is not a number", suggest::clip(word.text)), "expected a number, such as 0.5")
-            }
+            Ok(_) => self.refuse(
+                &word.span,
+                format!("{what}: {} is out of range", suggest::clip(word.text)),
+                "expected a number from 0",
+            ),
+            Err(_) => self.refuse(
+                &word.span,
+                format!("{what}: '{}' is not a number", suggest::clip(word.text)),
+                "expected a number, such as 0.5",
+            ),
         }
         None
     }

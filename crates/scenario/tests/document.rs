@@ -33,7 +33,11 @@ fn sections() -> Vec<SectionSpec> {
     vec![
         SectionSpec::once("", "Run.", vec![TOP]),
         SectionSpec::once("topology", "The network.", vec![LINKS])
-            .kinds("kind", None, vec![kind("ring", RING), kind("fat-tree", TREE), kind("custom", &[])])
+            .kinds(
+                "kind",
+                None,
+                vec![kind("ring", RING), kind("fat-tree", TREE), kind("custom", &[])],
+            )
             .required(),
         SectionSpec::many("topology.node", "A node.", vec![NODE]),
         SectionSpec::once("flow_control", "Flow control.", vec![PFC]),
@@ -60,14 +64,28 @@ fn read(text: &str, settings: &[&str]) -> (Document, Result<(), Problems>) {
     }
     doc.open(&specs[3]).take(|s| {
         let (xoff, xon) = (s.bytes("xoff")?, s.bytes("xon")?);
-        if xon > xoff { Err(ParamError::new("xon", format!("{xon} is above xoff, {xoff}"), "expected xon <= xoff")) } else { Ok(()) }
+        if xon > xoff {
+            Err(ParamError::new(
+                "xon",
+                format!("{xon} is above xoff, {xoff}"),
+                "expected xon <= xoff",
+            ))
+        } else {
+            Ok(())
+        }
     });
     let end = doc.finish();
     (doc, end)
 }
 
 fn errors(text: &str, settings: &[&str]) -> Vec<String> {
-    read(text, settings).1.expect_err("must be refused").to_string().lines().map(str::to_owned).collect()
+    read(text, settings)
+        .1
+        .expect_err("must be refused")
+        .to_string()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 const RING3: &str = "[topology]\nkind = \"ring\"\nswitches = 3\n";
@@ -127,12 +145,24 @@ fn kinds() {
         "[topology]\nkind = \"rinq\"\nanything = 1\n",
         "s.toml:2:8: unknown kind 'rinq' (did you mean 'ring'? known: ring, fat-tree, custom)",
     );
-    one("\n[topology]\n", "s.toml:2:2: missing key 'kind' in [topology] (kinds: ring, fat-tree, custom)");
+    one(
+        "\n[topology]\n",
+        "s.toml:2:2: missing key 'kind' in [topology] (kinds: ring, fat-tree, custom)",
+    );
     one("[topology]\nkind = 3\n", "s.toml:2:8: kind: found number 3 (expected a text in quotes)");
     one("seed = 1\n", "s.toml:1:1: missing section [topology] (The network.)");
-    one("topology = 1\n", "s.toml:1:1: 'topology' is number 1 (expected one section, written [topology])");
-    one(&format!("{RING3}node = 4\n"), "s.toml:4:1: 'topology.node' is number 4 (expected a section)");
-    one("[[topology]]\nkind = \"ring\"\n", "s.toml:1:3: 'topology' is a list (expected one section, written [topology])");
+    one(
+        "topology = 1\n",
+        "s.toml:1:1: 'topology' is number 1 (expected one section, written [topology])",
+    );
+    one(
+        &format!("{RING3}node = 4\n"),
+        "s.toml:4:1: 'topology.node' is number 4 (expected a section)",
+    );
+    one(
+        "[[topology]]\nkind = \"ring\"\n",
+        "s.toml:1:3: 'topology' is a list (expected one section, written [topology])",
+    );
 }
 
 #[test]
@@ -142,23 +172,50 @@ fn missing_and_mistyped_keys() {
         "s.toml:1:2: missing key 'switches' in [topology] (number of switches; expected a whole number without quotes: 0, 1, 2, ...)",
     );
     let pfc = |line: &str| format!("{RING3}[flow_control]\n{line}\n");
-    one(&pfc("gain = \"1\""), "s.toml:5:8: gain: found text \"1\" (expected a number without quotes, such as 0.5)");
-    one(&pfc("gain = nan"), "s.toml:5:8: gain: nan is not a finite number (expected a number without quotes, such as 0.5)");
-    one(&pfc("sticky = 1"), "s.toml:5:10: sticky: found number 1 (expected true or false, without quotes)");
-    one(&pfc("length = 1979-05-27"), "s.toml:5:10: length: found a date (expected a length with a unit, such as \"100m\" (mm, cm, m, km))");
+    one(
+        &pfc("gain = \"1\""),
+        "s.toml:5:8: gain: found text \"1\" (expected a number without quotes, such as 0.5)",
+    );
+    one(
+        &pfc("gain = nan"),
+        "s.toml:5:8: gain: nan is not a finite number (expected a number without quotes, such as 0.5)",
+    );
+    one(
+        &pfc("sticky = 1"),
+        "s.toml:5:10: sticky: found number 1 (expected true or false, without quotes)",
+    );
+    one(
+        &pfc("length = 1979-05-27"),
+        "s.toml:5:10: length: found a date (expected a length with a unit, such as \"100m\" (mm, cm, m, km))",
+    );
     one(
         &pfc("offset = 99999999999999999999"),
         "s.toml:5:10: offset: 99999999999999999999 is out of range (expected a whole number, -2^63 to 2^63 - 1)",
     );
-    one(&pfc("names = \"a\""), "s.toml:5:9: names: found text \"a\" (expected a list of texts, such as [\"a\", \"b\"])");
-    one(&pfc("names = [1]"), "s.toml:5:9: names: found a list (expected a list of texts, such as [\"a\", \"b\"])");
+    one(
+        &pfc("names = \"a\""),
+        "s.toml:5:9: names: found text \"a\" (expected a list of texts, such as [\"a\", \"b\"])",
+    );
+    one(
+        &pfc("names = [1]"),
+        "s.toml:5:9: names: found a list (expected a list of texts, such as [\"a\", \"b\"])",
+    );
     one(
         &pfc("xoff = {a = 1}"),
         "s.toml:5:8: xoff: found a section (expected a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...))",
     );
-    one(&format!("seed = -1\n{RING3}"), "s.toml:1:8: seed: -1 is out of range (expected a whole number, 0 to 2^64 - 1)");
-    one(&format!("seed = 1.5\n{RING3}"), "s.toml:1:8: seed: found number 1.5 (expected a whole number without quotes: 0, 1, 2, ...)");
-    one(&format!("{RING3}[[flow_control]]\n"), "s.toml:4:3: 'flow_control' is a list (expected one section, written [flow_control])");
+    one(
+        &format!("seed = -1\n{RING3}"),
+        "s.toml:1:8: seed: -1 is out of range (expected a whole number, 0 to 2^64 - 1)",
+    );
+    one(
+        &format!("seed = 1.5\n{RING3}"),
+        "s.toml:1:8: seed: found number 1.5 (expected a whole number without quotes: 0, 1, 2, ...)",
+    );
+    one(
+        &format!("{RING3}[[flow_control]]\n"),
+        "s.toml:4:3: 'flow_control' is a list (expected one section, written [flow_control])",
+    );
 }
 
 #[test]
@@ -187,13 +244,17 @@ fn an_owners_refusal_is_located_at_the_value() {
     one(&text, "s.toml:6:7: xon: 200 KB is above xoff, 100 KB (expected xon <= xoff)");
     // Here the key itself is a default: the section is the place, and the default is named.
     let text = format!("{RING3}[flow_control]\nxoff = \"100KB\"\n");
-    one(&text, "s.toml:4:2: flow_control.xon (default \"290KB\"): 290 KB is above xoff, 100 KB (expected xon <= xoff)");
+    one(
+        &text,
+        "s.toml:4:2: flow_control.xon (default \"290KB\"): 290 KB is above xoff, 100 KB (expected xon <= xoff)",
+    );
 }
 
 #[test]
 fn all_errors_are_reported_in_order_and_at_most_ten_shown() {
     let text = "seed = \"x\"\n[topology]\nkind = \"ring\"\nswitches = 3\nrate = 1\nfoo = 2\n";
-    let lines: Vec<String> = errors(text, &[]).iter().map(|l| l.split(' ').next().unwrap().to_owned()).collect();
+    let lines: Vec<String> =
+        errors(text, &[]).iter().map(|l| l.split(' ').next().unwrap().to_owned()).collect();
     assert_eq!(lines, ["s.toml:1:8:", "s.toml:5:8:", "s.toml:6:1:"]);
     let many: String = (0..15).map(|i| format!("unknown{i} = 1\n")).collect();
     let lines = errors(&format!("{many}{RING3}"), &[]);
@@ -203,14 +264,21 @@ fn all_errors_are_reported_in_order_and_at_most_ten_shown() {
 #[test]
 fn toml_syntax() {
     let parse = |text: &str| Document::from_text("s.toml", text, &[]).unwrap_err().to_string();
-    assert_eq!(parse("a = 1\na = 2\n"), "s.toml:2:1: key 'a' is defined twice (first defined on line 1; keep one)");
+    assert_eq!(
+        parse("a = 1\na = 2\n"),
+        "s.toml:2:1: key 'a' is defined twice (first defined on line 1; keep one)"
+    );
     assert_eq!(parse("a = \n"), "s.toml:1:5: there is no value after '=' (expected key = value)");
     assert_eq!(
         parse("a = 10Gbps\n"),
         "s.toml:1:5: the text has no quotes (put texts and numbers with units in quotes, such as rate = \"10Gbps\")"
     );
-    assert_eq!(parse("µ = 1\n"), "s.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_` (TOML syntax; see toml.io)");
-    let e = Source::from_bytes("s.toml", b"a = 1\nb = \"\xff\"\n".to_vec()).unwrap_err().to_string();
+    assert_eq!(
+        parse("µ = 1\n"),
+        "s.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_` (TOML syntax; see toml.io)"
+    );
+    let e =
+        Source::from_bytes("s.toml", b"a = 1\nb = \"\xff\"\n".to_vec()).unwrap_err().to_string();
     assert_eq!(e, "s.toml:2:6: byte 0xff is not UTF-8 (expected a text file in UTF-8)");
     let e = Document::load("no/such.toml".as_ref(), &[]).unwrap_err().to_string();
     assert_eq!(e, "cannot read 'no/such.toml' (no such file; check the path)");
@@ -234,10 +302,15 @@ fn settings_pass_the_same_checks() {
         "topolog.rate=4",
         "--set topolog.rate=4: unknown section 'topolog' (did you mean 'topology'? known sections: flow_control, topology, topology.node)",
     );
-    one("seed=many", "--set seed=many: seed: found text \"many\" (expected a whole number without quotes: 0, 1, 2, ...)");
+    one(
+        "seed=many",
+        "--set seed=many: seed: found text \"many\" (expected a whole number without quotes: 0, 1, 2, ...)",
+    );
     let refused = |setting: &str| {
         let text = "[topology]\nkind = \"custom\"\n[[topology.node]]\nname = \"a\"\n";
-        Document::from_text("s.toml", text, &[Override::set(setting).unwrap()]).unwrap_err().to_string()
+        Document::from_text("s.toml", text, &[Override::set(setting).unwrap()])
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(
         refused("topology.node[2].name=b"),
@@ -251,8 +324,14 @@ fn settings_pass_the_same_checks() {
         refused("topology..x=b"),
         "--set topology..x=b: the path has an empty part (expected dotted keys, such as topology.rate=40Gbps)"
     );
-    assert_eq!(Override::set("seed").unwrap_err().line(), "--set seed: no '=' (expected path=value, such as topology.rate=40Gbps)");
-    assert_eq!(Override::set("=1").unwrap_err().line(), "--set =1: no path before '=' (expected path=value, such as topology.rate=40Gbps)");
+    assert_eq!(
+        Override::set("seed").unwrap_err().line(),
+        "--set seed: no '=' (expected path=value, such as topology.rate=40Gbps)"
+    );
+    assert_eq!(
+        Override::set("=1").unwrap_err().line(),
+        "--set =1: no path before '=' (expected path=value, such as topology.rate=40Gbps)"
+    );
 }
 
 #[test]
@@ -263,17 +342,23 @@ fn settings_reach_into_lists() {
     let rows = doc.resolved();
     let value = |path: &str| rows.rows().iter().find(|r| r.path() == path).unwrap().value.clone();
     // A shell eats quotes: the name is the text 5.
-    assert_eq!((value("topology.node[1].name"), value("topology.node[0].role")), ("5".into(), "switch".into()));
+    assert_eq!(
+        (value("topology.node[1].name"), value("topology.node[0].role")),
+        ("5".into(), "switch".into())
+    );
 }
 
 #[test]
 fn every_value_is_traced_and_the_resolved_document_reads_the_same() {
-    let text =
-        "[topology]\nkind = \"custom\"\n[[topology.node]]\nname = \"a \\\"b\\\"\"\n[[topology.node]]\nname = \"c\"\nrole = \"switch\"\n";
+    let text = "[topology]\nkind = \"custom\"\n[[topology.node]]\nname = \"a \\\"b\\\"\"\n[[topology.node]]\nname = \"c\"\nrole = \"switch\"\n";
     let (doc, end) = read(text, &["seed=9"]);
     end.unwrap();
     let resolved = doc.resolved();
-    let rows: Vec<String> = resolved.rows().iter().map(|r| format!("{} = {} [{}] {}", r.path(), r.value, r.origin, r.source)).collect();
+    let rows: Vec<String> = resolved
+        .rows()
+        .iter()
+        .map(|r| format!("{} = {} [{}] {}", r.path(), r.value, r.origin, r.source))
+        .collect();
     let expected = [
         "seed = 9 [--set seed=9] ",
         "topology.kind = custom [s.toml:2:8] ",
@@ -289,7 +374,9 @@ fn every_value_is_traced_and_the_resolved_document_reads_the_same() {
     let toml = resolved.to_toml();
     let (again, end) = read(&toml, &[]);
     end.unwrap();
-    let values = |d: &Document| d.resolved().rows().iter().map(|r| (r.path(), r.value.clone())).collect::<Vec<_>>();
+    let values = |d: &Document| {
+        d.resolved().rows().iter().map(|r| (r.path(), r.value.clone())).collect::<Vec<_>>()
+    };
     assert_eq!(values(&again), values(&doc));
 }
 
@@ -302,7 +389,9 @@ fn a_problem_is_drawn_with_its_line_and_a_caret() {
     assert_eq!(text.matches("has no unit").count(), 1, "{text}");
     assert!(text.lines().any(|l| l.trim().trim_start_matches('·').trim() == "──"), "{text}");
     assert!(!text.contains('\u{1b}'));
-    assert!(read(&format!("{RING3}rate = 10\n"), &[]).1.unwrap_err().render(true).contains('\u{1b}'));
+    assert!(
+        read(&format!("{RING3}rate = 10\n"), &[]).1.unwrap_err().render(true).contains('\u{1b}')
+    );
 }
 
 #[test]
@@ -311,7 +400,10 @@ fn warnings_do_not_stop() {
     let section = doc.open(&sections()[1]);
     section.warn(&ParamError::new("switches", "an odd ring", "3 is fine all the same"));
     doc.finish().unwrap();
-    assert_eq!(doc.warnings().to_string(), "s.toml:3:12: warning: switches: an odd ring (3 is fine all the same)");
+    assert_eq!(
+        doc.warnings().to_string(),
+        "s.toml:3:12: warning: switches: an odd ring (3 is fine all the same)"
+    );
 }
 
 #[test]
@@ -324,9 +416,15 @@ fn the_schema_states_what_the_reader_accepts() {
     assert_eq!(ring["additionalProperties"], false);
     assert_eq!(ring["properties"]["rate"]["default"], "10Gbps");
     assert_eq!(ring["properties"]["node"]["type"], "array");
-    assert_eq!(ring["properties"]["node"]["items"]["properties"]["role"]["enum"], serde_json::json!(["host", "switch"]));
+    assert_eq!(
+        ring["properties"]["node"]["items"]["properties"]["role"]["enum"],
+        serde_json::json!(["host", "switch"])
+    );
     assert_eq!(s["properties"]["flow_control"]["properties"]["gain"]["default"], 0.5);
-    assert_eq!(s["properties"]["flow_control"]["properties"]["xoff"]["description"], "pause above this. Source: section 6.1.");
+    assert_eq!(
+        s["properties"]["flow_control"]["properties"]["xoff"]["description"],
+        "pause above this. Source: section 6.1."
+    );
 }
 
 #[test]
@@ -336,13 +434,17 @@ fn a_hundred_thousand_sections_take_no_noticeable_time() {
     let start = std::time::Instant::now();
     let (doc, end) = read(&text, &[]);
     end.unwrap();
-    assert_eq!(doc.resolved().to_toml().lines().last(), Some("xon = \"290KB\"  # default: section 6.1"));
+    assert_eq!(
+        doc.resolved().to_toml().lines().last(),
+        Some("xon = \"290KB\"  # default: section 6.1")
+    );
     // A quadratic step would take minutes; this bound is met forty times over.
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
 
 const RENAMED: &[ParamSpec] =
-    &[ParamSpec::new("period", Kind::Span, "1us", "time between two samples", "").renamed_from(&["every", "step"])];
+    &[ParamSpec::new("period", Kind::Span, "1us", "time between two samples", "")
+        .renamed_from(&["every", "step"])];
 
 /// The period that a document gives, its warnings and its problems.
 fn period(text: &str, settings: &[&str]) -> (Option<String>, String, String) {
@@ -357,14 +459,24 @@ fn period(text: &str, settings: &[&str]) -> (Option<String>, String, String) {
 #[test]
 fn an_old_name_of_a_key_works_with_a_warning_that_names_the_new_one() {
     let given = |text: &str, settings: &[&str]| period(text, settings).0.unwrap();
-    assert_eq!(period("[run]\nperiod = \"2us\"\n", &[]), (Some("2us".into()), String::new(), String::new()));
+    assert_eq!(
+        period("[run]\nperiod = \"2us\"\n", &[]),
+        (Some("2us".into()), String::new(), String::new())
+    );
     let warning = "s.toml:2:1: warning: write 'period' instead of 'step', its old name (the old name still works)";
-    assert_eq!(period("[run]\nstep = \"3us\"\n", &[]), (Some("3us".into()), warning.into(), String::new()));
+    assert_eq!(
+        period("[run]\nstep = \"3us\"\n", &[]),
+        (Some("3us".into()), warning.into(), String::new())
+    );
     // A setting goes before the file under either name.
     assert_eq!(given("[run]\nperiod = \"2us\"\n", &["run.every=5us"]), "5us");
     assert_eq!(given("[run]\nevery = \"2us\"\n", &["run.period=5us"]), "5us");
     let (_, warnings, _) = period("", &["run.every=5us"]);
-    assert!(warnings.contains("--set run.every=5us") && warnings.contains("write 'period' instead of 'every'"), "{warnings}");
+    assert!(
+        warnings.contains("--set run.every=5us")
+            && warnings.contains("write 'period' instead of 'every'"),
+        "{warnings}"
+    );
     // Both in the file contradict each other.
     let (_, _, end) = period("[run]\nperiod = \"2us\"\nevery = \"3us\"\n", &[]);
     assert!(end.contains("'every' is the old name of 'period', which the file also has"), "{end}");
@@ -375,7 +487,8 @@ fn an_old_name_of_a_key_works_with_a_warning_that_names_the_new_one() {
 
 /// Ports of a scheduled fabric, its warnings and its problems.
 fn ports(text: &str, settings: &[&str]) -> (Option<u64>, String, String) {
-    const PORTS: &[ParamSpec] = &[ParamSpec::new("ports", Kind::Count, "16", "ports of the switch", "")];
+    const PORTS: &[ParamSpec] =
+        &[ParamSpec::new("ports", Kind::Count, "16", "ports of the switch", "")];
     let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
     let doc = match Document::from_text("s.toml", text, &settings) {
         Ok(doc) => doc,
@@ -389,25 +502,42 @@ fn ports(text: &str, settings: &[&str]) -> (Option<u64>, String, String) {
 
 #[test]
 fn an_old_name_of_a_section_works_with_a_warning_that_names_the_new_one() {
-    assert_eq!(ports("[scheduled_fabric]\nports = 4\n", &[]), (Some(4), String::new(), String::new()));
+    assert_eq!(
+        ports("[scheduled_fabric]\nports = 4\n", &[]),
+        (Some(4), String::new(), String::new())
+    );
     let warning = "s.toml:1:2: warning: write [scheduled_fabric] instead of [fabric], its old name (the old name still works)";
     assert_eq!(ports("[fabric]\nports = 4\n", &[]), (Some(4), warning.into(), String::new()));
     // A setting reaches the section under either name, whichever name the file has.
     for text in ["[fabric]\nports = 4\n", "[scheduled_fabric]\nports = 4\n", ""] {
         let (value, warnings, end) = ports(text, &["fabric.ports=8"]);
         assert_eq!((value, end.as_str()), (Some(8), ""), "{text}");
-        assert!(warnings.contains("--set fabric.ports=8: warning: write [scheduled_fabric]"), "{warnings}");
+        assert!(
+            warnings.contains("--set fabric.ports=8: warning: write [scheduled_fabric]"),
+            "{warnings}"
+        );
         assert_eq!(ports(text, &["scheduled_fabric.ports=8"]).0, Some(8), "{text}");
     }
     let (_, _, end) = ports("[fabric]\nports = 4\n[scheduled_fabric]\nports = 4\n", &[]);
-    assert!(end.contains("s.toml:1:2") && end.contains("[fabric] is the old name of [scheduled_fabric], which the file also has"), "{end}");
+    assert!(
+        end.contains("s.toml:1:2")
+            && end.contains(
+                "[fabric] is the old name of [scheduled_fabric], which the file also has"
+            ),
+        "{end}"
+    );
 }
 
 #[test]
 fn an_alias_of_a_kind_is_that_kind() {
     const KMIN: &[ParamSpec] = &[ParamSpec::new("kmin", Kind::Bytes, "5KB", "marking starts", "")];
-    let kinds = vec![KindSpec { name: "none", doc: "nothing", specs: vec![] }, KindSpec { name: "red", doc: "marks", specs: vec![KMIN] }];
-    let spec = SectionSpec::once("detection", "Detection.", vec![]).kinds("kind", Some("none"), kinds).aliases(&[("ecn", "red")]);
+    let kinds = vec![
+        KindSpec { name: "none", doc: "nothing", specs: vec![] },
+        KindSpec { name: "red", doc: "marks", specs: vec![KMIN] },
+    ];
+    let spec = SectionSpec::once("detection", "Detection.", vec![])
+        .kinds("kind", Some("none"), kinds)
+        .aliases(&[("ecn", "red")]);
     let read = |text: &str, settings: &[&str]| {
         let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
         let mut doc = Document::from_text("s.toml", text, &settings).unwrap();
@@ -423,7 +553,13 @@ fn an_alias_of_a_kind_is_that_kind() {
     assert_eq!(read("[detection]\nkind = \"ecn\"\n[detection.ecn]\nkmin = \"7KB\"\n", &[]), wanted);
     assert_eq!(read("[detection]\nkind = \"red\"\n[detection.ecn]\nkmin = \"7KB\"\n", &[]), wanted);
     assert_eq!(read("[detection]\nkind = \"red\"\nkmin = \"7KB\"\n", &["detection=ecn"]), wanted);
-    assert_eq!(read("[detection]\nkind = \"none\"\n[detection.red]\nkmin = \"7KB\"\n", &["detection.kind=ecn"]), wanted);
+    assert_eq!(
+        read(
+            "[detection]\nkind = \"none\"\n[detection.red]\nkmin = \"7KB\"\n",
+            &["detection.kind=ecn"]
+        ),
+        wanted
+    );
 }
 
 #[test]

@@ -35,7 +35,10 @@ fn all_readers(bytes: &[u8]) {
         p.render(false);
     }
     let settings: Vec<_> = setting.into_iter().collect();
-    for doc in [Document::parse(source.clone(), &[]), Document::from_text("fuzz", "[t]\nkind = \"a\"\n", &settings)] {
+    for doc in [
+        Document::parse(source.clone(), &[]),
+        Document::from_text("fuzz", "[t]\nkind = \"a\"\n", &settings),
+    ] {
         drawn(doc.and_then(|doc| run(&doc)));
     }
 }
@@ -44,10 +47,17 @@ fn all_readers(bytes: &[u8]) {
 fn run(doc: &Document) -> Result<(), Problems> {
     read(doc)?;
     let resolved = doc.resolved().to_toml();
-    let again = Document::from_text("resolved", &resolved, &[]).unwrap_or_else(|e| panic!("{e}\n{resolved}"));
+    let again = Document::from_text("resolved", &resolved, &[])
+        .unwrap_or_else(|e| panic!("{e}\n{resolved}"));
     read(&again).unwrap_or_else(|e| panic!("{e}\n{resolved}"));
     // Numbers may be written differently (0.50 and 0.5); TOML text again is the fixed point.
-    let plain = |d: &Document| d.resolved().to_toml().lines().map(|l| l.split("  #").next().unwrap().to_owned()).collect::<Vec<_>>();
+    let plain = |d: &Document| {
+        d.resolved()
+            .to_toml()
+            .lines()
+            .map(|l| l.split("  #").next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(plain(doc), plain(&again));
     Ok(())
 }

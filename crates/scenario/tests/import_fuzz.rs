@@ -17,7 +17,12 @@ fn samples() -> Vec<String> {
         "graph/leafspine.edges.json",
     ]
     .iter()
-    .chain(&["graph/leafspine.graphml", "htsim/barrier.cm", "ib/ring5-minhop/ibnetdiscover.topo", "ib/ring5-minhop/opensm.fdbs"])
+    .chain(&[
+        "graph/leafspine.graphml",
+        "htsim/barrier.cm",
+        "ib/ring5-minhop/ibnetdiscover.topo",
+        "ib/ring5-minhop/opensm.fdbs",
+    ])
     .chain(&["routing/ring3/R1.show-ip-route.json", "routing/ring3/layer1_topology.json"])
     .map(|name| std::fs::read_to_string(folder.join(name)).unwrap())
     .collect()

@@ -6,7 +6,8 @@
 //!                                   Recorder (rows), deadlock_detector, Checks (promises kept)
 //! ```
 //!
-//! The nodes are the sans-IO switch and NIC of the node crate; [`World`] is their environment with virtual time.
+//! The nodes are the sans-IO switch and NIC of the node crate; [`World`] is their environment with
+//! virtual time.
 //!
 //! ```text
 //!   engine         pending events in their order, virtual time
@@ -36,7 +37,9 @@ pub use observe::flows::FlowRecord;
 pub use observe::histogram::{Looks, QueueCounts};
 pub use observe::lost::{FrameCount, LostFrames, RetryCounts};
 pub use observe::outcome::{Ended, Outcome, PortCnms, PortTotals};
-pub use observe::probe::{HoldChange, OnWire, PORT_PROBES, PauseChange, PortProbe, Probes, Recorder, Row, Selection};
+pub use observe::probe::{
+    HoldChange, OnWire, PORT_PROBES, PauseChange, PortProbe, Probes, Recorder, Row, Selection,
+};
 pub use observe::storms::Storm;
 pub use processes::{Local, Processes, Share, Stopped, agree, local, texts};
 pub use wire::cut_through::stored_and_forwarded;
@@ -48,8 +51,13 @@ pub use wire::routing::{NO_PORT, UNKNOWN_SOURCE};
 pub use world::handed_in::News;
 pub use world::jobs::RankLog;
 pub use world::memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
-pub use world::model::{Fresh, Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts};
+pub use world::model::{
+    Fresh, Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts,
+};
 pub use world::{Leaving, PAYS_WINDOW, PortNow, PortSample, SLICE, Waiter, World, classes_in_use};
 pub use xoff_node::{EventKey, PoolUse};
 /// Component types of the rows.
-pub use xoff_rows::{CauseRow, CnmRow, ControlRow, Direction, MarkRow, Port, QueueRow, RateRow, RateSource, Side, StateRow};
+pub use xoff_rows::{
+    CauseRow, CnmRow, ControlRow, Direction, MarkRow, Port, QueueRow, RateRow, RateSource, Side,
+    StateRow,
+};

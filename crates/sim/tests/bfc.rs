@@ -13,7 +13,8 @@ const MTU: Bytes = Bytes(1_500);
 /// Flows to R: three begin at S1, two at S2.
 const INTO_R: u32 = 5;
 
-/// H1, H2 and H3 at S1, H4, H5 and R at S2. All send to R at line rate, and R sends to H1, so that filters wait for frames on the wire.
+/// H1, H2 and H3 at S1, H4, H5 and R at S2. All send to R at line rate, and R sends to H1, so that
+/// filters wait for frames on the wire.
 fn incast(delay: Span) -> (Topology, Flows) {
     let mut t = Topology::default();
     let [s1, s2] = [1, 2].map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i));
@@ -40,12 +41,14 @@ fn incast(delay: Span) -> (Topology, Flows) {
     (t, Flows { flows, labels: vec!["incast".into()], ..Flows::default() })
 }
 
-/// The largest queue of a flow over all events, at both switches, and the bound of `docs/mechanisms/bfc.md`; cables are `longer` than BFC
-/// is configured for.
+/// The largest queue of a flow over all events, at both switches, and the bound of
+/// `docs/mechanisms/bfc.md`; cables are `longer` than BFC is configured for.
 fn highest(delay: Span, longer: u64) -> (Bytes, Bytes, Bytes) {
     let (topology, flows) = incast(Span(delay.0 * longer));
     let assumed = |link: &LinkFacts| LinkFacts { delay, ..*link };
-    let reader = |link: &LinkFacts| bfc::Params::read(&mut Defaults::of(bfc::PARAMS), &assumed(link)).map(FlowControl::Bfc);
+    let reader = |link: &LinkFacts| {
+        bfc::Params::read(&mut Defaults::of(bfc::PARAMS), &assumed(link)).map(FlowControl::Bfc)
+    };
     let link = LinkFacts::plain(C, delay, MTU, Bytes(1_000_000));
     let FlowControl::Bfc(p) = reader(&link).unwrap() else { unreachable!() };
     let mut m = Model::plain(Bytes(1_000_000), reader);
@@ -57,7 +60,9 @@ fn highest(delay: Span, longer: u64) -> (Bytes, Bytes, Bytes) {
         ended = w.run(Time::from_us(1_000), 1);
         // S1 -> S2 and S2 -> R are the last links of either.
         for node in [0, 1] {
-            let of = |flow| w.flow_queue((node, 3).into(), 0, flow).expect("BFC keeps queues by flow").bytes;
+            let of = |flow| {
+                w.flow_queue((node, 3).into(), 0, flow).expect("BFC keeps queues by flow").bytes
+            };
             highest = (0..INTO_R).map(of).fold(highest, Bytes::max);
         }
     }
@@ -70,12 +75,16 @@ fn highest(delay: Span, longer: u64) -> (Bytes, Bytes, Bytes) {
     (highest, threshold, threshold + C.bytes_in(bfc::hrtt(&link) + p.period) + MTU + MTU)
 }
 
-/// The threshold of a queue that is alone, what a link carries in HRTT and a period, and two frames: at every event of an incast.
+/// The threshold of a queue that is alone, what a link carries in HRTT and a period, and two
+/// frames: at every event of an incast.
 #[test]
 fn a_queue_of_an_incast_holds_its_threshold_and_one_hop_at_most() {
     for delay in [Span::from_ns(100), Span::from_us(1), Span::from_us(5)] {
         let (highest, threshold, bound) = highest(delay, 1);
-        assert!(threshold < highest && highest <= bound, "{delay}: {threshold} < {highest} <= {bound}");
+        assert!(
+            threshold < highest && highest <= bound,
+            "{delay}: {threshold} < {highest} <= {bound}"
+        );
     }
 }
 

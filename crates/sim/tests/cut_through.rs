@@ -1,4 +1,5 @@
-//! Virtual cut-through: exact times on paths through an empty network, and where it falls back to store and forward.
+//! Virtual cut-through: exact times on paths through an empty network, and where it falls back to
+//! store and forward.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, Topology};
@@ -21,7 +22,19 @@ fn chain(links: &[(u64, u64)]) -> Topology {
 }
 
 fn flow(src: u32, dst: u32, size: u64, start: Time) -> Flow {
-    Flow { src, dst, priority: 0, size, start, rate: None, controlled: true, src_port: 1, dst_port: 1, path: None, label: 0 }
+    Flow {
+        src,
+        dst,
+        priority: 0,
+        size,
+        start,
+        rate: None,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path: None,
+        label: 0,
+    }
 }
 
 fn run(t: &Topology, flows: &[Flow], cut_through: Option<Bytes>) -> Outcome {
@@ -56,7 +69,8 @@ fn a_frame_takes_the_delays_the_heads_and_itself_once() {
     assert_eq!(lone(&links, 20, HEAD), delays + Span::from_ns(5 * 4));
 }
 
-/// 10 Gb/s into a switch that sends at 40: bits would run out, so that link is stored and forwarded. 40 into 10 is not.
+/// 10 Gb/s into a switch that sends at 40: bits would run out, so that link is stored and
+/// forwarded. 40 into 10 is not.
 #[test]
 fn a_slower_link_before_a_faster_one_is_stored_and_forwarded() {
     let d = Span::from_ns(2000);
@@ -77,8 +91,12 @@ fn a_head_as_long_as_a_frame_is_store_and_forward() {
     let (a, b) = (t.add_node("a", NodeKind::Host, 0, 8), t.add_node("b", NodeKind::Host, 0, 9));
     t.add_link(1, a, Rate::from_gbps(40), Span::from_ns(1000));
     t.add_link(2, b, Rate::from_gbps(40), Span::from_ns(1000));
-    let flows =
-        [flow(0, 3, 40_001, Time::ZERO), flow(a, 3, 33_000, Time(7_000)), flow(0, b, 50_000, Time(9_000)), flow(b, a, 50_000, Time::ZERO)];
+    let flows = [
+        flow(0, 3, 40_001, Time::ZERO),
+        flow(a, 3, 33_000, Time(7_000)),
+        flow(0, b, 50_000, Time(9_000)),
+        flow(b, a, 50_000, Time::ZERO),
+    ];
     let whole = run(&t, &flows, None);
     for head in [1500, 9000] {
         let o = run(&t, &flows, Some(Bytes(head)));

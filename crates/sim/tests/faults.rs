@@ -10,8 +10,8 @@ use xoff_node::{DisciplineKind, PausedWith, Transport};
 use xoff_sim::{Ended, LinkFailure, Losses, LostFrames, Model, Outcome, World};
 use xoff_units::{Bytes, Loss, Rate, Span, Time};
 
-/// Two hosts each on two edge switches, two spines; links 0 to 3 lead to the hosts, 4 and 5 from E1 to the spines, 6 and
-/// 7 from the spines to E2.
+/// Two hosts each on two edge switches, two spines; links 0 to 3 lead to the hosts, 4 and 5 from E1
+/// to the spines, 6 and 7 from the spines to E2.
 fn leaf_spine() -> Topology {
     let mut t = Topology::default();
     let (rate, delay) = (Rate::from_gbps(10), Span::from_us(1));
@@ -54,7 +54,11 @@ fn run(m: Model<'_>) -> Outcome {
         path: None,
         label: 0,
     };
-    let flows = Flows { flows: vec![flow(0, 2), flow(1, 3)], labels: vec!["pairs".into()], ..Flows::default() };
+    let flows = Flows {
+        flows: vec![flow(0, 2), flow(1, 3)],
+        labels: vec!["pairs".into()],
+        ..Flows::default()
+    };
     let mut w = World::build(&t, flows, &m).unwrap();
     let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap_or(Ended::TimeUp);
     w.finish(ended).0
@@ -69,22 +73,42 @@ const E1: usize = 4;
 
 #[test]
 fn after_a_failure_everything_takes_the_link_that_is_left() {
-    for discipline in [DisciplineKind::Fifo, DisciplineKind::RoundRobin, DisciplineKind::InputFifo] {
+    for discipline in [DisciplineKind::Fifo, DisciplineKind::RoundRobin, DisciplineKind::InputFifo]
+    {
         let whole = run(model());
-        assert_eq!((sent(&whole, E1, 2), sent(&whole, E1, 3)), (1334, 0), "1 MB in 667 frames each");
+        assert_eq!(
+            (sent(&whole, E1, 2), sent(&whole, E1, 3)),
+            (1334, 0),
+            "1 MB in 667 frames each"
+        );
         let mut m = model();
         m.discipline = discipline;
         m.faults.failures.push(LinkFailure { at: Time::from_us(500), link: 4 });
         let o = run(m);
         let over = |port| sent(&o, E1, port);
         assert!(over(2) > 300 && over(3) > 600, "{discipline:?}: {} and {}", over(2), over(3));
-        // Frames that waited in E1 are dropped there. The frame on the wire is lost at S1. Neither breaks a promise.
-        assert!(o.dropped_frames > 0 && o.dropped_frames < 200, "{discipline:?}: {} dropped", o.dropped_frames);
+        // Frames that waited in E1 are dropped there. The frame on the wire is lost at S1. Neither
+        // breaks a promise.
+        assert!(
+            o.dropped_frames > 0 && o.dropped_frames < 200,
+            "{discipline:?}: {} dropped",
+            o.dropped_frames
+        );
         assert!((1..=2).contains(&o.lost_frames), "{discipline:?}: {} lost", o.lost_frames);
         assert_eq!(over(2) + over(3) + o.dropped_frames, 1334, "{discipline:?}");
         assert_eq!(o.violations, []);
-        assert_eq!((o.lost[Loss::FailedPort].data, o.lost[Loss::OnFailedLink].total()), (o.dropped_frames, o.lost_frames), "{:?}", o.lost);
-        assert_eq!((o.lossless, o.lost.unexcused().total(), o.lost.excused()), (true, 0, o.lost.total()), "{:?}", o.lost);
+        assert_eq!(
+            (o.lost[Loss::FailedPort].data, o.lost[Loss::OnFailedLink].total()),
+            (o.dropped_frames, o.lost_frames),
+            "{:?}",
+            o.lost
+        );
+        assert_eq!(
+            (o.lossless, o.lost.unexcused().total(), o.lost.excused()),
+            (true, 0, o.lost.total()),
+            "{:?}",
+            o.lost
+        );
         assert_eq!(o.ended, Ended::Quiet, "{discipline:?}: none waits for ever");
     }
 }
@@ -98,8 +122,8 @@ fn a_host_that_is_cut_off_sends_nothing_more() {
     assert_eq!((o.completions.as_slice(), o.violations.len()), (&[1][..], 0));
 }
 
-/// Both hosts behind E2 answer frame by frame, so that an acknowledgement may wait for the wire when a link fails: it is counted, apart
-/// from data. So is what has no route any more.
+/// Both hosts behind E2 answer frame by frame, so that an acknowledgement may wait for the wire
+/// when a link fails: it is counted, apart from data. So is what has no route any more.
 #[test]
 fn acknowledgements_lost_with_a_link_are_counted_apart() {
     let mut seen = LostFrames::default();
@@ -114,17 +138,28 @@ fn acknowledgements_lost_with_a_link_are_counted_apart() {
             back_to_zero: false,
             nack_interval: Span::from_us(500),
         };
-        m.faults.failures.push(LinkFailure { at: Time(200_000_000 + nanoseconds * 50_000), link: 2 });
+        m.faults
+            .failures
+            .push(LinkFailure { at: Time(200_000_000 + nanoseconds * 50_000), link: 2 });
         let o = run(m);
         assert_eq!(o.violations, []);
-        assert_eq!((o.lost.dropped().total(), o.lost.on_links().total()), (o.dropped_frames, o.lost_frames));
+        assert_eq!(
+            (o.lost.dropped().total(), o.lost.on_links().total()),
+            (o.dropped_frames, o.lost_frames)
+        );
         assert_eq!(o.lost.unexcused().total(), 0, "{:?}", o.lost);
         for cause in [Loss::FailedPort, Loss::CutOff, Loss::OnFailedLink] {
             seen[cause] = seen[cause] + o.lost[cause];
         }
     }
-    assert!(seen[Loss::FailedPort].control > 0 && seen[Loss::OnFailedLink].control > 0, "of the host that is cut off: {seen:?}");
-    assert!(seen[Loss::CutOff].data > 0 && seen[Loss::OnFailedLink].data > 0, "frames that still leave for it: {seen:?}");
+    assert!(
+        seen[Loss::FailedPort].control > 0 && seen[Loss::OnFailedLink].control > 0,
+        "of the host that is cut off: {seen:?}"
+    );
+    assert!(
+        seen[Loss::CutOff].data > 0 && seen[Loss::OnFailedLink].data > 0,
+        "frames that still leave for it: {seen:?}"
+    );
 }
 
 #[test]

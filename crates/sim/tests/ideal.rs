@@ -1,4 +1,5 @@
-//! The ideal completion time is that of a lone flow: equal to the simulated time, to the picosecond.
+//! The ideal completion time is that of a lone flow: equal to the simulated time, to the
+//! picosecond.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, Topology};
@@ -25,10 +26,23 @@ fn lone(links: &[(Rate, Span)], f: &Lone, start: Time, cut_through: Option<Bytes
     let t = chain(links);
     let dst = links.len() as u32;
     let (size, rate) = (f.size, f.rate);
-    let flow = Flow { src: 0, dst, priority: 0, size, start, rate, controlled: true, src_port: 1, dst_port: 1, path: None, label: 0 };
+    let flow = Flow {
+        src: 0,
+        dst,
+        priority: 0,
+        size,
+        start,
+        rate,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path: None,
+        label: 0,
+    };
     let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
     let mut m = Model::plain(Bytes(1 << 30), |_| Ok(FlowControl::None));
-    (m.cut_through, m.nic.payload_max, m.nic.header, m.deadlock_interval) = (cut_through, f.payload_max, f.header, Span::ZERO);
+    (m.cut_through, m.nic.payload_max, m.nic.header, m.deadlock_interval) =
+        (cut_through, f.payload_max, f.header, Span::ZERO);
     let mut w = World::build(&t, flows, &m).unwrap();
     let ended = w.run(Time(u64::MAX / 2), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
@@ -54,7 +68,14 @@ impl Dice {
     /// Rates of Ethernet, and some by which nothing divides.
     fn rate(&mut self) -> Rate {
         let odd = Rate(33_333_333 + self.roll(400_000_000_000));
-        self.pick(&[Rate::from_gbps(10), Rate::from_gbps(25), Rate::from_gbps(40), Rate::from_gbps(100), Rate(1_234_567_891), odd])
+        self.pick(&[
+            Rate::from_gbps(10),
+            Rate::from_gbps(25),
+            Rate::from_gbps(40),
+            Rate::from_gbps(100),
+            Rate(1_234_567_891),
+            odd,
+        ])
     }
 }
 
@@ -64,7 +85,9 @@ fn the_ideal_time_is_that_of_a_lone_flow() {
     // How often each of what makes it difficult was drawn.
     let (mut mixed_and_short, mut cut, mut paced, mut slower_than_links) = (0, 0, 0, 0);
     for case in 0..3000 {
-        let links: Vec<_> = (0..1 + d.roll(6)).map(|_| (d.rate(), Span(d.pick(&[0, 1, 777_777, 1_000_000, 4_000_000])))).collect();
+        let links: Vec<_> = (0..1 + d.roll(6))
+            .map(|_| (d.rate(), Span(d.pick(&[0, 1, 777_777, 1_000_000, 4_000_000]))))
+            .collect();
         let payload_max = d.pick(&[1, 64, 1000, 1452, 4096, 9000]);
         let header = d.pick(&[0, 0, 42, 48, 90]);
         let frames = 1 + d.roll(40);
@@ -85,7 +108,8 @@ fn the_ideal_time_is_that_of_a_lone_flow() {
     assert!(mixed_and_short > 1000 && cut > 1000 && paced > 500 && slower_than_links > 100);
 }
 
-/// A run to the last picosecond with a flow that begins in the last microsecond: its frames would arrive beyond the end of time.
+/// A run to the last picosecond with a flow that begins in the last microsecond: its frames would
+/// arrive beyond the end of time.
 #[test]
 fn a_run_to_the_end_of_time_ends() {
     let t = chain(&[(Rate::from_gbps(10), Span::from_us(1))]);

@@ -1,4 +1,5 @@
-//! Input queues that send one frame at a time: exact times, and the saturation throughput of Karol, Hluchyj and Morgan (1987).
+//! Input queues that send one frame at a time: exact times, and the saturation throughput of Karol,
+//! Hluchyj and Morgan (1987).
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, Topology};
@@ -11,10 +12,23 @@ const C: Rate = Rate::from_gbps(10);
 
 fn flow(src: u32, dst: u32, size: u64) -> Flow {
     let start = Time::ZERO;
-    Flow { src, dst, priority: 0, size, start, rate: None, controlled: true, src_port: 1, dst_port: 1, path: None, label: 0 }
+    Flow {
+        src,
+        dst,
+        priority: 0,
+        size,
+        start,
+        rate: None,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path: None,
+        label: 0,
+    }
 }
 
-/// `inputs` hosts that send and `outputs` hosts that receive, at one switch; hosts are numbered after it, the senders first.
+/// `inputs` hosts that send and `outputs` hosts that receive, at one switch; hosts are numbered
+/// after it, the senders first.
 fn star(inputs: u32, outputs: u32, out_rate: Rate) -> Topology {
     let mut t = Topology::default();
     let s = t.add_node("S", NodeKind::Switch, 1, 0);
@@ -32,9 +46,9 @@ fn world(t: &Topology, flows: Vec<Flow>, payload_max: u32, discipline: Disciplin
     World::build(t, Flows { flows, labels: vec!["x".into()], ..Flows::default() }, &m).unwrap()
 }
 
-/// Two frames of one input for two idle outputs: 9000 B are in the switch at 8.2 us, 64 B right behind them. The second leaves when
-/// the first has been read at the rate of the input, 7.2 us later, also where outputs are faster. With a queue per output it does not
-/// wait.
+/// Two frames of one input for two idle outputs: 9000 B are in the switch at 8.2 us, 64 B right
+/// behind them. The second leaves when the first has been read at the rate of the input, 7.2 us
+/// later, also where outputs are faster. With a queue per output it does not wait.
 #[test]
 fn an_input_reads_one_frame_at_a_time() {
     let arrivals = |out_rate, discipline| {
@@ -45,10 +59,20 @@ fn an_input_reads_one_frame_at_a_time() {
     };
     let in_switch = 7_200_000 + 1_000_000;
     let read = in_switch + 7_200_000;
-    assert_eq!(arrivals(C, DisciplineKind::InputFifo), [read + 1_000_000, read + 51_200 + 1_000_000], "9.3024 us before");
+    assert_eq!(
+        arrivals(C, DisciplineKind::InputFifo),
+        [read + 1_000_000, read + 51_200 + 1_000_000],
+        "9.3024 us before"
+    );
     let fast = Rate::from_gbps(40);
-    assert_eq!(arrivals(fast, DisciplineKind::InputFifo), [in_switch + 1_800_000 + 1_000_000, read + 12_800 + 1_000_000]);
-    assert_eq!(arrivals(C, DisciplineKind::Fifo), [read + 1_000_000, in_switch + 51_200 + 51_200 + 1_000_000]);
+    assert_eq!(
+        arrivals(fast, DisciplineKind::InputFifo),
+        [in_switch + 1_800_000 + 1_000_000, read + 12_800 + 1_000_000]
+    );
+    assert_eq!(
+        arrivals(C, DisciplineKind::Fifo),
+        [read + 1_000_000, in_switch + 51_200 + 51_200 + 1_000_000]
+    );
 }
 
 const FRAME: u64 = 1500;
@@ -56,13 +80,16 @@ const FRAME: u64 = 1500;
 const WARM: u64 = 300;
 const COUNTED: u64 = 2700;
 
-/// The part of the outputs' capacity that leaves a switch of n inputs with always something to send, each frame for an output drawn at
-/// random.
+/// The part of the outputs' capacity that leaves a switch of n inputs with always something to
+/// send, each frame for an output drawn at random.
 fn saturation(n: u32, seed: u64, discipline: DisciplineKind) -> f64 {
     let t = star(n, n, C);
     let slots = WARM + COUNTED;
     let mut draws = random::stream(seed, 0, 9_999);
-    let flows = (0..slots).flat_map(|_| 0..n).map(|i| flow(1 + i, 1 + n + random::below(&mut draws, n as u64) as u32, FRAME)).collect();
+    let flows = (0..slots)
+        .flat_map(|_| 0..n)
+        .map(|i| flow(1 + i, 1 + n + random::below(&mut draws, n as u64) as u32, FRAME))
+        .collect();
     let mut w = world(&t, flows, FRAME as u32, discipline);
     let mut delivered = |at| {
         w.run(Time::ZERO + C.time_for(Bytes(FRAME * at)), u64::MAX).unwrap();
@@ -72,15 +99,23 @@ fn saturation(n: u32, seed: u64, discipline: DisciplineKind) -> f64 {
     (delivered(slots) - before) / (n as u64 * COUNTED) as f64
 }
 
-/// Table I of the paper (N = 8) and the same chain simulated (N = 16); forever more inputs 2 - sqrt 2 = 0.586.
+/// Table I of the paper (N = 8) and the same chain simulated (N = 16); forever more inputs 2 - sqrt
+/// 2 = 0.586.
 #[test]
 fn the_saturation_throughput_is_that_of_head_of_line_blocking() {
     for (n, expected) in [(8, 0.6184), (16, 0.6013)] {
-        let runs: Vec<f64> = (1..=6).map(|seed| saturation(n, seed, DisciplineKind::InputFifo)).collect();
+        let runs: Vec<f64> =
+            (1..=6).map(|seed| saturation(n, seed, DisciplineKind::InputFifo)).collect();
         let mean = runs.iter().sum::<f64>() / runs.len() as f64;
-        let error = (runs.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (runs.len() * (runs.len() - 1)) as f64).sqrt();
-        // Four standard errors of the mean; and they are small enough to distinguish 8 from 16 inputs.
-        assert!((mean - expected).abs() < 4.0 * error && error < 0.002, "{n}: {mean} +- {error}, expected {expected}: {runs:?}");
+        let error = (runs.iter().map(|r| (r - mean).powi(2)).sum::<f64>()
+            / (runs.len() * (runs.len() - 1)) as f64)
+            .sqrt();
+        // Four standard errors of the mean; and they are small enough to distinguish 8 from 16
+        // inputs.
+        assert!(
+            (mean - expected).abs() < 4.0 * error && error < 0.002,
+            "{n}: {mean} +- {error}, expected {expected}: {runs:?}"
+        );
     }
     // The same load in queues by output leaves no output idle for want of a frame.
     assert!(saturation(8, 1, DisciplineKind::Fifo) > 0.95);

@@ -1,6 +1,8 @@
-//! A node and the simulator name no mechanism: no name of the registries, no type or module of a mechanism, not in a comment either.
+//! A node and the simulator name no mechanism: no name of the registries, no type or module of a
+//! mechanism, not in a comment either.
 //!
-//! What else must be named stands in [`ALLOWED`], each with its reason; what is no longer needed there fails too.
+//! What else must be named stands in [`ALLOWED`], each with its reason; what is no longer needed
+//! there fails too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,22 +12,39 @@ use xoff_mech::{detection, flow_control, rate_control};
 
 /// A file below `crates`, a word in it, and why it may stand there.
 const ALLOWED: &[(&str, &str, &str)] = &[
-    ("node/src/compat.rs", "hpcc", "the parameters of the replay are those of the HPCC simulator, and only this file has them"),
+    (
+        "node/src/compat.rs",
+        "hpcc",
+        "the parameters of the replay are those of the HPCC simulator, and only this file has them",
+    ),
     (
         "node/src/vl_arbitration.rs",
         "infiniband",
         "the source of the arbitration between virtual lanes: a scheduler, no mechanism of `mech`",
     ),
-    ("node/src/vl_arbitration.rs", "iba", "sections of that source, in the descriptions of its keys"),
+    (
+        "node/src/vl_arbitration.rs",
+        "iba",
+        "sections of that source, in the descriptions of its keys",
+    ),
     ("node/src/scheduler.rs", "infiniband", "the scheduler that goes by those tables"),
-    ("sim/src/wire/lone.rs", "gfc", "the source of the definition of the ideal completion time, by its abbreviation"),
-    ("sim/src/world/canaries.rs", "pfc", "tests only: a real flow control under which a check has to fail"),
+    (
+        "sim/src/wire/lone.rs",
+        "gfc",
+        "the source of the definition of the ideal completion time, by its abbreviation",
+    ),
+    (
+        "sim/src/world/canaries.rs",
+        "pfc",
+        "tests only: a real flow control under which a check has to fail",
+    ),
 ];
 
 /// Papers, simulators and messages that are no name of a registry or of a module.
 const MORE: &[&str] = &["gfc", "infiniband", "iba", "ue", "rz3880", "unbiased"];
 
-/// Names written out, which are no description of a registry: those count up to their first comma or colon.
+/// Names written out, which are no description of a registry: those count up to their first comma
+/// or colon.
 const WRITTEN_OUT: &[&str] = &[
     "backpressure flow control",
     "gentle flow control",
@@ -75,40 +94,54 @@ fn names() -> Names {
         .chain(detection::REGISTRY.iter().map(|e| (e.name, e.about)))
         .chain(rate_control::REGISTRY.iter().map(|e| (e.name, e.about)));
     let registered: Vec<(&str, &str)> = registered.filter(|(n, _)| !GENERAL.contains(n)).collect();
-    let mut words: BTreeSet<String> = registered.iter().map(|r| r.0).chain(MORE.iter().copied()).map(plain).collect();
+    let mut words: BTreeSet<String> =
+        registered.iter().map(|r| r.0).chain(MORE.iter().copied()).map(plain).collect();
     for family in ["flow_control", "detection", "rate_control"] {
         for (name, _) in &registered {
             let module = crates().join("mech/src").join(family).join(name.replace('-', "_"));
-            let mut paths = Vec::from_iter(Some(module.with_extension("rs")).filter(|p| p.exists()));
+            let mut paths =
+                Vec::from_iter(Some(module.with_extension("rs")).filter(|p| p.exists()));
             if module.is_dir() {
                 files(&module, &mut paths);
             }
             for text in paths.iter().map(|p| fs::read_to_string(p).unwrap()) {
                 let kinds = ["pub struct ", "pub enum ", "pub trait ", "pub type ", "pub union "];
-                let types = text.lines().filter_map(|l| kinds.iter().find_map(|k| l.strip_prefix(k)));
+                let types =
+                    text.lines().filter_map(|l| kinds.iter().find_map(|k| l.strip_prefix(k)));
                 let types = types.map(|t| t.split(|c: char| !c.is_alphanumeric()).next().unwrap());
                 // Of one word are `Order`, `Stage`, `Pause`: English.
-                words.extend(types.filter(|t| t.chars().filter(|c| c.is_uppercase()).count() > 1).map(plain));
+                words.extend(
+                    types.filter(|t| t.chars().filter(|c| c.is_uppercase()).count() > 1).map(plain),
+                );
             }
         }
     }
     let described = registered.iter().map(|r| r.1.split([',', ':']).next().unwrap());
-    let phrases = described.chain(WRITTEN_OUT.iter().copied()).map(|p| separate(p).map(plain).collect::<Vec<_>>());
-    Names { words, phrases: phrases.filter(|p| p.len() > 1).collect::<BTreeSet<_>>().into_iter().collect() }
+    let phrases = described
+        .chain(WRITTEN_OUT.iter().copied())
+        .map(|p| separate(p).map(plain).collect::<Vec<_>>());
+    Names {
+        words,
+        phrases: phrases.filter(|p| p.len() > 1).collect::<BTreeSet<_>>().into_iter().collect(),
+    }
 }
 
 fn separate(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty())
 }
 
-/// The words of a name, with acronyms: `IfREDOn` has `If`, `RED`, `On`; and, for a plural, without: `IfREDs` has `If`, `REDs`.
+/// The words of a name, with acronyms: `IfREDOn` has `If`, `RED`, `On`; and, for a plural, without:
+/// `IfREDs` has `If`, `REDs`.
 fn humps(name: &str) -> Vec<String> {
     let mut all = Vec::new();
     for acronyms in [true, false] {
         let mut hump = String::new();
         let mut chars = name.chars().peekable();
         while let Some(c) = chars.next() {
-            let ends = |before: char| !before.is_uppercase() || (acronyms && chars.peek().is_some_and(|c| c.is_lowercase()));
+            let ends = |before: char| {
+                !before.is_uppercase()
+                    || (acronyms && chars.peek().is_some_and(|c| c.is_lowercase()))
+            };
             if c.is_uppercase() && hump.chars().last().is_some_and(ends) {
                 all.push(std::mem::take(&mut hump));
             }
@@ -120,18 +153,24 @@ fn humps(name: &str) -> Vec<String> {
 }
 
 impl Names {
-    /// Names in single words: anywhere in them (`PfcReceiver`, `pfcs`, `XPFC`, `pfc2`, `gfc_buffer`), or as a whole ([`WHOLE`]).
+    /// Names in single words: anywhere in them (`PfcReceiver`, `pfcs`, `XPFC`, `pfc2`,
+    /// `gfc_buffer`), or as a whole ([`WHOLE`]).
     fn in_words(&self, line: &str) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         for joined in line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
             let whole = plain(joined);
             for part in joined.split(['_', '-']) {
                 let lower = plain(part);
-                let humps: Vec<String> = humps(part).iter().map(|h| plain(h.trim_end_matches(|c: char| c.is_ascii_digit()))).collect();
-                let equal = |n: &str| humps.iter().any(|h| h == n || h.strip_suffix('s') == Some(n));
+                let humps: Vec<String> = humps(part)
+                    .iter()
+                    .map(|h| plain(h.trim_end_matches(|c: char| c.is_ascii_digit())))
+                    .collect();
+                let equal =
+                    |n: &str| humps.iter().any(|h| h == n || h.strip_suffix('s') == Some(n));
                 let within = |n: &str| match WHOLE.contains(&n) {
                     true => equal(n),
-                    // Where two words meet (`top_fcs`) may be an acronym of three letters, but no longer name.
+                    // Where two words meet (`top_fcs`) may be an acronym of three letters, but no
+                    // longer name.
                     false => lower.contains(n) || whole == n || (n.len() > 3 && whole.contains(n)),
                 };
                 all.extend(self.words.iter().filter(|n| within(n)).cloned());
@@ -140,12 +179,16 @@ impl Names {
         all
     }
 
-    /// (line, name) of names in words, of those written out, also over several lines, and of variants of `Message`.
+    /// (line, name) of names in words, of those written out, also over several lines, and of
+    /// variants of `Message`.
     fn find(&self, path: &str, text: &str) -> Vec<(usize, String)> {
         // The file's path counts as its line 0.
         let lines = || std::iter::once(path).chain(text.lines()).enumerate();
-        let mut all: Vec<_> = lines().flat_map(|(n, line)| self.in_words(line).into_iter().map(move |w| (n, w))).collect();
-        let words: Vec<(usize, String)> = lines().flat_map(|(n, line)| separate(line).map(move |w| (n, plain(w)))).collect();
+        let mut all: Vec<_> = lines()
+            .flat_map(|(n, line)| self.in_words(line).into_iter().map(move |w| (n, w)))
+            .collect();
+        let words: Vec<(usize, String)> =
+            lines().flat_map(|(n, line)| separate(line).map(move |w| (n, plain(w)))).collect();
         for phrase in &self.phrases {
             let at = words.windows(phrase.len()).filter(|at| at.iter().map(|w| &w.1).eq(phrase));
             all.extend(at.map(|at| (at[0].0, phrase.join(" "))));
@@ -159,9 +202,13 @@ impl Names {
                 continue;
             };
             let end = if variants.starts_with('{') { '}' } else { ' ' };
-            let list = variants.split(|c: char| c == end || (end == ' ' && !(c.is_alphanumeric() || c == '*'))).next().unwrap();
+            let list = variants
+                .split(|c: char| c == end || (end == ' ' && !(c.is_alphanumeric() || c == '*')))
+                .next()
+                .unwrap();
             for variant in list.split(|c: char| !(c.is_alphanumeric() || c == '*')) {
-                let named = variant.starts_with(|c: char| c == '*' || c.is_uppercase()) && !OF_EVERY_NODE.contains(&variant);
+                let named = variant.starts_with(|c: char| c == '*' || c.is_uppercase())
+                    && !OF_EVERY_NODE.contains(&variant);
                 all.extend(named.then(|| (line, format!("Message::{variant}"))));
             }
         }
@@ -174,7 +221,8 @@ fn found_in(of: &[&str]) -> Vec<(String, usize, String)> {
     let names = names();
     let mut paths = Vec::new();
     of.iter().for_each(|c| files(&crates().join(c).join("src"), &mut paths));
-    // A scheduled fabric is one mechanism with its own world: no node and no part of the packet simulator is in it.
+    // A scheduled fabric is one mechanism with its own world: no node and no part of the packet
+    // simulator is in it.
     paths.retain(|p| !p.starts_with(crates().join("sim/src/scheduled")));
     paths.sort();
     let mut all = Vec::new();
@@ -191,14 +239,27 @@ fn found_in(of: &[&str]) -> Vec<(String, usize, String)> {
 fn a_node_and_the_simulator_name_no_mechanism() {
     let all = found_in(&["node", "sim"]);
     let allowed = |file: &str, word: &str| ALLOWED.iter().any(|(f, w, _)| (*f, *w) == (file, word));
-    let wrong: Vec<String> = all.iter().filter(|(f, _, w)| !allowed(f, w)).map(|(f, n, w)| format!("crates/{f}:{n}: {w}")).collect();
-    assert!(wrong.is_empty(), "ask it of a trait of `mech`, or use the general term:\n{}", wrong.join("\n"));
-    let unused: Vec<_> =
-        ALLOWED.iter().filter(|(f, w, _)| !all.iter().any(|(file, _, word)| (file, word) == (&f.to_string(), &w.to_string()))).collect();
+    let wrong: Vec<String> = all
+        .iter()
+        .filter(|(f, _, w)| !allowed(f, w))
+        .map(|(f, n, w)| format!("crates/{f}:{n}: {w}"))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "ask it of a trait of `mech`, or use the general term:\n{}",
+        wrong.join("\n")
+    );
+    let unused: Vec<_> = ALLOWED
+        .iter()
+        .filter(|(f, w, _)| {
+            !all.iter().any(|(file, _, word)| (file, word) == (&f.to_string(), &w.to_string()))
+        })
+        .collect();
     assert!(unused.is_empty(), "allowed and not needed: {unused:?}");
 }
 
-/// The search finds what it looks for: in names of types, in comments, written out, in paths, and in the crate of the mechanisms.
+/// The search finds what it looks for: in names of types, in comments, written out, in paths, and
+/// in the crate of the mechanisms.
 #[test]
 fn the_search_finds_a_name() {
     let names = names();
@@ -233,20 +294,38 @@ fn the_search_finds_a_name() {
         assert_eq!(names.find(path, ""), [(0, "pfc".to_owned())], "{path}");
     }
     let found = |text: &str| names.find("a.rs", text);
-    for written in
-        WRITTEN_OUT.iter().chain(&["Priority-based flow control", "Backpressure Flow Control", "Random Early\n    /// Detection"])
-    {
-        assert!(found(&format!("/// As in {written}.")).iter().any(|(n, w)| *n == 1 && w.contains(' ')), "{written}");
+    for written in WRITTEN_OUT.iter().chain(&[
+        "Priority-based flow control",
+        "Backpressure Flow Control",
+        "Random Early\n    /// Detection",
+    ]) {
+        assert!(
+            found(&format!("/// As in {written}.")).iter().any(|(n, w)| *n == 1 && w.contains(' ')),
+            "{written}"
+        );
     }
     for variant in ["Stage", "Filter", "Credit", "Flow", "Level", "Pfc"] {
         let hit = (1, format!("Message::{variant}"));
         assert!(found(&format!("Message::{variant}(x) => 1,")).contains(&hit), "{variant}");
-        assert!(found(&format!("use xoff_mech::Message::{{Custom, {variant}}};")).contains(&hit), "{variant}");
+        assert!(
+            found(&format!("use xoff_mech::Message::{{Custom, {variant}}};")).contains(&hit),
+            "{variant}"
+        );
     }
-    assert_eq!(found("use Message::*;\nuse a::Message as M;"), [(1, "Message::*".to_owned()), (2, "Message as".to_owned())]);
-    assert_eq!(found("Message::Custom(1), Message::from_words(0, 0, 0), m: Message, has a flow"), []);
+    assert_eq!(
+        found("use Message::*;\nuse a::Message as M;"),
+        [(1, "Message::*".to_owned()), (2, "Message as".to_owned())]
+    );
+    assert_eq!(
+        found("Message::Custom(1), Message::from_words(0, 0, 0), m: Message, has a flow"),
+        []
+    );
     let all = found_in(&["mech"]);
     for entry in flow_control::REGISTRY.iter().filter(|e| e.name != "none") {
-        assert!(all.iter().any(|(f, _, w)| *w == plain(entry.name) && f.starts_with("mech/")), "{}", entry.name);
+        assert!(
+            all.iter().any(|(f, _, w)| *w == plain(entry.name) && f.starts_with("mech/")),
+            "{}",
+            entry.name
+        );
     }
 }

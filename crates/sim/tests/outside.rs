@@ -1,4 +1,5 @@
-//! A world whose links lead outside is the world it was: frames that are handed back when they are due make the same run.
+//! A world whose links lead outside is the world it was: frames that are handed back when they are
+//! due make the same run.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
@@ -20,7 +21,8 @@ fn ring() -> (Topology, Flows) {
     (0..3).for_each(|i| _ = t.add_link(s[i], s[(i + 1) % 3], rate, delay));
     let mut paths = ExplicitPaths::default();
     for i in 0..3 {
-        let names = [h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]].map(|n| t.name(n).to_owned());
+        let names = [h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]]
+            .map(|n| t.name(n).to_owned());
         paths.add(&t, &names).unwrap();
     }
     let flow = |i: usize| Flow {
@@ -43,7 +45,8 @@ fn ring() -> (Topology, Flows) {
 fn build(kind: &str, discipline: DisciplineKind, here: Option<Vec<bool>>) -> World {
     let (topology, flows) = ring();
     let entry = REGISTRY.iter().find(|e| e.name == kind).unwrap();
-    let params: &'static [(&str, &str)] = if kind == "pfc" { &[("xoff", "80KB"), ("xon", "77KB")] } else { &[] };
+    let params: &'static [(&str, &str)] =
+        if kind == "pfc" { &[("xoff", "80KB"), ("xon", "77KB")] } else { &[] };
     let read = move |link: &LinkFacts| {
         let v = params.iter().fold(Defaults::of(entry.params), |v, (key, x)| v.with(key, x));
         (entry.read)(&mut { v }, link)
@@ -98,16 +101,29 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
             }
         };
         let (outside, rows_outside) = finish(w, ended);
-        // Events may differ by a look at a world that is quiet because its last frame is outside.
-        // A network of its own ends when something last happened. A world with links to the outside cannot know that no more frames arrive.
-        // It continues, with its samples, until the last timer has found nothing due.
-        assert!(outside.ended == inside.ended && outside.now >= inside.now, "{kind}: {} {}", outside.now, inside.now);
-        assert_eq!((outside.frame_hops, &outside.deadlocks), (inside.frame_hops, &inside.deadlocks), "{kind}");
+        // Events may differ by a look at a world that is quiet because its last frame is outside. A
+        // network of its own ends when something last happened. A world with links to the outside
+        // cannot know that no more frames arrive. It continues, with its samples, until the last
+        // timer has found nothing due.
+        assert!(
+            outside.ended == inside.ended && outside.now >= inside.now,
+            "{kind}: {} {}",
+            outside.now,
+            inside.now
+        );
+        assert_eq!(
+            (outside.frame_hops, &outside.deadlocks),
+            (inside.frame_hops, &inside.deadlocks),
+            "{kind}"
+        );
         let ends = |o: &Outcome| o.flows.iter().map(|f| (f.end, f.delivered)).collect::<Vec<_>>();
         assert_eq!(ends(&outside), ends(&inside), "{kind}");
         let (same, more) = rows_outside.split_at(rows_inside.len());
         assert_eq!(same, rows_inside, "{kind}");
-        assert!(more.is_empty() || inside.ended == Ended::Quiet && outside.now > inside.now, "{kind}");
+        assert!(
+            more.is_empty() || inside.ended == Ended::Quiet && outside.now > inside.now,
+            "{kind}"
+        );
         assert!(inside.frame_hops > 1000, "{kind}: {}", inside.frame_hops);
     }
 }
@@ -124,7 +140,10 @@ fn what_no_node_could_be_given_is_refused() {
     let data = |flow, len| Frame::new(FrameKind::Data, flow, 0, len);
     // Flow 0 goes from H1 to H3, flow 1 from H2 to H1.
     assert_eq!(refused("S1", data(3, 1500)), Some("a flow that does not exist"));
-    assert_eq!(refused("S1", Frame::new(FrameKind::Data, 0, 1, 1500)), Some("a class that is not in use"));
+    assert_eq!(
+        refused("S1", Frame::new(FrameKind::Data, 0, 1, 1500)),
+        Some("a class that is not in use")
+    );
     assert_eq!(refused("H1", data(0, 1500)), Some("data for another host"));
     assert_eq!(refused("H1", data(1, 0)), Some("data without payload"));
     assert_eq!(refused("H3", data(0, 1500)), Some("a node that is not here"));
@@ -141,8 +160,8 @@ fn what_no_node_could_be_given_is_refused() {
     assert_eq!(w.leaving().count(), 1, "the first frame of H1");
 }
 
-/// Frames of flows that the world does not know pass it under every flow control and detection; nothing is kept, looked up or sent by
-/// their numbers.
+/// Frames of flows that the world does not know pass it under every flow control and detection;
+/// nothing is kept, looked up or sent by their numbers.
 #[test]
 fn flows_of_others_pass_under_everything() {
     let (t, _) = ring();
@@ -151,7 +170,8 @@ fn flows_of_others_pass_under_everything() {
             let read = move |_: &LinkFacts| (detection.read)(&mut Defaults::of(detection.params));
             let flow_control = move |link: &LinkFacts| {
                 let v = Defaults::of(fc.params);
-                let v = if fc.name == "pfc" { v.with("xoff", "80KB").with("xon", "77KB") } else { v };
+                let v =
+                    if fc.name == "pfc" { v.with("xoff", "80KB").with("xon", "77KB") } else { v };
                 (fc.read)(&mut { v }, link)
             };
             let mut m = Model::plain(Bytes(2_000_000), flow_control);
@@ -159,19 +179,32 @@ fn flows_of_others_pass_under_everything() {
             m.outside = Some(vec![true; 6]);
             m.priorities = vec![0];
             let mut w = World::build(&t, Flows::default(), &m).unwrap();
-            // S1 by all of its ports at once, to its host: more than the link carries, and many on their way at a time.
+            // S1 by all of its ports at once, to its host: more than the link carries, and many on
+            // their way at a time.
             let (s1, to_host) = (0, 0);
             for n in 0..200u32 {
                 for port in 1..3 {
-                    let mut f = Frame::new(FrameKind::Data, UNKNOWN_SOURCE | (n % 5) << 20 | u32::from(port), 0, 1518);
+                    let mut f = Frame::new(
+                        FrameKind::Data,
+                        UNKNOWN_SOURCE | (n % 5) << 20 | u32::from(port),
+                        0,
+                        1518,
+                    );
                     f.out_port = to_host;
-                    w.enter(Time(u64::from(n) * 1_300_000 + u64::from(port) * 1000), (s1, port).into(), f).unwrap();
+                    w.enter(
+                        Time(u64::from(n) * 1_300_000 + u64::from(port) * 1000),
+                        (s1, port).into(),
+                        f,
+                    )
+                    .unwrap();
                 }
             }
             w.run(END, u64::MAX);
-            let left: Vec<_> = w.leaving().filter(|l| l.frame.kind() != FrameKind::Control).collect();
+            let left: Vec<_> =
+                w.leaving().filter(|l| l.frame.kind() != FrameKind::Control).collect();
             assert!(
-                left.iter().all(|l| l.frame.flow >= UNKNOWN_SOURCE && l.frame.kind() == FrameKind::Data),
+                left.iter()
+                    .all(|l| l.frame.flow >= UNKNOWN_SOURCE && l.frame.kind() == FrameKind::Data),
                 "{} {}",
                 fc.name,
                 detection.name
@@ -179,13 +212,19 @@ fn flows_of_others_pass_under_everything() {
             // A ring has no source of credits: what came first has left, and nothing is lost.
             assert!(!left.is_empty(), "{} {}", fc.name, detection.name);
             let (o, _) = w.finish(Ended::TimeUp);
-            assert_eq!((o.dropped_frames, o.violations), (0, vec![]), "{} {}", fc.name, detection.name);
+            assert_eq!(
+                (o.dropped_frames, o.violations),
+                (0, vec![]),
+                "{} {}",
+                fc.name,
+                detection.name
+            );
         }
     }
 }
 
-/// A pause ends when the watchdog releases the port, or when its link has been down, and not when the quanta would have run out
-/// (3.355 ms at 10 Gb/s).
+/// A pause ends when the watchdog releases the port, or when its link has been down, and not when
+/// the quanta would have run out (3.355 ms at 10 Gb/s).
 #[test]
 fn a_pause_that_no_longer_counts_ends_in_the_counters() {
     use xoff_mech::flow_control::{Message, pfc::Pause};
@@ -195,7 +234,12 @@ fn a_pause_that_no_longer_counts_ends_in_the_counters() {
     for released in [true, false] {
         let mut w = build("pfc", DisciplineKind::Fifo, Some(vec![true; 6]));
         w.run(Time::from_us(10), u64::MAX);
-        w.enter(Time::from_us(10), (s1, port).into(), Frame::control(Message::Pfc(Pause(65_535)), 0, 64)).unwrap();
+        w.enter(
+            Time::from_us(10),
+            (s1, port).into(),
+            Frame::control(Message::Pfc(Pause(65_535)), 0, 64),
+        )
+        .unwrap();
         w.run(Time::from_us(110), u64::MAX);
         if released {
             w.release(Time::from_us(110), PortId { node: s1, port }.class(0), true);

@@ -1,4 +1,5 @@
-//! Per-flow flow control in a network: flows that share a link with a paused flow, and flows that keep running in a ring.
+//! Per-flow flow control in a network: flows that share a link with a paused flow, and flows that
+//! keep running in a ring.
 
 use std::sync::Arc;
 
@@ -15,16 +16,31 @@ use xoff_units::{Bytes, Rate, Span, Time};
 const C: Rate = Rate::from_gbps(10);
 
 fn flow(src: u32, dst: u32, rate: Option<Rate>, path: Option<u32>) -> Flow {
-    Flow { src, dst, priority: 0, size: UNLIMITED, start: Time::ZERO, rate, controlled: true, src_port: 1, dst_port: 1, path, label: 0 }
+    Flow {
+        src,
+        dst,
+        priority: 0,
+        size: UNLIMITED,
+        start: Time::ZERO,
+        rate,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path,
+        label: 0,
+    }
 }
 
-/// Two sources on S1, their destinations on S2; that of the first flow by a link of 1 Gb/s. Both offer 3 Gb/s (PFFC slides).
+/// Two sources on S1, their destinations on S2; that of the first flow by a link of 1 Gb/s. Both
+/// offer 3 Gb/s (PFFC slides).
 fn victim() -> (Topology, Flows) {
     let mut t = Topology::default();
     let delay = Span::from_us(1);
     let [s1, s2] = [1, 2].map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i));
     let [h1, h2, h3, h4] = [1, 2, 3, 4].map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i));
-    for (a, b, rate) in [(h1, s1, C), (h2, s1, C), (s1, s2, C), (s2, h3, Rate::from_gbps(1)), (s2, h4, C)] {
+    for (a, b, rate) in
+        [(h1, s1, C), (h2, s1, C), (s1, s2, C), (s2, h3, Rate::from_gbps(1)), (s2, h4, C)]
+    {
         t.add_link(a, b, rate, delay);
     }
     let offered = Some(Rate::from_gbps(3));
@@ -44,7 +60,8 @@ fn ring() -> (Topology, Flows) {
     }
     let mut paths = ExplicitPaths::default();
     for i in 0..3 {
-        let names = [h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]].map(|n| t.name(n).to_owned());
+        let names = [h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]]
+            .map(|n| t.name(n).to_owned());
         paths.add(&t, &names).unwrap();
     }
     let flows = (0..3).map(|i| flow(h[i], h[(i + 2) % 3], None, Some(i as u32))).collect();
@@ -61,13 +78,27 @@ fn reader(fc: &'static str, params: Set) -> impl Fn(&LinkFacts) -> Result<FlowCo
     }
 }
 
-fn world((topology, flows): (Topology, Flows), fc: &'static str, params: Set, delay: Span) -> World {
+fn world(
+    (topology, flows): (Topology, Flows),
+    fc: &'static str,
+    params: Set,
+    delay: Span,
+) -> World {
     let mut m = Model::plain(Bytes(1_000_000), reader(fc, params));
-    m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: delay, jitter: Span::ZERO } };
+    m.control_delay = ControlDelay {
+        generation: Delay::default(),
+        processing: Delay { constant: delay, jitter: Span::ZERO },
+    };
     World::build(&topology, flows, &m).unwrap()
 }
 
-fn run(net: (Topology, Flows), fc: &'static str, params: Set, delay: Span, until_ms: u64) -> Outcome {
+fn run(
+    net: (Topology, Flows),
+    fc: &'static str,
+    params: Set,
+    delay: Span,
+    until_ms: u64,
+) -> Outcome {
     let mut w = world(net, fc, params, delay);
     let ended = w.run(Time::from_us(until_ms * 1000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
@@ -79,7 +110,8 @@ fn gbps(o: &Outcome) -> Vec<f64> {
     o.flows.iter().map(|f| f.delivered as f64 * 8.0 / o.now.as_secs_f64() / 1e9).collect()
 }
 
-/// Congestion spreading: flow 2 shares a link with flow 1, whose destination takes 1 Gb/s (PFFC slides: 3 Gb/s each).
+/// Congestion spreading: flow 2 shares a link with flow 1, whose destination takes 1 Gb/s (PFFC
+/// slides: 3 Gb/s each).
 #[test]
 fn a_neighbour_of_a_paused_flow_is_not_slowed() {
     let o = run(victim(), "pfc", &[], Span::ZERO, 20);
@@ -90,8 +122,17 @@ fn a_neighbour_of_a_paused_flow_is_not_slowed() {
     // S1 -> S2 is never held while flow 2 sends, H1 is: C tau = 5.5 KB, Xoff_s = 11 KB.
     let room = 11_000 + 5_500 + 1_500 + 256;
     let fullest = |node: usize| o.ports[node].iter().map(|p| p.ingress_bytes_max).max().unwrap();
-    assert!(fullest(0) > 11_000 && fullest(0) <= room && fullest(1) <= 2 * room, "{} {}", fullest(0), fullest(1));
-    assert_eq!(o.ports[3].iter().map(|p| p.messages_received).sum::<u64>(), 0, "no message reaches the second source");
+    assert!(
+        fullest(0) > 11_000 && fullest(0) <= room && fullest(1) <= 2 * room,
+        "{} {}",
+        fullest(0),
+        fullest(1)
+    );
+    assert_eq!(
+        o.ports[3].iter().map(|p| p.messages_received).sum::<u64>(),
+        0,
+        "no message reaches the second source"
+    );
     assert_eq!(o.flow_collisions, 0);
 }
 
@@ -100,7 +141,13 @@ fn a_neighbour_of_a_paused_flow_is_not_slowed() {
 fn a_source_holds_back_one_of_its_flows() {
     let (t, mut f) = victim();
     f.flows[1].src = f.flows[0].src;
-    let o = run((t.clone(), Flows { flows: f.flows.clone(), labels: f.labels.clone(), ..Flows::default() }), "pfc", &[], Span::ZERO, 20);
+    let o = run(
+        (t.clone(), Flows { flows: f.flows.clone(), labels: f.labels.clone(), ..Flows::default() }),
+        "pfc",
+        &[],
+        Span::ZERO,
+        20,
+    );
     assert!(gbps(&o)[1] < 1.5, "{:?}", gbps(&o));
     let g = gbps(&run((t, f), "pffc", &[], Span::ZERO, 20));
     assert!((0.99..=1.0).contains(&g[0]) && (2.99..=3.0).contains(&g[1]), "{g:?}");
@@ -119,7 +166,8 @@ fn the_ring_that_stands_still_with_pfc_does_not() {
     }
 }
 
-/// With one slot for all flows it is PFC again, with all its buffer dependencies, and the detector finds the deadlock.
+/// With one slot for all flows it is PFC again, with all its buffer dependencies, and the detector
+/// finds the deadlock.
 #[test]
 fn flows_that_share_their_fate_deadlock_in_the_ring() {
     let o = run(ring(), "pffc", &[("slots", "1"), ("xoff_s", "150KB")], LOOP, 40);
@@ -130,9 +178,9 @@ fn flows_that_share_their_fate_deadlock_in_the_ring() {
     assert_eq!(delivered(&o), delivered(&later), "it is one: nothing moves any more");
 }
 
-/// Thresholds (PFFC slides: exploration of Xoff_s and Xon_s, without numbers): the share that a flow of 10 Gb/s into a link of 5 Gb/s
-/// keeps, and the bytes of it that are held. The loop is 86 us, in which 53.8 KB leave at 5 Gb/s: an Xon_s below that lets the link run
-/// dry.
+/// Thresholds (PFFC slides: exploration of Xoff_s and Xon_s, without numbers): the share that a
+/// flow of 10 Gb/s into a link of 5 Gb/s keeps, and the bytes of it that are held. The loop is 86
+/// us, in which 53.8 KB leave at 5 Gb/s: an Xon_s below that lets the link run dry.
 #[test]
 fn a_threshold_below_the_loop_costs_throughput_and_one_above_it_memory() {
     let mut seen = Vec::new();
@@ -147,7 +195,11 @@ fn a_threshold_below_the_loop_costs_throughput_and_one_above_it_memory() {
         let s1 = t.add_node("S1", NodeKind::Switch, 1, 0);
         t.add_link(h1, s1, C, Span::from_us(1));
         t.add_link(s1, h2, Rate::from_gbps(5), Span::from_us(1));
-        let flows = Flows { flows: vec![flow(h1, h2, None, None)], labels: vec!["one".into()], ..Flows::default() };
+        let flows = Flows {
+            flows: vec![flow(h1, h2, None, None)],
+            labels: vec!["one".into()],
+            ..Flows::default()
+        };
         let o = run((t, flows), "pffc", set, LOOP, 40);
         seen.push((gbps(&o)[0], o.ports[s1 as usize][0].ingress_bytes_max));
     }
@@ -165,7 +217,8 @@ impl Losses for Tenth {
     }
 }
 
-/// Messages that are lost: a pause that is not repeated ends with its time, so the flow continues. A pause that only RESUME ends does not.
+/// Messages that are lost: a pause that is not repeated ends with its time, so the flow continues.
+/// A pause that only RESUME ends does not.
 #[test]
 fn a_lost_message_heals_with_time() {
     let lossy = |set: Set| {
@@ -176,7 +229,8 @@ fn a_lost_message_heals_with_time() {
         let ended = w.run(Time::from_us(20_000), u64::MAX).unwrap();
         let o = w.finish(ended).0;
         assert_eq!((o.dropped_frames, o.violations.as_slice()), (0, &[][..]), "{set:?}");
-        // Bytes that S2 sends to both destinations: a flow with a gap counts as delivered up to the gap only.
+        // Bytes that S2 sends to both destinations: a flow with a gap counts as delivered up to the
+        // gap only.
         [1, 2].map(|port| o.ports[1][port].tx_bytes as f64 * 8.0 / o.now.as_secs_f64() / 1e9)
     };
     // 500 quanta are 25.6 us.
@@ -189,7 +243,8 @@ fn a_lost_message_heals_with_time() {
 fn another_discipline_is_refused() {
     let (topology, flows) = victim();
     let pffc = REGISTRY.iter().find(|e| e.name == "pffc").unwrap();
-    let mut m = Model::plain(Bytes(1_000_000), |link| (pffc.read)(&mut Defaults::of(pffc.params), link));
+    let mut m =
+        Model::plain(Bytes(1_000_000), |link| (pffc.read)(&mut Defaults::of(pffc.params), link));
     m.discipline = DisciplineKind::RoundRobin;
     assert_eq!(World::build(&topology, flows, &m).err().map(|e| e.key), Some("discipline".into()));
 }

@@ -1,5 +1,5 @@
-//! How long a lone frame takes through an empty rack fabric, to the picosecond: from its last bit at the input to its first bit on the
-//! line of the output.
+//! How long a lone frame takes through an empty rack fabric, to the picosecond: from its last bit
+//! at the input to its first bit on the line of the output.
 
 use std::ops::ControlFlow;
 
@@ -21,14 +21,22 @@ fn a_lone_frame_falls_through_at_the_speed_of_requests_links_and_one_segment() {
         let line = Rate::from_gbps(gbps);
         let hosts = || Hosts::unbiased_qcn(Vec::new(), None);
         let ns = |n| Span::from_ns(n).0;
-        // Request and grant of 20 B over two links each; then the six segments side by side over two links, each forwarded as soon as
-        // its head is there: one of 256 B counts, at a quarter of the line; then the adapter.
+        // Request and grant of 20 B over two links each; then the six segments side by side over
+        // two links, each forwarded as soon as its head is there: one of 256 B counts, at a quarter
+        // of the line; then the adapter.
         let link = Rate(line.0 / 4);
-        let rack = 2 * (2 * ns(100) + link.time_for(Bytes(20)).0) + 2 * ns(100) + link.time_for(Bytes(256)).0 + ns(100);
+        let rack = 2 * (2 * ns(100) + link.time_for(Bytes(20)).0)
+            + 2 * ns(100)
+            + link.time_for(Bytes(256)).0
+            + ns(100);
         // Request and grant next to the data; then the frame at 1.6 times the line.
         let ideal = 2 * ns(150) + ns(400) + Rate(line.0 * 8 / 5).time_for(Bytes(1522)).0;
         assert_eq!((rack, ideal), (rack_ps, ideal_ps), "{gbps} Gb/s, by hand");
         assert_eq!(delay(Config::unbiased_qcn_rack(2, line, hosts()), 1522), rack, "{gbps} Gb/s");
-        assert_eq!(delay(Config::unbiased_qcn_ideal(10, line, hosts()), 1522), ideal, "{gbps} Gb/s");
+        assert_eq!(
+            delay(Config::unbiased_qcn_ideal(10, line, hosts()), 1522),
+            ideal,
+            "{gbps} Gb/s"
+        );
     }
 }

@@ -1,14 +1,20 @@
-//! The request-grant system of Chrysos et al. in motion: delays of section 4 as closed forms, what its premises cost, and the
-//! deadlock that whole grants prevent.
+//! The request-grant system of Chrysos et al. in motion: delays of section 4 as closed forms, what
+//! its premises cost, and the deadlock that whole grants prevent.
 
 use std::ops::ControlFlow;
 
 use xoff_mech::scheduled::request_grant::{Admission, Service};
-use xoff_sim::scheduled::{Arrival, Blocked, Config, Control, Core, Pattern, Report, Shape, Sizes, Spray, Stream, Traffic, World};
+use xoff_sim::scheduled::{
+    Arrival, Blocked, Config, Control, Core, Pattern, Report, Shape, Sizes, Spray, Stream, Traffic,
+    World,
+};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 fn run(config: Config) -> Report {
-    World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(&mut |_, _| ControlFlow::Continue(()))
+    World::new(config)
+        .map_err(|p| format!("{p:?}"))
+        .unwrap()
+        .run(&mut |_, _| ControlFlow::Continue(()))
 }
 
 fn traffic(pattern: Pattern, load: f64, size: u64, burst_packets: f64) -> Traffic {
@@ -84,15 +90,24 @@ fn fabrics() -> Vec<Config> {
     ];
     let speeds = [10, 11, 14].map(|tenths| Rate(base.line.0 / 10 * tenths));
     let out_of_band = Control::OutOfBand { delay: Span(77_777) };
-    let with = |core: Core, fabric: Rate, control: Control| Config { core, fabric, control, ..base.clone() };
+    let with = |core: Core, fabric: Rate, control: Control| Config {
+        core,
+        fabric,
+        control,
+        ..base.clone()
+    };
     let all = cores.into_iter().flat_map(|c| speeds.map(|s| (c, s)));
-    let queues: Vec<Config> = all.flat_map(|(core, s)| [with(core, s, base.control), with(core, s, out_of_band)]).collect();
-    let mut crosspoints: Vec<Config> = queues.iter().filter(|c| matches!(c.core, Core::Network(_))).cloned().collect();
+    let queues: Vec<Config> = all
+        .flat_map(|(core, s)| [with(core, s, base.control), with(core, s, out_of_band)])
+        .collect();
+    let mut crosspoints: Vec<Config> =
+        queues.iter().filter(|c| matches!(c.core, Core::Network(_))).cloned().collect();
     crosspoints.iter_mut().for_each(|c| c.element.crosspoint = Some(Bytes(61_440)));
     [queues, crosspoints].concat()
 }
 
-/// Section 4, to the picosecond: links, the transfer at L_F, the adapter; a scheduling round trip more if it must ask.
+/// Section 4, to the picosecond: links, the transfer at L_F, the adapter; a scheduling round trip
+/// more if it must ask.
 #[test]
 fn a_small_packet_takes_its_links_its_transfer_and_the_adapter() {
     for base in fabrics() {
@@ -102,12 +117,18 @@ fn a_small_packet_takes_its_links_its_transfer_and_the_adapter() {
             let unasked = one_way(&c, size.max(40)) + c.adapter_delay.0;
             assert_eq!(delay_of(c.clone()), unasked, "{size} B, {:?}", c.core);
             let asked = Config { unsolicited: false, ..c.clone() };
-            assert_eq!(delay_of(asked), unasked + 2 * control(&c), "{size} B asked for, {:?}", c.core);
+            assert_eq!(
+                delay_of(asked),
+                unasked + 2 * control(&c),
+                "{size} B asked for, {:?}",
+                c.core
+            );
         }
     }
 }
 
-/// The first segment goes unasked and carries the request, the others follow back to back when the grant comes.
+/// The first segment goes unasked and carries the request, the others follow back to back when the
+/// grant comes.
 #[test]
 fn a_large_packet_waits_for_one_grant() {
     for base in fabrics() {
@@ -133,8 +154,9 @@ fn a_large_packet_waits_for_one_grant() {
     }
 }
 
-/// The figures of section 4 [t_min]: a round trip of 55; 28.5 and the transfer, 83.5 and the transfer; 308 for 9000 B, which are
-/// 3/2 round trips and 225, and a transfer of half a t_min less for the request on the first segment.
+/// The figures of section 4 [t_min]: a round trip of 55; 28.5 and the transfer, 83.5 and the
+/// transfer; 308 for 9000 B, which are 3/2 round trips and 225, and a transfer of half a t_min less
+/// for the request on the first segment.
 #[test]
 fn the_papers_delays() {
     let t = one_packet(40).t_min().0 as f64;
@@ -143,7 +165,10 @@ fn the_papers_delays() {
         delay_of(Config { unsolicited, fabric: Rate(c.line.0 / 10 * tenths), ..c }) as f64 / t
     };
     assert_eq!(one_packet(40).round_trip().0 as f64 / t, 55.0);
-    assert_eq!([of(40, true, 10), of(256, true, 10), of(40, false, 10), of(9_000, true, 10)], [29.5, 34.9, 84.5, 308.0]);
+    assert_eq!(
+        [of(40, true, 10), of(256, true, 10), of(40, false, 10), of(9_000, true, 10)],
+        [29.5, 34.9, 84.5, 308.0]
+    );
     assert!((of(9_000, true, 11) - 287.5).abs() < 0.1);
 }
 
@@ -153,15 +178,20 @@ fn a_port_may_be_further_away() {
     let c = one_packet(40);
     let near = delay_of(c.clone());
     assert_eq!(delay_of(Config { port_delays: vec![Span(123_456)], ..c.clone() }), near + 123_456);
-    assert_eq!(delay_of(Config { port_delays: vec![Span::ZERO, Span(123_456)], ..c }), near, "another port");
+    assert_eq!(
+        delay_of(Config { port_delays: vec![Span::ZERO, Span(123_456)], ..c }),
+        near,
+        "another port"
+    );
 }
 
 fn t_min_times(c: &Config, n: u64) -> Time {
     Time(n * c.t_min().0)
 }
 
-/// A crossbar of twice the speed must have it for segments that are still coming in, too: one-to-one traffic of large packets
-/// at full load, where eight flows go round their paths in step.
+/// A crossbar of twice the speed must have it for segments that are still coming in, too:
+/// one-to-one traffic of large packets at full load, where eight flows go round their paths in
+/// step.
 #[test]
 fn an_output_of_the_crossbar_gets_its_whole_speed() {
     let carried = |holds| {
@@ -176,24 +206,31 @@ fn an_output_of_the_crossbar_gets_its_whole_speed() {
     assert!(carried(true) < 0.8);
 }
 
-/// Inputs 0 to 11 send packets of several sizes to one output, whose buffer holds little more than the largest.
+/// Inputs 0 to 11 send packets of several sizes to one output, whose buffer holds little more than
+/// the largest.
 fn small_buffer(whole_requests: bool, seed: u64) -> Config {
     let sizes = Sizes::Bimodal { small: Bytes(3_000), large: Bytes(9_000), small_share: 0.5 };
     let pattern = Pattern::Incast { inputs: (0..32).collect(), output: 63 };
     let mut c = Config::paper(Traffic { pattern, load: 0.5, sizes, burst_packets: 1.0 });
-    (c.output_slots, c.whole_requests, c.fair, c.unsolicited, c.seed) = (48, whole_requests, false, false, seed);
+    (c.output_slots, c.whole_requests, c.fair, c.unsolicited, c.seed) =
+        (48, whole_requests, false, false, seed);
     c.until = t_min_times(&c, 100_000);
     c
 }
 
-/// Section 3.4: parts of packets fill the buffer, none of them can be completed, nothing moves any more. Whole grants prevent it.
+/// Section 3.4: parts of packets fill the buffer, none of them can be completed, nothing moves any
+/// more. Whole grants prevent it.
 #[test]
 fn grants_in_parts_deadlock_and_whole_grants_do_not() {
     for seed in 1..=3 {
         let r = run(small_buffer(false, seed));
         let stuck = r.stuck.expect("a deadlock");
         let held: u32 = stuck.partial.iter().map(|p| p.granted).sum();
-        assert_eq!((stuck.output, held + stuck.free), (63, 48), "all slots are accounted for: {stuck}");
+        assert_eq!(
+            (stuck.output, held + stuck.free),
+            (63, 48),
+            "all slots are accounted for: {stuck}"
+        );
         assert!(stuck.partial.iter().all(|p| p.missing > 0), "packets lack bytes: {stuck}");
         assert!(r.windows.last().unwrap().hot_bytes == 0 && r.balance.holds());
         let r = run(small_buffer(true, seed));
@@ -201,45 +238,61 @@ fn grants_in_parts_deadlock_and_whole_grants_do_not() {
     }
 }
 
-/// Section 3.3: one input always has packets and asks for up to G at a time, 23 ask for one, together for all that the output
-/// carries; slots come free one by one.
+/// Section 3.3: one input always has packets and asks for up to G at a time, 23 ask for one,
+/// together for all that the output carries; slots come free one by one.
 #[test]
 fn the_rule_of_g_free_slots_gives_equal_bytes() {
     let large_over_small = |fair| {
         let stream = |input, load| Stream { input, output: 63, load, size: Bytes(256) };
-        let streams = std::iter::once(stream(0, 1.0)).chain((1..24).map(|i| stream(i, 0.0434))).collect();
+        let streams =
+            std::iter::once(stream(0, 1.0)).chain((1..24).map(|i| stream(i, 0.0434))).collect();
         let mut c = Config::paper(traffic(Pattern::Streams(streams), 0.0, 256, 1.0));
         c.fabric = Rate(c.line.0 / 10 * 11);
         (c.output_slots, c.unsolicited, c.fair) = (64, false, fair);
         // Long enough that a grant of 50 more or less is no more than 1 %.
         c.until = t_min_times(&c, 600_000);
         let r = run(c);
-        23.0 * r.delivered_by_input[0] as f64 / r.delivered_by_input[1..24].iter().sum::<u64>() as f64
+        23.0 * r.delivered_by_input[0] as f64
+            / r.delivered_by_input[1..24].iter().sum::<u64>() as f64
     };
     let (with, without) = (large_over_small(true), large_over_small(false));
     assert!((0.95..1.05).contains(&with) && without < 0.5, "{with} {without}");
 }
 
-/// Section 2.4: a fabric-output buffer never holds more than what was reserved in it, if nothing else may enter; section 3.3: nor
-/// does a reassembly buffer. Also while hosts take nothing.
+/// Section 2.4: a fabric-output buffer never holds more than what was reserved in it, if nothing
+/// else may enter; section 3.3: nor does a reassembly buffer. Also while hosts take nothing.
 #[test]
 fn reserved_buffers_hold_no_more_than_was_reserved() {
     let hot: Vec<u32> = (56..64).collect();
     for size in [40, 1_500, 9_000] {
-        let mut c = Config::paper(traffic(Pattern::Hotspots { outputs: hot.clone(), factor: 2.5 }, 0.78, size, 4.0));
+        let mut c = Config::paper(traffic(
+            Pattern::Hotspots { outputs: hot.clone(), factor: 2.5 },
+            0.78,
+            size,
+            4.0,
+        ));
         c.control = Control::OutOfBand { delay: Span(88_000) };
         (c.unsolicited, c.output_slots) = (false, 64);
         c.admission = Admission::ReserveFabricBuffers { slots: 60 };
-        c.blocked = Some(Blocked { outputs: hot.clone(), from: t_min_times(&c, 5_000), until: t_min_times(&c, 12_000) });
+        c.blocked = Some(Blocked {
+            outputs: hot.clone(),
+            from: t_min_times(&c, 5_000),
+            until: t_min_times(&c, 12_000),
+        });
         (c.warm_up, c.until) = (Time::ZERO, t_min_times(&c, 20_000));
         let r = run(c);
-        assert!(r.queue_max[2] <= 60 * 256 && r.queue_max[2] > 20 * 40, "{size} B: {:?}", r.queue_max);
+        assert!(
+            r.queue_max[2] <= 60 * 256 && r.queue_max[2] > 20 * 40,
+            "{size} B: {:?}",
+            r.queue_max
+        );
         assert!(r.reassembly_max <= 64 * 256, "{size} B: {}", r.reassembly_max);
         assert!(r.balance.holds() && r.stuck.is_none());
     }
 }
 
-/// Theorem 1, premise (v): one path per flow overloads some links of a permutation, paths in round robin order do not.
+/// Theorem 1, premise (v): one path per flow overloads some links of a permutation, paths in round
+/// robin order do not.
 #[test]
 fn flows_must_be_spread() {
     let carried = |spray| {
@@ -249,12 +302,17 @@ fn flows_must_be_spread() {
         let line = c.line;
         run(c).throughput(0..64, line)
     };
-    let [in_turn, at_random, permuted, one_path] = [Spray::RoundRobin, Spray::Random, Spray::Permuted, Spray::PerFlow].map(carried);
-    assert!(in_turn > 0.89 && at_random > 0.85 && permuted > 0.89 && one_path < 0.75, "{in_turn} {at_random} {permuted} {one_path}");
+    let [in_turn, at_random, permuted, one_path] =
+        [Spray::RoundRobin, Spray::Random, Spray::Permuted, Spray::PerFlow].map(carried);
+    assert!(
+        in_turn > 0.89 && at_random > 0.85 && permuted > 0.89 && one_path < 0.75,
+        "{in_turn} {at_random} {permuted} {one_path}"
+    );
 }
 
-/// Elements whose crossbar has no speed to spare: a first-in-first-out queue at each input loses a third of uniform bursty traffic (as the
-/// 2 - sqrt 2 = 0.586 of large switches at full load), a buffer at each crosspoint next to nothing.
+/// Elements whose crossbar has no speed to spare: a first-in-first-out queue at each input loses a
+/// third of uniform bursty traffic (as the 2 - sqrt 2 = 0.586 of large switches at full load), a
+/// buffer at each crosspoint next to nothing.
 #[test]
 fn no_segment_holds_another_one_up_at_a_crosspoint() {
     let carried = |crosspoint| {
@@ -279,5 +337,9 @@ fn a_buffered_crossbar_wants_room_and_paths_that_are_known_before() {
     let keys = |c: &Config| c.problems().iter().map(|p| p.key).collect::<Vec<_>>();
     assert_eq!(keys(&Config { spray: Spray::Random, ..c.clone() }), ["crosspoint"]);
     c.element.crosspoint = Some(Bytes(255));
-    assert_eq!(keys(&c), ["crosspoint", "fabric_slots"], "nor does it hold what is reserved: 8 times 255 B");
+    assert_eq!(
+        keys(&c),
+        ["crosspoint", "fabric_slots"],
+        "nor does it hold what is reserved: 8 times 255 B"
+    );
 }

@@ -1,13 +1,17 @@
-//! Random fabrics under random traffic: nothing is lost, nothing is made, no buffer holds more than its size, everything continues,
-//! and the same seed gives the same run.
+//! Random fabrics under random traffic: nothing is lost, nothing is made, no buffer holds more than
+//! its size, everything continues, and the same seed gives the same run.
 
 use std::ops::ControlFlow;
 
 use xoff_mech::scheduled::request_grant::{Admission, Service};
-use xoff_sim::scheduled::{Arbitration, Blocked, Config, Control, ControlPath, Core, Pattern, Report, Shape, Sizes, Spray, Traffic, World};
+use xoff_sim::scheduled::{
+    Arbitration, Blocked, Config, Control, ControlPath, Core, Pattern, Report, Shape, Sizes, Spray,
+    Traffic, World,
+};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-/// Numbers for one case: a generator of its own (PCG's multiplier), so that a case is known by its number.
+/// Numbers for one case: a generator of its own (PCG's multiplier), so that a case is known by its
+/// number.
 struct Dice(u64);
 
 impl Dice {
@@ -24,7 +28,13 @@ impl Dice {
 }
 
 fn core(d: &mut Dice) -> Core {
-    let shape = d.pick(&[Shape::benes(4, 3), Shape::benes(2, 5), Shape::benes(2, 7), Shape::benes(3, 5), Shape::benes(8, 1)]);
+    let shape = d.pick(&[
+        Shape::benes(4, 3),
+        Shape::benes(2, 5),
+        Shape::benes(2, 7),
+        Shape::benes(3, 5),
+        Shape::benes(8, 1),
+    ]);
     let wide = Shape { below: 3, above: 4, middle: 4, levels: 1, folded: false };
     match d.below(8) {
         0 => Core::Spine { edge_ports: 4, edges: 4, spines: 4 },
@@ -41,7 +51,12 @@ fn case(number: u64) -> Config {
         d.below(2);
     });
     let core = core(&mut d);
-    let base = Config::paper(Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(Bytes(40)), burst_packets: 1.0 });
+    let base = Config::paper(Traffic {
+        pattern: Pattern::Uniform,
+        load: 0.0,
+        sizes: Sizes::Fixed(Bytes(40)),
+        burst_packets: 1.0,
+    });
     let mut c = Config { core, ..base };
     let (n, t) = (c.ports(), c.t_min().0);
     let hot: Vec<u32> = (0..1 + d.below(2) as u32).collect();
@@ -67,7 +82,8 @@ fn case(number: u64) -> Config {
     ]);
     c.traffic.burst_packets = d.pick(&[1.0, 1.0, 5.0, 36.0]);
     c.fabric = Rate(c.line.0 / 10 * d.pick(&[10, 11, 12, 14]));
-    c.element.arbitration = d.pick(&[Arbitration::RoundRobin, Arbitration::OldestFirst, Arbitration::Islip]);
+    c.element.arbitration =
+        d.pick(&[Arbitration::RoundRobin, Arbitration::OldestFirst, Arbitration::Islip]);
     c.element.holds = d.draw();
     c.element.speedup = d.pick(&[1, 2, 2, 3]);
     c.element.input = Bytes(d.pick(&[256, 600, 8 << 10]));
@@ -75,9 +91,17 @@ fn case(number: u64) -> Config {
     c.requests_max = d.pick(&[36, 50, 128]);
     c.output_slots = d.pick(&[128, 200, 2_048]);
     let reserve = Admission::ReserveFabricBuffers { slots: (c.element.output.0 / 256) as u32 };
-    c.admission = if d.draw() && c.element.output.0 / 256 >= u64::from(c.requests_max) { reserve } else { Admission::ImplicitRate };
+    c.admission = if d.draw() && c.element.output.0 / 256 >= u64::from(c.requests_max) {
+        reserve
+    } else {
+        Admission::ImplicitRate
+    };
     c.grant_rate = Rate(c.line.0 * d.pick(&[1, 10]));
-    c.control = if d.draw() { c.control } else { Control::OutOfBand { delay: Span(d.pick(&[1_000, 88_000])) } };
+    c.control = if d.draw() {
+        c.control
+    } else {
+        Control::OutOfBand { delay: Span(d.pick(&[1_000, 88_000])) }
+    };
     c.unsolicited = d.draw();
     c.spray = d.pick(&[Spray::RoundRobin, Spray::Random, Spray::PerFlow]);
     c.service = d.pick(&[Service::RoundRobin, Service::BySegments]);
@@ -88,14 +112,17 @@ fn case(number: u64) -> Config {
     c.seed = number;
     let until = if size == 1 { 1_500 } else { 6_000 };
     if d.below(4) == 0 && !matches!(c.core, Core::Spine { .. }) {
-        c.blocked = Some(Blocked { outputs: hot, from: Time(until / 4 * t), until: Time(until / 2 * t) });
+        c.blocked =
+            Some(Blocked { outputs: hot, from: Time(until / 4 * t), until: Time(until / 2 * t) });
     }
     (c.warm_up, c.until, c.window) = (Time::ZERO, Time(until * t), Span(until / 10 * t));
     c
 }
 
 fn run(c: &Config) -> Report {
-    World::new(c.clone()).unwrap_or_else(|p| panic!("{p:?}")).run(&mut |_, _| ControlFlow::Continue(()))
+    World::new(c.clone())
+        .unwrap_or_else(|p| panic!("{p:?}"))
+        .run(&mut |_, _| ControlFlow::Continue(()))
 }
 
 /// What must hold whatever the settings.
@@ -104,16 +131,27 @@ fn check(number: u64, c: &Config, r: &Report) {
     assert!(r.balance.holds(), "{shown}");
     assert!(r.stuck.is_none(), "{shown} {:?}", r.stuck);
     assert!(r.packets_out <= r.packets_in, "{shown}");
-    assert!(r.queue_max.iter().all(|&q| u64::from(q) <= c.element.output.0), "{shown} {:?}", r.queue_max);
-    // Granted segments fit the reassembly buffer; unsolicited ones have one place per input next to it.
+    assert!(
+        r.queue_max.iter().all(|&q| u64::from(q) <= c.element.output.0),
+        "{shown} {:?}",
+        r.queue_max
+    );
+    // Granted segments fit the reassembly buffer; unsolicited ones have one place per input next to
+    // it.
     let beside = if c.unsolicited { u64::from(c.ports()) } else { 0 };
-    assert!(r.reassembly_max <= (u64::from(c.output_slots) + beside) * c.segment_max.0, "{shown} {}", r.reassembly_max);
-    if let (Admission::ReserveFabricBuffers { slots }, Control::OutOfBand { .. }, false) = (c.admission, c.control, c.unsolicited)
+    assert!(
+        r.reassembly_max <= (u64::from(c.output_slots) + beside) * c.segment_max.0,
+        "{shown} {}",
+        r.reassembly_max
+    );
+    if let (Admission::ReserveFabricBuffers { slots }, Control::OutOfBand { .. }, false) =
+        (c.admission, c.control, c.unsolicited)
         && let Some(&last) = r.queue_max.last()
     {
         assert!(last <= slots * 256, "{shown}");
     }
-    // Everything continues: something leaves towards the end, also after a blocking, if there is something to leave.
+    // Everything continues: something leaves towards the end, also after a blocking, if there is
+    // something to leave.
     let quiet = r.windows.iter().rev().take(4).all(|w| w.cold_bytes + w.hot_bytes == 0);
     assert!(!quiet || r.balance.came == r.balance.left, "{shown}");
 }
@@ -130,7 +168,8 @@ fn nothing_is_lost_made_or_stopped() {
     assert!(alive > 160, "{alive} cases with something to see");
 }
 
-/// The same networks with a buffer at each crosspoint, paths in an order of each flow's own, and control on paths of its own.
+/// The same networks with a buffer at each crosspoint, paths in an order of each flow's own, and
+/// control on paths of its own.
 #[test]
 fn nothing_is_lost_made_or_stopped_in_buffered_crossbars() {
     let mut alive = 0;
@@ -155,7 +194,17 @@ fn nothing_is_lost_made_or_stopped_in_buffered_crossbars() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let shown = |r: &Report| format!("{:?} {:?} {:?} {:?} {} {}", r.delivered, r.windows, r.balance, r.waits, r.events, r.cold.mean());
+    let shown = |r: &Report| {
+        format!(
+            "{:?} {:?} {:?} {:?} {} {}",
+            r.delivered,
+            r.windows,
+            r.balance,
+            r.waits,
+            r.events,
+            r.cold.mean()
+        )
+    };
     let mut differ = 0;
     for number in 0..20 {
         let c = case(number);

@@ -1,4 +1,5 @@
-//! Times at which a port may not send, to the picosecond: pauses that a message lifts, that expire, that are renewed, and lack of credits.
+//! Times at which a port may not send, to the picosecond: pauses that a message lifts, that expire,
+//! that are renewed, and lack of credits.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::cbfc::CreditLimit;
@@ -22,7 +23,19 @@ const RESUME: Message = Message::Pfc(Pause::RESUME);
 fn flow(src: u32, dst: u32, frames: u64, start: u64) -> Flow {
     let size = 1500 * frames;
     let start = Time(start);
-    Flow { src, dst, priority: 0, size, start, rate: None, controlled: true, src_port: 1, dst_port: 1, path: None, label: 0 }
+    Flow {
+        src,
+        dst,
+        priority: 0,
+        size,
+        start,
+        rate: None,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path: None,
+        label: 0,
+    }
 }
 
 /// Record of a host: the frames that left it, when each had left [ps], its counters, rows.
@@ -35,22 +48,35 @@ struct Seen {
 impl Seen {
     /// Stops: time, whether a stop begins, and the stopped port and class.
     fn stops(&self) -> Vec<(u64, bool, StoppedBy)> {
-        let of = |r: &Row| if let Row::Pause(p) = *r { Some((p.time_ps, p.stopped, p.by)) } else { None };
+        let of = |r: &Row| {
+            if let Row::Pause(p) = *r { Some((p.time_ps, p.stopped, p.by)) } else { None }
+        };
         self.rows.iter().filter_map(of).collect()
     }
     /// Changes of the allowed rate.
     fn rates(&self) -> Vec<(u64, Rate)> {
-        let of = |r: &Row| if let Row::Rate(r) = *r { Some((r.time_ps, Rate(r.rate_bps))) } else { None };
+        let of = |r: &Row| {
+            if let Row::Rate(r) = *r { Some((r.time_ps, Rate(r.rate_bps))) } else { None }
+        };
         self.rows.iter().filter_map(of).collect()
     }
 }
 
-/// A host alone, its switch played by the test: it receives these messages at these times [ps], and sends 3 frames from 0, one at 30 us
-/// and one after everything.
-fn host(kind: &str, params: &[(&'static str, &'static str)], buffer: u64, messages: &[(u64, Message)], until: u64) -> Seen {
+/// A host alone, its switch played by the test: it receives these messages at these times [ps], and
+/// sends 3 frames from 0, one at 30 us and one after everything.
+fn host(
+    kind: &str,
+    params: &[(&'static str, &'static str)],
+    buffer: u64,
+    messages: &[(u64, Message)],
+    until: u64,
+) -> Seen {
     let mut t = Topology::default();
-    let (h, s, d) =
-        (t.add_node("H1", NodeKind::Host, 0, 1), t.add_node("S1", NodeKind::Switch, 1, 1), t.add_node("H2", NodeKind::Host, 0, 2));
+    let (h, s, d) = (
+        t.add_node("H1", NodeKind::Host, 0, 1),
+        t.add_node("S1", NodeKind::Switch, 1, 1),
+        t.add_node("H2", NodeKind::Host, 0, 2),
+    );
     t.add_link(h, s, C, Span::from_us(1));
     t.add_link(s, d, C, Span::from_us(1));
     let flows = Flows {
@@ -85,7 +111,8 @@ fn pfc(messages: &[(u64, Message)], until: u64) -> Seen {
 const END: u64 = 50 * US;
 const FRAME: u64 = 1_200_000;
 
-/// The first frame is on the wire when the pause comes at 0.5 us; the second goes when the pause is over, though no message ends it.
+/// The first frame is on the wire when the pause comes at 0.5 us; the second goes when the pause is
+/// over, though no message ends it.
 #[test]
 fn a_timed_pause_ends_with_its_time() {
     let s = pfc(&[(500_000, Q100)], END);
@@ -97,12 +124,16 @@ fn a_timed_pause_ends_with_its_time() {
     assert_eq!(s.rates(), [(500_000, Rate::ZERO), (end, C)]);
 }
 
-/// Also where nothing happens at that time: all has been sent, and the next event is seven pauses later.
+/// Also where nothing happens at that time: all has been sent, and the next event is seven pauses
+/// later.
 #[test]
 fn a_pause_that_expires_in_silence_has_its_length() {
     let s = pfc(&[(10 * US, Q100)], END);
     assert_eq!((s.port.pauses, s.port.paused_ps, s.port.blocks), (1, PAUSE, 0));
-    assert_eq!(s.stops(), [(10 * US, true, StoppedBy::Pause), (10 * US + PAUSE, false, StoppedBy::Pause)]);
+    assert_eq!(
+        s.stops(),
+        [(10 * US, true, StoppedBy::Pause), (10 * US + PAUSE, false, StoppedBy::Pause)]
+    );
     // And where the run is over before another event comes.
     let s = pfc(&[(40 * US, Q100)], END);
     assert_eq!((s.port.pauses, s.port.paused_ps), (1, PAUSE));
@@ -115,7 +146,11 @@ fn a_pause_is_cut_at_the_end_of_the_run() {
     let s = pfc(&[(48 * US, Q100)], END);
     assert_eq!((s.port.pauses, s.port.paused_ps, s.stops().len()), (1, 2 * US, 1));
     let s = pfc(&[(END - PAUSE, Q100)], END);
-    assert_eq!((s.port.pauses, s.port.paused_ps, s.stops().len()), (1, PAUSE, 2), "it expires with the run");
+    assert_eq!(
+        (s.port.pauses, s.port.paused_ps, s.stops().len()),
+        (1, PAUSE, 2),
+        "it expires with the run"
+    );
 }
 
 #[test]
@@ -128,7 +163,11 @@ fn a_message_within_a_pause_renews_it_or_ends_it() {
     ] {
         let s = pfc(&[(500_000, Q100), (at, second)], END);
         assert_eq!((s.port.pauses, s.port.paused_ps), (1, until - 500_000), "{second:?} at {at}");
-        assert_eq!(s.stops().iter().map(|s| s.0).collect::<Vec<_>>(), [500_000, until], "{second:?} at {at}");
+        assert_eq!(
+            s.stops().iter().map(|s| s.0).collect::<Vec<_>>(),
+            [500_000, until],
+            "{second:?} at {at}"
+        );
         assert_eq!(s.left[1], until + FRAME, "{second:?} at {at}");
     }
 }
@@ -142,15 +181,20 @@ fn a_pause_after_one_that_has_expired_counts_again() {
     assert_eq!(s.stops().iter().map(|s| s.0).collect::<Vec<_>>(), [a, a + PAUSE, b, b + PAUSE]);
 }
 
-/// 48 blocks are two frames: from 2.4 us on the third waits, though no message has stopped its port, until credits come.
+/// 48 blocks are two frames: from 2.4 us on the third waits, though no message has stopped its
+/// port, until credits come.
 #[test]
 fn a_port_without_credits_for_what_waits_is_off() {
     let credit = Message::Credit(CreditLimit { fccl: 96, occupied: Bytes::ZERO });
     let s = host("cbfc", &[("period", "1ms")], 3072, &[(10 * US, credit)], END);
     assert_eq!(s.left, [FRAME, 2 * FRAME, 10 * US + FRAME, 30 * US + FRAME]);
-    assert_eq!(s.stops(), [(2 * FRAME, true, StoppedBy::Credits), (10 * US, false, StoppedBy::Credits)]);
+    assert_eq!(
+        s.stops(),
+        [(2 * FRAME, true, StoppedBy::Credits), (10 * US, false, StoppedBy::Credits)]
+    );
     assert_eq!((s.port.pauses, s.port.blocks, s.port.blocked_ps), (0, 1, 10 * US - 2 * FRAME));
-    // A message that leaves it without credits opens nothing: with 3072 B both counters are at 48 blocks.
+    // A message that leaves it without credits opens nothing: with 3072 B both counters are at 48
+    // blocks.
     let none = Message::Credit(CreditLimit { fccl: 48, occupied: Bytes::ZERO });
     let s = host("cbfc", &[("period", "1ms")], 3072, &[(5 * US, none), (10 * US, credit)], END);
     assert_eq!(s.stops().iter().map(|s| s.0).collect::<Vec<_>>(), [2 * FRAME, 10 * US]);
@@ -161,15 +205,16 @@ fn a_port_without_credits_for_what_waits_is_off() {
 #[test]
 fn a_port_whose_only_flow_is_paused_is_off_until_the_pause_expires() {
     let away = slot(0, 4096);
-    let orders = [(500_000, Order::Pause(away % 6, Pause(100))), (500_001, Order::Migrate(away))].map(|(t, o)| (t, Message::Flow(o)));
+    let orders = [(500_000, Order::Pause(away % 6, Pause(100))), (500_001, Order::Migrate(away))]
+        .map(|(t, o)| (t, Message::Flow(o)));
     let s = host("pffc", &[("xoff_s", "20KB")], 1_000_000, &orders, END);
     let end = 500_000 + PAUSE;
     assert_eq!(s.stops(), [(FRAME, true, StoppedBy::Flows), (end, false, StoppedBy::Flows)]);
     assert_eq!((s.port.pauses, s.port.blocks, s.port.blocked_ps), (0, 1, end - FRAME));
 }
 
-/// Four hosts, each behind a separate switch. Three of them send to the first; messages take up to 200 us longer than others, so that
-/// pauses of 5.12 us expire.
+/// Four hosts, each behind a separate switch. Three of them send to the first; messages take up to
+/// 200 us longer than others, so that pauses of 5.12 us expire.
 fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
     let mut t = Topology::default();
     let s = t.add_node("S1", NodeKind::Switch, 1, 1);
@@ -179,12 +224,25 @@ fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
         t.add_link(h, leaf, C, Span::from_us(1));
         t.add_link(leaf, s, C, Span::from_us(20));
     }
-    let flows = Flows { flows: h[1..].iter().map(|&src| flow(src, h[0], 1000, 0)).collect(), labels: vec!["x".into()], ..Flows::default() };
+    let flows = Flows {
+        flows: h[1..].iter().map(|&src| flow(src, h[0], 1000, 0)).collect(),
+        labels: vec!["x".into()],
+        ..Flows::default()
+    };
     let entry = REGISTRY.iter().find(|e| e.name == "pfc").unwrap();
     let mut m = Model::plain(Bytes(10_000_000), |link: &LinkFacts| {
-        (entry.read)(&mut Defaults::of(entry.params).with("xoff", "20KB").with("xon", "10KB").with("quanta", "100"), link)
+        (entry.read)(
+            &mut Defaults::of(entry.params)
+                .with("xoff", "20KB")
+                .with("xon", "10KB")
+                .with("quanta", "100"),
+            link,
+        )
     });
-    m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: Span::ZERO, jitter: Span::from_us(200) } };
+    m.control_delay = ControlDelay {
+        generation: Delay::default(),
+        processing: Delay { constant: Span::ZERO, jitter: Span::from_us(200) },
+    };
     m.threads = threads;
     m.probes.pauses = Selection::All;
     m.probes.rate_changes = Selection::All;
@@ -198,7 +256,8 @@ fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
     (o, *rows.unwrap().into_any().downcast().unwrap(), partitions)
 }
 
-/// A paused port does not send, rows are in the order of time, and no number of threads changes any of it.
+/// A paused port does not send, rows are in the order of time, and no number of threads changes any
+/// of it.
 #[test]
 fn pauses_that_expire_are_the_same_on_any_number_of_threads() {
     let (whole, rows, _) = incast(1);
@@ -218,14 +277,23 @@ fn pauses_that_expire_are_the_same_on_any_number_of_threads() {
             })
             .collect();
         let (p, frames) = (whole.ports[h as usize][0], 1000 * FRAME);
-        assert!(p.pauses > 5 && stops.len() as u64 == 2 * p.pauses, "{} pauses, {} rows", p.pauses, stops.len());
+        assert!(
+            p.pauses > 5 && stops.len() as u64 == 2 * p.pauses,
+            "{} pauses, {} rows",
+            p.pauses,
+            stops.len()
+        );
         assert!(stops.chunks(2).all(|s| s[0].1 && !s[1].1 && s[0].0 <= s[1].0), "{stops:?}");
         assert_eq!(stops.chunks(2).map(|s| s[1].0 - s[0].0).sum::<u64>(), p.paused_ps);
-        // Greedy from 0: while it has frames it sends or is paused, and a pause begins within a frame.
+        // Greedy from 0: while it has frames it sends or is paused, and a pause begins within a
+        // frame.
         let sent = whole.flows[nth].all_sent.unwrap().0 + FRAME;
         let paused: u64 = stops.chunks(2).map(|s| s[1].0.min(sent).saturating_sub(s[0].0)).sum();
         let idle = sent - frames;
-        assert!(idle <= paused && paused <= idle + p.pauses * FRAME, "H{h}: idle {idle} ps, paused {paused} ps");
+        assert!(
+            idle <= paused && paused <= idle + p.pauses * FRAME,
+            "H{h}: idle {idle} ps, paused {paused} ps"
+        );
     }
     for threads in [2, 3, 4] {
         let (partitions, other, n) = incast(threads);

@@ -1,6 +1,8 @@
-//! The derive `State` of `xoff_units::state`: one list of fields, that of the type, for every walk through a state.
+//! The derive `State` of `xoff_units::state`: one list of fields, that of the type, for every walk
+//! through a state.
 //!
-//! A type without parts that are restored in place is a `Value` as well. `xoff_units::state` lists the attributes.
+//! A type without parts that are restored in place is a `Value` as well. `xoff_units::state` lists
+//! the attributes.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -45,7 +47,8 @@ impl Marks {
                     "refused" => marks.refused = true,
                     "by" => marks.by = Some(m.value()?.parse()?),
                     "unwritten" => marks.unwritten = Some(m.value()?.parse()?),
-                    "deadline" | "sequence" | "counter" | "number" | "flow" | "slot" | "iteration" | "frame" => {
+                    "deadline" | "sequence" | "counter" | "number" | "flow" | "slot"
+                    | "iteration" | "frame" => {
                         let meaning = word[..1].to_uppercase() + &word[1..];
                         marks.meaning = Some(Ident::new(&meaning, m.path.require_ident()?.span()));
                     }
@@ -70,8 +73,12 @@ impl Marks {
         let unwritten = self.refusal();
         let plain = match (&self.by, &self.meaning) {
             (Some(module), _) => quote!(#module::walk(#field, w)?;),
-            (None, Some(meaning)) if meaning == "Deadline" => quote!(w.number(::xoff_units::state::Meaning::Deadline, #field.0)?;),
-            (None, Some(meaning)) => quote!(w.number(::xoff_units::state::Meaning::#meaning, u64::from(*#field))?;),
+            (None, Some(meaning)) if meaning == "Deadline" => {
+                quote!(w.number(::xoff_units::state::Meaning::Deadline, #field.0)?;)
+            }
+            (None, Some(meaning)) => {
+                quote!(w.number(::xoff_units::state::Meaning::#meaning, u64::from(*#field))?;)
+            }
             (None, None) if self.slots => quote! {
                 w.number(::xoff_units::state::Meaning::Plain, #field.len() as u64)?;
                 #field.iter().try_for_each(|n| w.number(::xoff_units::state::Meaning::Slot, u64::from(*n)))?;
@@ -79,7 +86,11 @@ impl Marks {
             (None, None) if self.each => quote!(w.list(#field.iter())?;),
             (None, None) => quote!(::xoff_units::state::State::walk(#field, w)?;),
         };
-        let plain = if self.feeder { quote!(let before = w.feeder(true); #plain w.feeder(before);) } else { plain };
+        let plain = if self.feeder {
+            quote!(let before = w.feeder(true); #plain w.feeder(before);)
+        } else {
+            plain
+        };
         match (self.built, self.apart) {
             (true, true) => quote!(let _ = #field;),
             (true, false) => quote!(if W::COMPARES { #unwritten #plain }),
@@ -174,11 +185,18 @@ fn state(input: &DeriveInput) -> syn::Result<Tokens> {
             let (pattern, walk, restore, read) = (&p.pattern, p.walk(), p.restore(), p.read());
             let text = name.to_string();
             let begin = p.named.then(|| quote!(w.structure(#text);));
-            let restore = (in_place || p.are_in_place()).then(|| quote!(let #name #pattern = self; #restore Ok(())));
-            Bodies { walk: quote!(let #name #pattern = self; #begin #walk), restore, read: quote!(#read Ok(#name #pattern)) }
+            let restore = (in_place || p.are_in_place())
+                .then(|| quote!(let #name #pattern = self; #restore Ok(())));
+            Bodies {
+                walk: quote!(let #name #pattern = self; #begin #walk),
+                restore,
+                read: quote!(#read Ok(#name #pattern)),
+            }
         }
         Data::Enum(e) => variants(name, e, in_place)?,
-        Data::Union(_) => return Err(syn::Error::new_spanned(name, "a union has no fields of its own")),
+        Data::Union(_) => {
+            return Err(syn::Error::new_spanned(name, "a union has no fields of its own"));
+        }
     };
     let value = restore.is_none().then(|| {
         quote! {
@@ -188,7 +206,8 @@ fn state(input: &DeriveInput) -> syn::Result<Tokens> {
             }
         }
     });
-    let restore = restore.unwrap_or_else(|| quote!(*self = ::xoff_units::state::Value::read(from)?; Ok(())));
+    let restore =
+        restore.unwrap_or_else(|| quote!(*self = ::xoff_units::state::Value::read(from)?; Ok(())));
     Ok(quote! {
         #[automatically_derived]
         impl #generics ::xoff_units::state::State for #name #of #bounds {
@@ -206,7 +225,9 @@ fn state(input: &DeriveInput) -> syn::Result<Tokens> {
 }
 
 fn counters(input: &DeriveInput) -> syn::Result<Tokens> {
-    let Data::Struct(s) = &input.data else { return Err(syn::Error::new_spanned(&input.ident, "counters are fields of a struct")) };
+    let Data::Struct(s) = &input.data else {
+        return Err(syn::Error::new_spanned(&input.ident, "counters are fields of a struct"));
+    };
     let (name, Parts { names, pattern, marks, .. }) = (&input.ident, Parts::of(&s.fields)?);
     let each = names.iter().zip(marks).map(|(field, m)| match m.apart {
         true => quote!(let _ = #field;),
@@ -240,7 +261,8 @@ fn variants(name: &Ident, e: &syn::DataEnum, mut in_place: bool) -> syn::Result<
         reads.push(quote!(#number => { #read Ok(#name::#own #pattern) }));
     }
     let broken = |why: String| quote!(Err(::xoff_units::state::Broken(#why)));
-    let (another, none) = (broken(format!("another kind of {name}")), broken(format!("no {name} has this number")));
+    let (another, none) =
+        (broken(format!("another kind of {name}")), broken(format!("no {name} has this number")));
     let restore = quote! {
         let variant = from.byte()?;
         match self { #(#restores)* #[allow(unreachable_patterns)] _ => return #another }

@@ -1,11 +1,13 @@
 //! Time, sizes and rates.
 //!
-//! Everything is an integer: picoseconds, bytes, bits per second. One byte takes exactly 80, 40, 20 or
-//! 10 ps at 100, 200, 400 or 800 Gb/s. Where a rate does not divide, [`Rate::time_for`] computes the whole
-//! frame in 128 bits and rounds up, so a link is never faster than its rate. No other file rounds.
+//! Everything is an integer: picoseconds, bytes, bits per second. One byte takes exactly 80, 40, 20
+//! or 10 ps at 100, 200, 400 or 800 Gb/s. Where a rate does not divide, [`Rate::time_for`] computes
+//! the whole frame in 128 bits and rounds up, so a link is never faster than its rate. No other
+//! file rounds.
 //!
-//! Text for people has a space: `10 Gb/s`, `1 us`, `300 KB`. Scenario files and commands have the compact form `10Gbps`, `1us`,
-//! `300KB` (`{:#}`). K, M, G are powers of 1000 and Ki, Mi, Gi powers of 1024. A number without a unit is rejected.
+//! Text for people has a space: `10 Gb/s`, `1 us`, `300 KB`. Scenario files and commands have the
+//! compact form `10Gbps`, `1us`, `300KB` (`{:#}`). K, M, G are powers of 1000 and Ki, Mi, Gi powers
+//! of 1024. A number without a unit is rejected.
 
 extern crate self as xoff_units;
 

@@ -103,7 +103,8 @@ losses! {
     Unexpected: Refused, Excused, "control frames rejected: not configured";
     /// Real frames: a control frame older than a previous one.
     Stale: Refused, Excused, "control frames rejected: older than a previous one";
-    /// Real frames: a control frame whose values cannot be true, such as credits for more than the buffer.
+    /// Real frames: a control frame whose values cannot be true, such as credits for more than the
+    /// buffer.
     Impossible: Refused, Excused, "control frames rejected: impossible";
     /// Real frames: of an unknown flow.
     UnknownFlow: Refused, Excused, "rejected: unknown flow";

@@ -10,7 +10,8 @@ pub const TIMES: Units = &[(1.0, "ps"), (1e3, "ns"), (1e6, "us"), (1e9, "ms"), (
 /// Units of sizes in bytes.
 pub const SIZES: Units = &[(1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
 /// Units of rates in bit/s.
-pub const RATES: Units = &[(1.0, "b/s"), (1e3, "kb/s"), (1e6, "Mb/s"), (1e9, "Gb/s"), (1e12, "Tb/s")];
+pub const RATES: Units =
+    &[(1.0, "b/s"), (1e3, "kb/s"), (1e6, "Mb/s"), (1e9, "Gb/s"), (1e12, "Tb/s")];
 
 /// A time [ps]: `2.795 ms`.
 pub fn time(ps: f64) -> String {
@@ -30,7 +31,13 @@ pub fn rate(bps: f64) -> String {
 /// Unit for a value: the largest that it reaches, else the smallest.
 pub fn fit(value: f64, units: Units) -> (f64, &'static str) {
     // Four digits of 0.99996 ms are those of 1 ms.
-    units.iter().rev().find(|(size, _)| value.abs() >= size * 0.99995).or(units.first()).copied().unwrap_or((1.0, ""))
+    units
+        .iter()
+        .rev()
+        .find(|(size, _)| value.abs() >= size * 0.99995)
+        .or(units.first())
+        .copied()
+        .unwrap_or((1.0, ""))
 }
 
 /// A value in the unit that fits.
@@ -42,7 +49,8 @@ pub fn in_units(value: f64, units: Units) -> String {
     format!("{} {name}", short(value / size))
 }
 
-/// Four significant digits without trailing zeros, all digits of a whole number below 10 million: `7.5`, `1234`, `12,345`, `2.5e9`.
+/// Four significant digits without trailing zeros, all digits of a whole number below 10 million:
+/// `7.5`, `1234`, `12,345`, `2.5e9`.
 pub fn short(value: f64) -> String {
     if !value.is_finite() {
         return "n/a".into();
@@ -64,7 +72,8 @@ pub fn short(value: f64) -> String {
 
 /// A number without trailing zeros after the point, and without a minus sign in front of zero.
 pub fn trimmed(text: &str) -> &str {
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
     if text == "-0" { "0" } else { text }
 }
 

@@ -8,8 +8,9 @@
 //!                      +-------------------- in the file
 //! ```
 //!
-//! Either form holds the same and gives the same, so a result does not depend on which it is. How much memory a paged list takes is decided
-//! when it is made. What goes through a list from front to back, or keeps near a place that moves on, finds its pages in memory.
+//! Either form holds the same and gives the same, so a result does not depend on which it is. How
+//! much memory a paged list takes is decided when it is made. What goes through a list from front
+//! to back, or keeps near a place that moves on, finds its pages in memory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -167,7 +168,8 @@ impl PageFile {
     /// Writes a page. False: it could not be.
     fn write(&self, at: u64, page: &[u8]) -> bool {
         let mut inside = held(&self.0);
-        let written = inside.file.seek(SeekFrom::Start(at)).and_then(|_| inside.file.write_all(page));
+        let written =
+            inside.file.seek(SeekFrom::Start(at)).and_then(|_| inside.file.write_all(page));
         if let Err(e) = written {
             inside.failed.get_or_insert(e.to_string());
             return false;
@@ -237,7 +239,12 @@ impl<T: Flat> Pages<T> {
             false => self.make_room().unwrap_or(self.frames.len()),
         };
         if at == self.frames.len() {
-            self.frames.push(Frame { page: 0, changed: false, used: false, items: Vec::with_capacity(1 << self.shift) });
+            self.frames.push(Frame {
+                page: 0,
+                changed: false,
+                used: false,
+                items: Vec::with_capacity(1 << self.shift),
+            });
         }
         let first = (page as u64) << self.shift;
         let Page { place, written, .. } = self.pages[page];
@@ -248,8 +255,12 @@ impl<T: Flat> Pages<T> {
             frame.items.extend((first..end).map(|n| (self.made)(n)));
         } else {
             // The run cannot continue without data that it wrote to its own file.
-            self.file.read(place, &mut self.bytes).unwrap_or_else(|e| panic!("a page of the temporary file cannot be read: {e}"));
-            frame.items.extend(self.bytes.chunks_exact(T::BYTES).take(written as usize).map(T::take));
+            self.file
+                .read(place, &mut self.bytes)
+                .unwrap_or_else(|e| panic!("a page of the temporary file cannot be read: {e}"));
+            frame
+                .items
+                .extend(self.bytes.chunks_exact(T::BYTES).take(written as usize).map(T::take));
         }
         (frame.page, frame.changed) = (page as u32, false);
         self.pages[page].frame = at as u32;
@@ -270,7 +281,10 @@ impl<T: Flat> Pages<T> {
                     self.pages[page].place = self.file.place(self.bytes.len());
                 }
                 let frame = &self.frames[self.hand];
-                self.bytes.chunks_exact_mut(T::BYTES).zip(&frame.items).for_each(|(to, item)| item.put(to));
+                self.bytes
+                    .chunks_exact_mut(T::BYTES)
+                    .zip(&frame.items)
+                    .for_each(|(to, item)| item.put(to));
                 self.pages[page].written = frame.items.len() as u32;
                 if !self.file.write(self.pages[page].place, &self.bytes) {
                     return None;
@@ -309,9 +323,14 @@ impl<T: Flat> Pages<T> {
 }
 
 impl<T: Flat> Paged<T> {
-    /// A list of `len` items, each as `made` has it until something else is put in its place. At most `most` pages of `page` items are in
-    /// memory (two at least).
-    pub fn new(file: &PageFile, len: u64, (page, most): (usize, usize), made: impl Fn(u64) -> T + Send + Sync + 'static) -> Paged<T> {
+    /// A list of `len` items, each as `made` has it until something else is put in its place. At
+    /// most `most` pages of `page` items are in memory (two at least).
+    pub fn new(
+        file: &PageFile,
+        len: u64,
+        (page, most): (usize, usize),
+        made: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Paged<T> {
         let page = page.next_power_of_two();
         let mut pages = Pages {
             file: file.clone(),
@@ -530,7 +549,8 @@ mod tests {
         }
     }
 
-    /// A paged list against a vector, with reads, changes and growth anywhere; and only so many pages in memory.
+    /// A paged list against a vector, with reads, changes and growth anywhere; and only so many
+    /// pages in memory.
     #[test]
     fn a_paged_list_holds_what_a_vector_does() {
         let file = file();
@@ -538,7 +558,9 @@ mod tests {
         let mut kept: Vec<Row> = (0..1000).map(|n| Row { a: n, ..Row::default() }).collect();
         let mut draw = 1u64;
         for step in 0..20_000u64 {
-            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            draw = draw
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let at = (draw >> 33) as usize % kept.len();
             match draw >> 62 {
                 0 => {
@@ -566,7 +588,8 @@ mod tests {
     /// A file that cannot be written costs memory, and no item.
     #[test]
     fn what_cannot_be_written_stays_in_memory() {
-        let path = std::env::temp_dir().join(format!("xoff-pages-read-only-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("xoff-pages-read-only-{}", std::process::id()));
         std::fs::write(&path, "").unwrap();
         let file = PageFile::new(File::open(&path).unwrap());
         std::fs::remove_file(&path).unwrap();

@@ -21,11 +21,19 @@ impl fmt::Display for UnitError {
 }
 impl std::error::Error for UnitError {}
 
-/// Splits `text` into number and unit and returns the value in base units, exactly when the decimal allows it.
-fn parse(text: &str, size: impl Fn(&str) -> Option<u64>, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
+/// Splits `text` into number and unit and returns the value in base units, exactly when the decimal
+/// allows it.
+fn parse(
+    text: &str,
+    size: impl Fn(&str) -> Option<u64>,
+    units: &[(&str, u64)],
+    expected: &'static str,
+) -> Result<u64, UnitError> {
     let err = |what: String| UnitError { what, expected };
     let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '+' | '-'))).unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '+' | '-')))
+        .unwrap_or(text.len());
     let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());
     if number.is_empty() {
         return Err(err(format!("'{text}' has no number")));
@@ -47,20 +55,35 @@ fn parse(text: &str, size: impl Fn(&str) -> Option<u64>, units: &[(&str, u64)], 
     // Decimal arithmetic in integers: 0.1us is exactly 100 ns.
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = |s: &str| s.chars().all(|c| c.is_ascii_digit());
-    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) || fraction.len() > 18 {
+    if !digits(whole)
+        || !digits(fraction)
+        || (whole.is_empty() && fraction.is_empty())
+        || fraction.len() > 18
+    {
         return Err(err(format!("'{number}' is not a decimal number")));
     }
     let too_large = || err(format!("'{text}' is too large"));
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
     let scale = 10u128.pow(fraction.len() as u32);
-    let part: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| too_large())? };
-    let value =
-        whole.checked_mul(scale).and_then(|w| w.checked_add(part)).and_then(|v| v.checked_mul(factor as u128)).ok_or_else(too_large)?;
+    let part: u128 =
+        if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| too_large())? };
+    let value = whole
+        .checked_mul(scale)
+        .and_then(|w| w.checked_add(part))
+        .and_then(|v| v.checked_mul(factor as u128))
+        .ok_or_else(too_large)?;
     u64::try_from(value / scale).map_err(|_| too_large())
 }
 
-const SPAN: &[(&str, u64)] =
-    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("μs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+const SPAN: &[(&str, u64)] = &[
+    ("ps", 1),
+    ("ns", 1_000),
+    ("us", 1_000_000),
+    ("µs", 1_000_000),
+    ("μs", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+];
 const BYTES: &[(&str, u64)] = &[
     ("B", 1),
     ("KB", 1_000),
@@ -74,7 +97,13 @@ const BYTES: &[(&str, u64)] = &[
     ("TiB", 1 << 40),
 ];
 /// Units of rates that a wrong one is compared with.
-const RATE: &[(&str, u64)] = &[("bps", 1), ("kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
+const RATE: &[(&str, u64)] = &[
+    ("bps", 1),
+    ("kbps", 1_000),
+    ("Mbps", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Tbps", 1_000_000_000_000),
+];
 const LENGTH: &[(&str, u64)] = &[("mm", 1), ("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 
 /// Size of a unit of a list.
@@ -82,9 +111,12 @@ fn of(units: &[(&str, u64)]) -> impl Fn(&str) -> Option<u64> {
     move |unit| units.iter().find(|(name, _)| *name == unit).map(|(_, size)| *size)
 }
 
-/// Size of a unit of rates: `Gbps`, `gbit/s`, `Gb/s`, `G`. Bytes per second, and `m` alone, which is a metre, are none.
+/// Size of a unit of rates: `Gbps`, `gbit/s`, `Gb/s`, `G`. Bytes per second, and `m` alone, which
+/// is a metre, are none.
 fn of_rate(unit: &str) -> Option<u64> {
-    let prefix = ["bps", "b/s", "bit/s", "bit", "Bit/s", "Bit", ""].iter().find_map(|suffix| unit.strip_suffix(suffix))?;
+    let prefix = ["bps", "b/s", "bit/s", "bit", "Bit/s", "Bit", ""]
+        .iter()
+        .find_map(|suffix| unit.strip_suffix(suffix))?;
     match prefix {
         "" if !unit.is_empty() => Some(1),
         "k" | "K" => Some(1_000),
@@ -108,8 +140,18 @@ macro_rules! from_str {
 }
 from_str!(Time, of(SPAN), SPAN, "a time with a unit, such as \"1.5us\" (ps, ns, us, ms, s)");
 from_str!(Span, of(SPAN), SPAN, "a time with a unit, such as \"1.5us\" (ps, ns, us, ms, s)");
-from_str!(Bytes, of(BYTES), BYTES, "a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...)");
-from_str!(Rate, of_rate, RATE, "a rate with a unit, such as \"10Gbps\" or \"10G\" (bps, kbps, Mbps, Gbps, Tbps)");
+from_str!(
+    Bytes,
+    of(BYTES),
+    BYTES,
+    "a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...)"
+);
+from_str!(
+    Rate,
+    of_rate,
+    RATE,
+    "a rate with a unit, such as \"10Gbps\" or \"10G\" (bps, kbps, Mbps, Gbps, Tbps)"
+);
 from_str!(Length, of(LENGTH), LENGTH, "a length with a unit, such as \"100m\" (mm, cm, m, km)");
 
 #[cfg(test)]
@@ -123,12 +165,27 @@ mod tests {
         assert_eq!("5GiB".parse(), Ok(Bytes(5 << 30)));
         assert_eq!("10 Gbps".parse(), Ok(Rate(10_000_000_000)));
         assert_eq!("8kb/s".parse(), Ok(Rate(8_000)));
-        for text in ["100G", "100g", "100Gb/s", "100gbit", "100Gbit/s", "100GBit/s", "100 Gb/s", "100Gbps", "100gbps", "0.1T", "100000M"] {
+        for text in [
+            "100G",
+            "100g",
+            "100Gb/s",
+            "100gbit",
+            "100Gbit/s",
+            "100GBit/s",
+            "100 Gb/s",
+            "100Gbps",
+            "100gbps",
+            "0.1T",
+            "100000M",
+        ] {
             assert_eq!(text.parse(), Ok(Rate(100_000_000_000)), "{text}");
         }
         assert_eq!(("1bit/s".parse(), "10mbit".parse()), (Ok(Rate(1)), Ok(Rate(10_000_000))));
         assert_eq!(["1MB", "1 MB", "1000kB"].map(str::parse), [const { Ok(Bytes(1_000_000)) }; 3]);
-        assert_eq!(["3us", "3 us", "3µs", "3μs"].map(str::parse), [const { Ok(Span(3_000_000)) }; 4]);
+        assert_eq!(
+            ["3us", "3 us", "3µs", "3μs"].map(str::parse),
+            [const { Ok(Span(3_000_000)) }; 4]
+        );
         assert_eq!("0.1us".parse(), Ok(Span(100_000)));
         assert_eq!("52.428us".parse(), Ok(Span(52_428_000)));
         assert_eq!("100m".parse(), Ok(Length(100_000)));
@@ -137,18 +194,26 @@ mod tests {
     /// Printed text can be used as input again, and has the same value to the last digit shown.
     #[test]
     fn what_is_printed_is_read() {
-        let mut values: Vec<u64> = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
+        let mut values: Vec<u64> =
+            (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
         values.extend((0..20).map(|digits| 532_812_345_678_912_345 / 10u64.pow(digits)));
         for v in values {
-            let near = |read: u64| assert!(read.abs_diff(v) as f64 <= 0.0005 * v as f64, "{v}: {read}");
+            let near =
+                |read: u64| assert!(read.abs_diff(v) as f64 <= 0.0005 * v as f64, "{v}: {read}");
             // Above 2^64 less a rounded digit, the text may be a value that no integer holds.
             if v < u64::MAX - (u64::MAX >> 10) {
                 for text in [Span(v).to_string(), Time(v).to_string(), Span(v).compact()] {
                     near(text.parse::<Span>().unwrap().0);
                 }
-                [Bytes(v).to_string(), Bytes(v).compact()].iter().for_each(|t| near(t.parse::<Bytes>().unwrap().0));
-                [Rate(v).to_string(), Rate(v).compact()].iter().for_each(|t| near(t.parse::<Rate>().unwrap().0));
-                [Length(v).to_string(), Length(v).compact()].iter().for_each(|t| near(t.parse::<Length>().unwrap().0));
+                [Bytes(v).to_string(), Bytes(v).compact()]
+                    .iter()
+                    .for_each(|t| near(t.parse::<Bytes>().unwrap().0));
+                [Rate(v).to_string(), Rate(v).compact()]
+                    .iter()
+                    .for_each(|t| near(t.parse::<Rate>().unwrap().0));
+                [Length(v).to_string(), Length(v).compact()]
+                    .iter()
+                    .for_each(|t| near(t.parse::<Length>().unwrap().0));
             }
         }
     }
@@ -164,7 +229,9 @@ mod tests {
         for bad in ["300m", "10GB/s", "10Gib/s", "10Gs", "10 ", "10/s"] {
             assert!(bad.parse::<Rate>().is_err(), "{bad}");
         }
-        for bad in ["", "Gbps", "-1Gbps", "1.2.3Gbps", "1e9bps", "99999999999999999999Tbps", ".Gbps"] {
+        for bad in
+            ["", "Gbps", "-1Gbps", "1.2.3Gbps", "1e9bps", "99999999999999999999Tbps", ".Gbps"]
+        {
             assert!(bad.parse::<Rate>().is_err(), "{bad}");
         }
     }

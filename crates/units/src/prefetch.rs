@@ -1,7 +1,8 @@
 //! Asking for memory before it is needed.
 
-/// Asks the processor to fetch the cache line of `place`; changes nothing else. In a large network most of the time of a
-/// frame-hop is waiting for memory, and the event queue knows the next data well ahead.
+/// Asks the processor to fetch the cache line of `place`; changes nothing else. In a large network
+/// most of the time of a frame-hop is waiting for memory, and the event queue knows the next data
+/// well ahead.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]

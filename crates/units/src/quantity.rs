@@ -69,7 +69,8 @@ impl Span {
     pub const fn from_ms(ms: u64) -> Span {
         Span(ms.saturating_mul(1_000_000_000))
     }
-    /// From seconds as a float, rounded to the nearest picosecond; for inputs, never inside event time.
+    /// From seconds as a float, rounded to the nearest picosecond; for inputs, never inside event
+    /// time.
     pub fn from_secs_f64(s: f64) -> Span {
         Span((s * 1e12).round() as u64)
     }
@@ -118,8 +119,8 @@ impl Rate {
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
-    /// Time to send `len` at this rate, rounded up to the picosecond: a link is never faster than its rate.
-    /// A rate of zero takes forever ([`u64::MAX`] ps).
+    /// Time to send `len` at this rate, rounded up to the picosecond: a link is never faster than
+    /// its rate. A rate of zero takes forever ([`u64::MAX`] ps).
     #[inline]
     pub fn time_for(self, len: Bytes) -> Span {
         if self.0 == 0 {
@@ -153,8 +154,9 @@ impl Length {
     }
 }
 
-// Sums and products saturate: a user's number may be as large as 64 bits hold, and what wraps is small again. Differences do not:
-// one below zero is a mistake of ours, and overflow checks find it.
+// Sums and products saturate: a user's number may be as large as 64 bits hold, and what wraps is
+// small again. Differences do not: one below zero is a mistake of ours, and overflow checks find
+// it.
 macro_rules! linear {
     ($($t:ident),*) => {$(
         impl Add for $t { type Output = $t; fn add(self, o: $t) -> $t { $t(self.0.saturating_add(o.0)) } }
@@ -189,8 +191,14 @@ impl Sub for Time {
     }
 }
 
-/// Writes `value` in the largest unit of `units` that it reaches, exact or with three decimals: `2.795 ms`. Zero is in the unit `zero`.
-fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)], zero: &str) -> fmt::Result {
+/// Writes `value` in the largest unit of `units` that it reaches, exact or with three decimals:
+/// `2.795 ms`. Zero is in the unit `zero`.
+fn scaled(
+    f: &mut fmt::Formatter<'_>,
+    value: u64,
+    units: &[(u64, &str)],
+    zero: &str,
+) -> fmt::Result {
     let smallest = units[units.len() - 1];
     let (size, name) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&smallest);
     let (space, name) = match f.alternate() {
@@ -206,12 +214,21 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)], zero: &
     }
 }
 
-const TIME: &[(u64, &str)] = &[(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
-const SIZE: &[(u64, &str)] = &[(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")];
-const RATE: &[(u64, &str)] = &[(1_000_000_000_000, "Tb/s"), (1_000_000_000, "Gb/s"), (1_000_000, "Mb/s"), (1_000, "kb/s"), (1, "b/s")];
+const TIME: &[(u64, &str)] =
+    &[(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
+const SIZE: &[(u64, &str)] =
+    &[(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")];
+const RATE: &[(u64, &str)] = &[
+    (1_000_000_000_000, "Tb/s"),
+    (1_000_000_000, "Gb/s"),
+    (1_000_000, "Mb/s"),
+    (1_000, "kb/s"),
+    (1, "b/s"),
+];
 const LENGTH: &[(u64, &str)] = &[(1_000_000, "km"), (1_000, "m"), (1, "mm")];
 /// Units of scenario files.
-const COMPACT_RATE: &[(u64, &str)] = &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")];
+const COMPACT_RATE: &[(u64, &str)] =
+    &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")];
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -245,7 +262,8 @@ impl fmt::Display for Length {
 macro_rules! compact {
     ($($t:ident),*) => {$(
         impl $t {
-            /// Text form of scenario files, settings and commands, the same as `{:#}`: no space, and `10Gbps` for a rate.
+            /// Text form of scenario files, settings and commands, the same as `{:#}`: no space,
+            /// and `10Gbps` for a rate.
             pub fn compact(self) -> String {
                 format!("{self:#}")
             }
@@ -286,19 +304,28 @@ mod tests {
         let r = Rate::from_gbps(25);
         assert_eq!(r.bytes_in(r.time_for(Bytes(9_216))), Bytes(9_216));
         assert_eq!(Rate(u64::MAX).bytes_in(Span(u64::MAX)), Bytes(u64::MAX), "it does not wrap");
-        assert_eq!((Time::from_ns(u64::MAX), Time::from_us(1 << 60), Span::from_ms(u64::MAX)), (Time::NEVER, Time::NEVER, Span(u64::MAX)));
+        assert_eq!(
+            (Time::from_ns(u64::MAX), Time::from_us(1 << 60), Span::from_ms(u64::MAX)),
+            (Time::NEVER, Time::NEVER, Span(u64::MAX))
+        );
     }
 
     #[test]
     fn sums_and_products_stop_at_the_largest_number() {
         let (span, bytes, rate) = (Span(u64::MAX / 2), Bytes(u64::MAX - 1), Rate(u64::MAX));
-        assert_eq!((span * 3, span + span + span, bytes + Bytes(5), rate * 2), (Span(u64::MAX), Span(u64::MAX), Bytes(u64::MAX), rate));
+        assert_eq!(
+            (span * 3, span + span + span, bytes + Bytes(5), rate * 2),
+            (Span(u64::MAX), Span(u64::MAX), Bytes(u64::MAX), rate)
+        );
         let mut sum = bytes;
         sum += Bytes(9);
         assert_eq!(sum, Bytes(u64::MAX));
         // C tau of a delay of a year at 18 Eb/s.
         assert_eq!(rate.bytes_in(Span(u64::MAX)), Bytes(u64::MAX));
-        assert_eq!((Span::from_ms(u64::MAX), Length(u64::MAX).propagation()), (Span(u64::MAX), Span(u64::MAX)));
+        assert_eq!(
+            (Span::from_ms(u64::MAX), Length(u64::MAX).propagation()),
+            (Span(u64::MAX), Span(u64::MAX))
+        );
     }
 
     #[test]
@@ -309,15 +336,24 @@ mod tests {
         assert_eq!(Rate::from_gbps(1_600).to_string(), "1.6 Tb/s");
         assert_eq!(Bytes::from_kb(300).to_string(), "300 KB");
         assert_eq!(Length::from_m(100).to_string(), "100 m");
-        assert_eq!([Span::ZERO.to_string(), Bytes::ZERO.to_string(), Rate::ZERO.to_string()], ["0 s", "0 B", "0 b/s"]);
+        assert_eq!(
+            [Span::ZERO.to_string(), Bytes::ZERO.to_string(), Rate::ZERO.to_string()],
+            ["0 s", "0 B", "0 b/s"]
+        );
         assert_eq!(Length::from_m(100).propagation(), Span::from_ns(500));
     }
 
     #[test]
     fn the_compact_form_is_that_of_scenario_files() {
         assert_eq!([Span(52_428_000).compact(), Span::ZERO.compact()], ["52.428us", "0ps"]);
-        assert_eq!([Rate(152_588).compact(), Rate::from_gbps(1_600).compact()], ["152.588kbps", "1600Gbps"]);
-        assert_eq!([Bytes::from_kb(300).compact(), Bytes(2_000_000_000_000).compact()], ["300KB", "2000GB"]);
+        assert_eq!(
+            [Rate(152_588).compact(), Rate::from_gbps(1_600).compact()],
+            ["152.588kbps", "1600Gbps"]
+        );
+        assert_eq!(
+            [Bytes::from_kb(300).compact(), Bytes(2_000_000_000_000).compact()],
+            ["300KB", "2000GB"]
+        );
         assert_eq!(Length::from_m(100).compact(), "100m");
     }
 }

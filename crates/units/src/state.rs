@@ -1,4 +1,5 @@
-//! State of nodes, mechanisms and the simulator: one derive, and one list of fields, for every walk.
+//! State of nodes, mechanisms and the simulator: one derive, and one list of fields, for every
+//! walk.
 //!
 //! ```text
 //!   compare   does the state of a network recur? (fast-forward)       State::walk with a Walk that compares
@@ -7,8 +8,8 @@
 //!   restore   into a world that was built from the same scenario      State::restore, Value::read
 //! ```
 //!
-//! `#[derive(State)]` writes the walk of a type, so the compiler counts its fields. A field without an attribute is compared and saved. A
-//! field needs an attribute if it is one of these:
+//! `#[derive(State)]` writes the walk of a type, so the compiler counts its fields. A field without
+//! an attribute is compared and saved. A field needs an attribute if it is one of these:
 //!
 //! ```text
 //!   built       neither compared nor saved: a constant that comes with the world, or a cache
@@ -25,12 +26,13 @@
 //!   a Meaning   deadline, sequence, counter, number, flow, slot, slots (a list), iteration or frame
 //! ```
 //!
-//! A network moves on while it recurs: times grow, and so do byte offsets and credit counters. So a comparison receives each number with its
-//! [`Meaning`]. A missing one costs speed, not truth. Only a field that is not compared needs its reason.
+//! A network moves on while it recurs: times grow, and so do byte offsets and credit counters. So a
+//! comparison receives each number with its [`Meaning`]. A missing one costs speed, not truth. Only
+//! a field that is not compared needs its reason.
 //!
-//! A scenario decides the parameters and the kinds of mechanisms. They are built again and not saved, so a state with such parts is restored
-//! in its place ([`State`]). Frames, messages and entries of lists come and go during a run, and are created from their saved form
-//! ([`Value`]).
+//! A scenario decides the parameters and the kinds of mechanisms. They are built again and not
+//! saved, so a state with such parts is restored in its place ([`State`]). Frames, messages and
+//! entries of lists come and go during a run, and are created from their saved form ([`Value`]).
 
 pub use xoff_state_derive::State;
 
@@ -54,7 +56,8 @@ pub enum Meaning {
     Counter,
     /// A second such counter.
     Number,
-    /// The interval of a clock whose ticks are multiples of it since the start of the run [ps]: the phase has to be equal.
+    /// The interval of a clock whose ticks are multiples of it since the start of the run [ps]: the
+    /// phase has to be equal.
     Ticks,
     /// The number of a flow, whose byte offsets follow.
     Flow,
@@ -62,7 +65,8 @@ pub enum Meaning {
     Frame,
     /// The first handle of a list of frames.
     Frames,
-    /// A place in the list of flows that a node has begun: all of them are higher by the same number.
+    /// A place in the list of flows that a node has begun: all of them are higher by the same
+    /// number.
     Slot,
     /// An iteration of the job at hand: all of them are later by the same number.
     Iteration,
@@ -75,7 +79,8 @@ pub trait Walk {
     /// True if states are compared, as far as the future depends on them; otherwise they are saved.
     const COMPARES: bool;
 
-    /// The next number. Lists, options and variants have one in front: their length, presence or position.
+    /// The next number. Lists, options and variants have one in front: their length, presence or
+    /// position.
     ///
     /// # Errors
     /// Reason for the end of the walk.
@@ -117,7 +122,10 @@ pub trait Walk {
     /// # Errors
     /// Those of [`Walk::number`].
     #[inline]
-    fn list<'t, T: State + 't>(&mut self, mut list: impl ExactSizeIterator<Item = &'t T>) -> Result<(), Self::Stop>
+    fn list<'t, T: State + 't>(
+        &mut self,
+        mut list: impl ExactSizeIterator<Item = &'t T>,
+    ) -> Result<(), Self::Stop>
     where
         Self: Sized,
     {
@@ -171,7 +179,11 @@ impl<T: Counters, const N: usize> Counters for [T; N] {
 ///
 /// # Errors
 /// Another number was saved, or an element cannot be restored.
-pub fn restore_each<'t, T: State + 't>(there: usize, list: impl Iterator<Item = &'t mut T>, from: &mut Reader) -> Result<(), Broken> {
+pub fn restore_each<'t, T: State + 't>(
+    there: usize,
+    list: impl Iterator<Item = &'t mut T>,
+    from: &mut Reader,
+) -> Result<(), Broken> {
     if from.number()? != there as u64 {
         return Err(Broken("a list of another length"));
     }
@@ -273,7 +285,8 @@ mod tests {
     #[test]
     fn a_state_is_restored_in_what_was_built() {
         let bytes = saved(&machine(5, 300));
-        let mut other = Machine { held: 0, phase: Phase::Nothing, table: HashMap::new(), ..machine(9, 4) };
+        let mut other =
+            Machine { held: 0, phase: Phase::Nothing, table: HashMap::new(), ..machine(9, 4) };
         let mut from = Reader::new(&bytes);
         other.restore(&mut from).unwrap();
         assert!(from.is_over());
@@ -297,10 +310,16 @@ mod tests {
             }
         }
         let off = Machine { state: Half::Off, ..machine(5, 1) };
-        assert_eq!(machine(5, 1).restore(&mut Reader::new(&saved(&off))), Err(Broken("another kind of Half")));
+        assert_eq!(
+            machine(5, 1).restore(&mut Reader::new(&saved(&off))),
+            Err(Broken("another kind of Half"))
+        );
         let mut shorter = machine(5, 1);
         shorter.parts.pop();
-        assert_eq!(shorter.restore(&mut Reader::new(&bytes)), Err(Broken("a list of another length")));
+        assert_eq!(
+            shorter.restore(&mut Reader::new(&bytes)),
+            Err(Broken("a list of another length"))
+        );
         let mut to = Writer::default();
         to.put(&Half::Outside);
         assert_eq!(to.end(), Err("Half::Outside".into()));
@@ -338,17 +357,27 @@ mod tests {
         let mut seen = Seen::default();
         machine(5, 4).walk(&mut seen).unwrap();
         let here = |m, v| (m, v, false);
-        let piece = |name, feeder| [(Meaning::Plain, name, feeder), (Meaning::Counter, 4, feeder), (Meaning::Deadline, 3, feeder)];
+        let piece = |name, feeder| {
+            [
+                (Meaning::Plain, name, feeder),
+                (Meaning::Counter, 4, feeder),
+                (Meaning::Deadline, 3, feeder),
+            ]
+        };
         let phase = [2, 1, 7, 2, 1, 200].map(|v| here(Meaning::Plain, v));
         let list = [here(Meaning::Plain, 2)];
         let half = [(Meaning::Plain, 0, true)];
-        let all = [&phase[..], &list, &piece(10, false), &piece(11, false), &half, &piece(12, true)];
+        let all =
+            [&phase[..], &list, &piece(10, false), &piece(11, false), &half, &piece(12, true)];
         assert_eq!(seen.numbers, all.concat());
         assert_eq!((seen.names, seen.feeder), (vec!["Machine", "Piece", "Piece", "Piece"], false));
         let mut seen = Seen::default();
         assert_eq!(Half::Once.walk(&mut seen), Err("never again"));
         assert_eq!(Half::Outside.walk(&mut seen), Err("a mechanism from outside"));
         Phase::Waits(Time(1), 0).walk(&mut seen).unwrap();
-        assert_eq!(seen.numbers, [here(Meaning::Plain, 1), here(Meaning::Time, 1), here(Meaning::Plain, 0)]);
+        assert_eq!(
+            seen.numbers,
+            [here(Meaning::Plain, 1), here(Meaning::Time, 1), here(Meaning::Plain, 0)]
+        );
     }
 }

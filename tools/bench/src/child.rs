@@ -74,7 +74,8 @@ impl Run {
         self.answer.events as f64 / handled.max(1) as f64
     }
 
-    /// Time of the process in addition to the simulation itself: reading, building, routing, and leaving [s].
+    /// Time of the process in addition to the simulation itself: reading, building, routing, and
+    /// leaving [s].
     pub fn setup_seconds(&self) -> f64 {
         (self.process_seconds - self.answer.wall_seconds).max(0.0)
     }
@@ -87,7 +88,10 @@ impl Xoff {
         let binary = given.map(Path::to_owned).or_else(beside).unwrap_or_default();
         match binary.is_file() {
             true => Ok(Xoff { binary }),
-            false => Err(format!("no program {}; build it with `cargo build --release`, or name it with --xoff", binary.display())),
+            false => Err(format!(
+                "no program {}; build it with `cargo build --release`, or name it with --xoff",
+                binary.display()
+            )),
         }
     }
 
@@ -104,8 +108,12 @@ fn wait_for(mut command: Command, limit: Duration) -> Result<Run, Failed> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |e: std::io::Error| format!("cannot run {program}: {e}");
     // Files instead of pipes: nothing has to be read while the clock runs.
-    let (mut out, mut err) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
-    command.stdin(Stdio::null()).stdout(out.try_clone().map_err(failed)?).stderr(err.try_clone().map_err(failed)?);
+    let (mut out, mut err) =
+        (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
+    command
+        .stdin(Stdio::null())
+        .stdout(out.try_clone().map_err(failed)?)
+        .stderr(err.try_clone().map_err(failed)?);
 
     let started = Instant::now();
     let mut child = command.spawn().map_err(failed)?;
@@ -121,13 +129,16 @@ fn wait_for(mut command: Command, limit: Duration) -> Result<Run, Failed> {
         let _ = kill_process(pid, Signal::KILL);
     }
     let _ = waiter.join();
-    let Ok((used, elapsed)) = ended else { return Err(format!("not finished in {} s", limit.as_secs())) };
+    let Ok((used, elapsed)) = ended else {
+        return Err(format!("not finished in {} s", limit.as_secs()));
+    };
     let used = used.map_err(failed)?;
     // 1: it ran, and its answer is "no": a deadlock, or frames lost.
     if !matches!(used.status.code(), Some(0 | 1)) {
         return Err(format!("{}: {}", used.status, last_line(&text(&mut err).map_err(failed)?)));
     }
-    let answer = serde_json::from_str(&text(&mut out).map_err(failed)?).map_err(|e| format!("the answer of xoff is unreadable: {e}"))?;
+    let answer = serde_json::from_str(&text(&mut out).map_err(failed)?)
+        .map_err(|e| format!("the answer of xoff is unreadable: {e}"))?;
     Ok(Run { answer, process_seconds: elapsed.as_secs_f64(), peak_bytes: used.rusage.maxrss })
 }
 
@@ -158,7 +169,10 @@ mod tests {
     #[test]
     fn an_answer_is_read_with_its_cost() {
         let run = shell(ANSWER, Duration::from_secs(60)).unwrap();
-        assert_eq!((run.answer.frame_hops, run.speed(), run.per_hop(), run.saved()), (100, 200.0, 0.005, 3.0));
+        assert_eq!(
+            (run.answer.frame_hops, run.speed(), run.per_hop(), run.saved()),
+            (100, 200.0, 0.005, 3.0)
+        );
         assert_eq!(run.setup_seconds(), run.process_seconds);
         assert!(run.peak_bytes > 100_000, "a shell has more than 100 KB, not {}", run.peak_bytes);
     }
@@ -173,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_failed_run_reports_its_last_words() {
-        let e = shell("echo first >&2; echo 'no such key' >&2; exit 2", Duration::from_secs(60)).unwrap_err();
+        let e = shell("echo first >&2; echo 'no such key' >&2; exit 2", Duration::from_secs(60))
+            .unwrap_err();
         assert_eq!(e, "exit status: 2: no such key");
     }
 }

@@ -5,7 +5,8 @@
 //!   host ------veth--> switch ------------veth--> sink: PAUSE        from the pause to the last frame that still came
 //! ```
 //!
-//! Measured in a process of its own, because namespaces have to be entered before there is a second thread.
+//! Measured in a process of its own, because namespaces have to be entered before there is a second
+//! thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,9 @@ pub fn rows(bench: &Bench) -> Vec<Row> {
         let mut all = measured.as_ref().map_err(Clone::clone)?.reactions.clone();
         all.sort_by(f64::total_cmp);
         let at = ((all.len() as f64 * share) as usize).min(all.len().saturating_sub(1));
-        all.get(at).map(|&v| Stat { median: v, min: all[0], max: all[all.len() - 1], runs: all.len() }).ok_or_else(|| "no pause".into())
+        all.get(at)
+            .map(|&v| Stat { median: v, min: all[0], max: all[all.len() - 1], runs: all.len() })
+            .ok_or_else(|| "no pause".into())
     };
     rows.push(t::REACTION_P50.row(reaction(0.5)));
     rows.push(t::REACTION_P99.row(reaction(0.99)));
@@ -77,11 +80,15 @@ pub fn rows(bench: &Bench) -> Vec<Row> {
 
 fn in_child() -> Result<Forwarding, Failed> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
-    let out = std::process::Command::new(program).arg("forward-child").output().map_err(|e| e.to_string())?;
+    let out = std::process::Command::new(program)
+        .arg("forward-child")
+        .output()
+        .map_err(|e| e.to_string())?;
     if !out.status.success() {
         return Err(String::from_utf8_lossy(&out.stderr).trim().to_owned());
     }
-    serde_json::from_slice(&out.stdout).map_err(|e| format!("the measuring process printed nothing: {e}"))
+    serde_json::from_slice(&out.stdout)
+        .map_err(|e| format!("the measuring process printed nothing: {e}"))
 }
 
 /// Work of the child: everything, then prints it as JSON.
@@ -104,7 +111,8 @@ fn scenario(mtu: u32, rate: &str) -> Result<NetworkScenario, Failed> {
          [host]\nframe_max = \"{mtu}B\"\n[switch]\nbuffer = \"4MB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"2MB\"\nxon = \"1MB\"\n\
          [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n"
     );
-    NetworkScenario::from_text("bench", &text, &[], std::path::Path::new("")).map_err(|e| e.to_string())
+    NetworkScenario::from_text("bench", &text, &[], std::path::Path::new(""))
+        .map_err(|e| e.to_string())
 }
 
 fn open(name: &str) -> Result<PacketPort, Failed> {
@@ -126,11 +134,19 @@ fn forward(len: u32, nth: usize) -> Result<f64, Failed> {
     let links = wiring::links(&s, &here, |_, _| false);
     let (mut ports, mut far): (Vec<Box<dyn Port>>, Vec<PacketPort>) = (Vec::new(), Vec::new());
     for l in &links {
-        let (near, end) = pair(&format!("a{len}x{nth}p{}", l.port), &format!("b{len}x{nth}p{}", l.port), len.max(1500))?;
+        let (near, end) = pair(
+            &format!("a{len}x{nth}p{}", l.port),
+            &format!("b{len}x{nth}p{}", l.port),
+            len.max(1500),
+        )?;
         ports.push(Box::new(near));
         far.push(end);
     }
-    let first = s.topology.nodes[switch as usize].ports.iter().position(|p| p.peer == source).ok_or("no port")?;
+    let first = s.topology.nodes[switch as usize]
+        .ports
+        .iter()
+        .position(|p| p.peer == source)
+        .ok_or("no port")?;
     let mut generator = far.swap_remove(first);
     let stop = Arc::new(AtomicBool::new(false));
     let generating = {
@@ -147,7 +163,12 @@ fn forward(len: u32, nth: usize) -> Result<f64, Failed> {
     };
     let mut running = s.start_outside(Sink::Nothing, here).map_err(|e| e.to_string())?;
     let machine = wiring::machine(&s, links, &Real::default(), running.world());
-    let runner = RunnerConfig { nap: Duration::ZERO, report: LASTS, until: Time::NEVER, ..RunnerConfig::default() };
+    let runner = RunnerConfig {
+        nap: Duration::ZERO,
+        report: LASTS,
+        until: Time::NEVER,
+        ..RunnerConfig::default()
+    };
     let mut live = Live::new(machine, ports, runner, None);
     let mut seen = Vec::new();
     let ended = live.run(running.world(), |now| {
@@ -177,7 +198,9 @@ fn test_frame(len: u32, to: u32, from: u32) -> Result<Vec<u8>, Failed> {
         due_ps: 0,
         sent_ps: 0,
     };
-    let n = local::Message::Test(repr).emit_frame(mac(to, 0), mac(from, 0), &mut out).map_err(|e| format!("{e:?}"))?;
+    let n = local::Message::Test(repr)
+        .emit_frame(mac(to, 0), mac(from, 0), &mut out)
+        .map_err(|e| format!("{e:?}"))?;
     out.truncate(n);
     Ok(out)
 }
@@ -216,13 +239,22 @@ fn reactions() -> Result<Vec<f64>, Failed> {
     });
     let mut running = s.start_outside(Sink::Nothing, here).map_err(|e| e.to_string())?;
     let machine = wiring::machine(&s, links, &Real::default(), running.world());
-    let runner = RunnerConfig { nap: Duration::ZERO, report: Duration::from_millis(20), ..RunnerConfig::default() };
-    let ended = Live::new(machine, ports, runner, None).run(running.world(), |_| !stop.load(Ordering::Relaxed));
+    let runner = RunnerConfig {
+        nap: Duration::ZERO,
+        report: Duration::from_millis(20),
+        ..RunnerConfig::default()
+    };
+    let ended = Live::new(machine, ports, runner, None)
+        .run(running.world(), |_| !stop.load(Ordering::Relaxed));
     ended.map_err(|e| e.to_string())?;
     measuring.join().map_err(|_| "the sink failed".to_string())?
 }
 
-fn reaction(far: &mut PacketPort, own: xoff_real::wire::ethernet::Mac, nth: usize) -> Result<f64, Failed> {
+fn reaction(
+    far: &mut PacketPort,
+    own: xoff_real::wire::ethernet::Mac,
+    nth: usize,
+) -> Result<f64, Failed> {
     let failed = |e: std::io::Error| e.to_string();
     let pause = |quanta: u16| {
         let mut out = [0; 64];

@@ -1,4 +1,5 @@
-//! CPU time per frame-hop as the work grows: against hosts, frames in flight, length of cables, simulated time and threads.
+//! CPU time per frame-hop as the work grows: against hosts, frames in flight, length of cables,
+//! simulated time and threads.
 //!
 //! A flat curve is the aim: cost grows with the work, not faster.
 
@@ -49,8 +50,19 @@ impl Point {
 }
 
 impl Curve {
-    fn of(id: &str, grows: &str, held: &str, measured: impl IntoIterator<Item = (f64, String, Result<Vec<Run>, Failed>)>) -> Curve {
-        let mut curve = Curve { id: id.into(), grows: grows.into(), held: held.into(), points: vec![], missing: vec![] };
+    fn of(
+        id: &str,
+        grows: &str,
+        held: &str,
+        measured: impl IntoIterator<Item = (f64, String, Result<Vec<Run>, Failed>)>,
+    ) -> Curve {
+        let mut curve = Curve {
+            id: id.into(),
+            grows: grows.into(),
+            held: held.into(),
+            points: vec![],
+            missing: vec![],
+        };
         for (x, what, runs) in measured {
             match runs.and_then(|r| Point::of(x, &r)) {
                 Ok(point) => curve.points.push(point),
@@ -62,7 +74,11 @@ impl Curve {
 
     /// The x value of a point, for people.
     pub fn show_x(&self, x: f64) -> String {
-        if self.is_over_time() { Unit::Seconds.format(x) } else { xoff_units::measured::long(&format!("{x:.0}")) }
+        if self.is_over_time() {
+            Unit::Seconds.format(x)
+        } else {
+            xoff_units::measured::long(&format!("{x:.0}"))
+        }
     }
 
     fn is_over_time(&self) -> bool {
@@ -81,11 +97,20 @@ impl Curve {
     pub fn write_svg(&self, folder: &Path) -> Result<(), Failed> {
         let points = || self.points.iter().map(|p| (p.x, p.per_hop.median));
         let top = points().map(|p| p.1).fold(0.0, f64::max) * 1.1;
-        let x = Axis::new(self.grows.clone(), if self.is_over_time() { Unit::Seconds } else { Unit::None }).log();
+        let x = Axis::new(
+            self.grows.clone(),
+            if self.is_over_time() { Unit::Seconds } else { Unit::None },
+        )
+        .log();
         let y = Axis::new("CPU time per frame-hop", Unit::Seconds).range(0.0, top.max(1e-9));
-        let figure = Figure::new(format!("CPU time per frame-hop against {}", self.grows.to_lowercase())).caption(self.held.clone()).panel(
-            Panel::new("", x, y).mark(Mark::line("", points()).colour(Colour::Blue)).mark(Mark::points("", points()).colour(Colour::Blue)),
-        );
+        let figure =
+            Figure::new(format!("CPU time per frame-hop against {}", self.grows.to_lowercase()))
+                .caption(self.held.clone())
+                .panel(
+                    Panel::new("", x, y)
+                        .mark(Mark::line("", points()).colour(Colour::Blue))
+                        .mark(Mark::points("", points()).colour(Colour::Blue)),
+                );
         figure.write_svg(folder.join(format!("{}.svg", self.id))).map_err(|e| e.to_string())
     }
 }
@@ -107,7 +132,9 @@ impl Hosts {
                 return Err("left out by --quick".into());
             }
             let size = format!("topology.k={k}");
-            bench.several(&format!("k = {k}, permutation"), || bench.once("permutation.toml", &[&size], 1))
+            bench.several(&format!("k = {k}, permutation"), || {
+                bench.once("permutation.toml", &[&size], 1)
+            })
         };
         Hosts([4, 8, 16, 32, 64].map(|k| (k, runs(k))).into())
     }
@@ -134,14 +161,23 @@ const PAYLOAD: u32 = 1000;
 /// Hosts of their k = 8 fat-tree.
 const K8_HOSTS: u32 = 128;
 
-/// Against frames in flight. Links of 10 us hold more than the largest window, so that the window decides what is in
-/// flight; without rate control nothing else does. Simulated times give each point some million frame-hops.
+/// Against frames in flight. Links of 10 us hold more than the largest window, so that the window
+/// decides what is in flight; without rate control nothing else does. Simulated times give each
+/// point some million frame-hops.
 pub fn frames(bench: &Bench) -> Curve {
     let held = "Fat-tree k = 8, 128 hosts, permutation, links of 10 us, PFC, ACKs, no rate control; the windows of all flows together.";
-    let windows = [(10_000, "20ms"), (30_000, "10ms"), (100_000, "4ms"), (300_000, "2ms"), (1_000_000, "1ms")];
+    let windows = [
+        (10_000, "20ms"),
+        (30_000, "10ms"),
+        (100_000, "4ms"),
+        (300_000, "2ms"),
+        (1_000_000, "1ms"),
+    ];
     let points = windows.map(|(window, duration)| {
-        let (window_set, duration) = (format!("host.window={window}B"), format!("run.duration={duration}"));
-        let settings = ["topology.delay=10us", "rate_control=none", "detection=none", &window_set, &duration];
+        let (window_set, duration) =
+            (format!("host.window={window}B"), format!("run.duration={duration}"));
+        let settings =
+            ["topology.delay=10us", "rate_control=none", "detection=none", &window_set, &duration];
         let frames = window / PAYLOAD * K8_HOSTS;
         let what = format!("{frames} frames in flight");
         let runs = bench.several(&what, || bench.once("permutation.toml", &settings, 1));
@@ -150,13 +186,15 @@ pub fn frames(bench: &Bench) -> Curve {
     Curve::of(FRAMES, "Frames in flight", held, points)
 }
 
-/// Against the delay of all cables: nodes act for one window at a time, and a window is no longer than a cable.
+/// Against the delay of all cables: nodes act for one window at a time, and a window is no longer
+/// than a cable.
 pub fn cables(bench: &Bench) -> Curve {
     let held = "Fat-tree k = 8, 128 hosts, permutation, 300 us, PFC, DCQCN, ACKs; windows are as long as the cables, 2 us at most. Cables of 50 ns \
         are too short for windows, so all events stand in one order there.";
     let points = [50u32, 100, 200, 500, 1000, 2000, 5000].map(|ns| {
         let (what, delay) = (format!("cables of {ns} ns"), format!("topology.delay={ns}ns"));
-        let runs = bench.several(&what, || bench.once("permutation.toml", &[&delay, "run.duration=300us"], 1));
+        let runs = bench
+            .several(&what, || bench.once("permutation.toml", &[&delay, "run.duration=300us"], 1));
         (f64::from(ns) * 1e-9, what, runs)
     });
     Curve::of(CABLES, "Delay of the cables", held, points)
@@ -167,7 +205,8 @@ pub fn threads(bench: &Bench) -> Curve {
     let held = "Fat-tree k = 16, 1024 hosts, permutation, 100 us, PFC, DCQCN, ACKs; CPU time of all threads together, so a flat curve is a perfect one.";
     let points = [1u32, 2, 4, 8].map(|threads| {
         let what = format!("{threads} threads");
-        let runs = bench.several(&what, || bench.once("permutation.toml", &["topology.k=16"], threads));
+        let runs =
+            bench.several(&what, || bench.once("permutation.toml", &["topology.k=16"], threads));
         (f64::from(threads), what, runs)
     });
     Curve::of(THREADS, "Threads", held, points)
@@ -192,7 +231,12 @@ pub mod tests {
     use super::*;
 
     pub fn sample() -> Curve {
-        let point = |x: f64, ns: f64| Point { x, per_hop: Stat::of([ns * 1e-9]).unwrap(), frame_hops: 1_000_000, peak_bytes: 50 << 20 };
+        let point = |x: f64, ns: f64| Point {
+            x,
+            per_hop: Stat::of([ns * 1e-9]).unwrap(),
+            frame_hops: 1_000_000,
+            peak_bytes: 50 << 20,
+        };
         Curve {
             id: TIME.into(),
             grows: "Simulated time".into(),
@@ -209,8 +253,19 @@ pub mod tests {
             process_seconds: 3.0,
             peak_bytes: 7,
         };
-        let c = Curve::of(HOSTS, "Hosts", "", [(16.0, "16 hosts".into(), Ok(vec![run])), (128.0, "128 hosts".into(), Err("late".into()))]);
-        assert_eq!((c.points.len(), c.points[0].per_hop.median, c.points[0].peak_bytes), (1, 0.5, 7));
+        let c = Curve::of(
+            HOSTS,
+            "Hosts",
+            "",
+            [
+                (16.0, "16 hosts".into(), Ok(vec![run])),
+                (128.0, "128 hosts".into(), Err("late".into())),
+            ],
+        );
+        assert_eq!(
+            (c.points.len(), c.points[0].per_hop.median, c.points[0].peak_bytes),
+            (1, 0.5, 7)
+        );
         assert_eq!(c.missing, ["128 hosts: late"]);
         assert_eq!(c.show_x(65536.0), "65,536");
     }
@@ -218,7 +273,10 @@ pub mod tests {
     #[test]
     fn growth_is_the_last_point_over_the_first_and_needs_all_of_them() {
         let whole = Curve { missing: vec![], ..sample() };
-        assert_eq!(whole.growth().unwrap().median, whole.points[1].per_hop.median / whole.points[0].per_hop.median);
+        assert_eq!(
+            whole.growth().unwrap().median,
+            whole.points[1].per_hop.median / whole.points[0].per_hop.median
+        );
         assert_eq!(sample().growth().unwrap_err(), "10000 us simulated: left out by --quick");
         assert!(Curve { points: vec![], ..whole }.growth().is_err());
     }
@@ -231,12 +289,19 @@ pub mod tests {
         assert!(svg.contains("CPU time per frame-hop") && svg.contains("Simulated time"));
         assert_eq!(sample().show_x(1e-3), "1 ms");
         // A line of the two points: from left to right, and down, as 125 ns are less than 130 ns.
-        let lines = svg.split("<path").filter(|p| p.contains(Colour::Blue.hex()) && p.contains("fill=\"none\"") && p.contains('L'));
+        let lines = svg.split("<path").filter(|p| {
+            p.contains(Colour::Blue.hex()) && p.contains("fill=\"none\"") && p.contains('L')
+        });
         let numbers = |p: &str| -> Vec<f64> {
             let d = p.split(" d=\"").nth(1).and_then(|d| d.split('"').next()).unwrap_or_default();
-            d.split(|c: char| !c.is_ascii_digit() && c != '.').filter_map(|n| n.parse().ok()).collect()
+            d.split(|c: char| !c.is_ascii_digit() && c != '.')
+                .filter_map(|n| n.parse().ok())
+                .collect()
         };
         let drawn: Vec<Vec<f64>> = lines.map(numbers).collect();
-        assert!(matches!(&drawn[..], [line] if matches!(line[..], [x0, y0, x1, y1] if x0 < x1 && y0 < y1)), "{drawn:?} in\n{svg}");
+        assert!(
+            matches!(&drawn[..], [line] if matches!(line[..], [x0, y0, x1, y1] if x0 < x1 && y0 < y1)),
+            "{drawn:?} in\n{svg}"
+        );
     }
 }

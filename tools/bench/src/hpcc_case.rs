@@ -1,4 +1,5 @@
-//! A case in the format of the HPCC simulator: 128 hosts under WebSearch, made by our own builders, the same every time.
+//! A case in the format of the HPCC simulator: 128 hosts under WebSearch, made by our own builders,
+//! the same every time.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -22,12 +23,19 @@ fn values(specs: &'static [ParamSpec], given: Given<'_>) -> Defaults {
     given.iter().fold(Defaults::of(specs), |d, (key, value)| d.with(key, value))
 }
 
-/// Writes topology.txt, flow.txt, trace.txt and config.txt into `dir`; returns the path of config.txt.
+/// Writes topology.txt, flow.txt, trace.txt and config.txt into `dir`; returns the path of
+/// config.txt.
 pub fn write(dir: &Path, k: u32, arrivals: &str) -> Result<PathBuf, Failed> {
     let refused = |e: ParamError| format!("{}: {}", e.key, e.what);
-    let topology = fat_tree::build(&mut values(fat_tree::PARAMS, &[("k", &k.to_string()), ("rate", "100Gbps")])).map_err(refused)?;
+    let topology = fat_tree::build(&mut values(
+        fat_tree::PARAMS,
+        &[("k", &k.to_string()), ("rate", "100Gbps")],
+    ))
+    .map_err(refused)?;
     let flows = flows(&topology, arrivals).map_err(refused)?;
-    let save = |name: &str, text: String| xoff_record::output::write(&dir.join(name), text.as_bytes()).map_err(|e| e.what);
+    let save = |name: &str, text: String| {
+        xoff_record::output::write(&dir.join(name), text.as_bytes()).map_err(|e| e.what)
+    };
     std::fs::create_dir_all(dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     save("topology.txt", topology_text(&topology))?;
     save("flow.txt", flow_text(flows))?;
@@ -50,9 +58,17 @@ fn flows(topology: &Topology, arrivals: &str) -> Result<Vec<Flow>, ParamError> {
 /// `nodes switches links`, the switches, then `a b rate delay error_rate` per link.
 fn topology_text(t: &Topology) -> String {
     let switches: Vec<String> = t.switches().map(|s| s.to_string()).collect();
-    let mut text = format!("{} {} {}\n{}\n", t.nodes.len(), switches.len(), t.links.len(), switches.join(" "));
+    let mut text =
+        format!("{} {} {}\n{}\n", t.nodes.len(), switches.len(), t.links.len(), switches.join(" "));
     for l in &t.links {
-        let _ = writeln!(text, "{} {} {}Gbps {}ns 0.000000", l.a, l.b, l.rate.0 / 1_000_000_000, l.delay.0 / 1000);
+        let _ = writeln!(
+            text,
+            "{} {} {}Gbps {}ns 0.000000",
+            l.a,
+            l.b,
+            l.rate.0 / 1_000_000_000,
+            l.delay.0 / 1000
+        );
     }
     text
 }
@@ -63,12 +79,21 @@ fn flow_text(mut flows: Vec<Flow>) -> String {
     let mut text = format!("{}\n", flows.len());
     for f in &flows {
         let ns = START_NS + f.start.0 / 1000;
-        let _ = writeln!(text, "{} {} 3 100 {} {}.{:09}", f.src, f.dst, f.size, ns / 1_000_000_000, ns % 1_000_000_000);
+        let _ = writeln!(
+            text,
+            "{} {} 3 100 {} {}.{:09}",
+            f.src,
+            f.dst,
+            f.size,
+            ns / 1_000_000_000,
+            ns % 1_000_000_000
+        );
     }
     text
 }
 
-/// DCQCN and PFC with dynamic thresholds; marking from 400 KB to 1600 KB at 100 Gb/s, as in the authors' evaluation.
+/// DCQCN and PFC with dynamic thresholds; marking from 400 KB to 1600 KB at 100 Gb/s, as in the
+/// authors' evaluation.
 const CONFIG: &str = "\
 ENABLE_QCN 1
 USE_DYNAMIC_PFC_THRESHOLD 1
@@ -127,7 +152,8 @@ mod tests {
     fn the_case_is_read_back_by_the_reader_of_the_format() {
         let dir = tempfile::tempdir().unwrap();
         let config = write(dir.path(), 4, "50us").unwrap();
-        let case = xoff_scenario::hpcc::load(&config).unwrap_or_else(|_| panic!("the reader refuses the case"));
+        let case = xoff_scenario::hpcc::load(&config)
+            .unwrap_or_else(|_| panic!("the reader refuses the case"));
         assert_eq!(case.topology.links.len(), 48);
         assert_eq!(case.topology.is_switch.iter().filter(|s| **s).count(), 20);
         assert!(!case.flows.is_empty());

@@ -1,7 +1,9 @@
-//! The gate: instructions per frame-hop of three small runs, counted by callgrind, against accepted counts.
+//! The gate: instructions per frame-hop of three small runs, counted by callgrind, against accepted
+//! counts.
 //!
-//! The same binary on the same input executes the same instructions, whatever else the machine does, so this can fail a
-//! test where a timing cannot. Start and exit count too: they are a few per cent of each run.
+//! The same binary on the same input executes the same instructions, whatever else the machine
+//! does, so this can fail a test where a timing cannot. Start and exit count too: they are a few
+//! per cent of each run.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -74,7 +76,10 @@ pub fn gate(xoff: &Xoff, scenarios: &Path, accepted: &Path) -> Result<ExitCode, 
         Ok(ExitCode::SUCCESS)
     };
     if !accepted.exists() {
-        return skipped("accepted-counts", &format!("there is no {}; `make bench-accept` writes it", accepted.display()));
+        return skipped(
+            "accepted-counts",
+            &format!("there is no {}; `make bench-accept` writes it", accepted.display()),
+        );
     }
     let before: Counts = read_json(accepted)?;
     let rustc = match comparable(machine::rustc(), &before) {
@@ -95,9 +100,19 @@ pub fn accept(xoff: &Xoff, scenarios: &Path, accepted: &Path) -> Result<(), Fail
     if !has_valgrind() {
         return Err("there is no valgrind; install it to count instructions".into());
     }
-    let now = Counts { rustc: machine::rustc().ok_or("there is no rustc")?, scenarios: measure(xoff, scenarios)? };
+    let now = Counts {
+        rustc: machine::rustc().ok_or("there is no rustc")?,
+        scenarios: measure(xoff, scenarios)?,
+    };
     let before = if accepted.exists() { Some(read_json::<Counts>(accepted)?) } else { None };
-    println!("{}", compare(before.as_ref().unwrap_or(&Counts { rustc: String::new(), scenarios: vec![] }), &now).0);
+    println!(
+        "{}",
+        compare(
+            before.as_ref().unwrap_or(&Counts { rustc: String::new(), scenarios: vec![] }),
+            &now
+        )
+        .0
+    );
     write_json(accepted, &now)?;
     println!("Accepted as {}", accepted.display());
     Ok(())
@@ -107,7 +122,9 @@ pub fn accept(xoff: &Xoff, scenarios: &Path, accepted: &Path) -> Result<(), Fail
 fn comparable(rustc: Option<String>, before: &Counts) -> Result<String, String> {
     match rustc {
         None => Err("there is no rustc , whose version is needed".into()),
-        Some(now) if now != before.rustc => Err(format!("this is {now}, the accepted counts are of {}", before.rustc)),
+        Some(now) if now != before.rustc => {
+            Err(format!("this is {now}, the accepted counts are of {}", before.rustc))
+        }
         Some(now) => Ok(now),
     }
 }
@@ -120,8 +137,13 @@ fn measure(xoff: &Xoff, scenarios: &Path) -> Result<Vec<Count>, Failed> {
     let dir = tempfile::tempdir().map_err(|e| format!("cannot create a temporary folder: {e}"))?;
     let count = |name: &str| {
         let mut command = Command::new("valgrind");
-        command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", dir.path().join("callgrind.out").display()));
-        command.arg(&xoff.binary).args(["--json", "run"]).arg(scenarios.join(format!("{name}.toml")));
+        command
+            .arg("--tool=callgrind")
+            .arg(format!("--callgrind-out-file={}", dir.path().join("callgrind.out").display()));
+        command
+            .arg(&xoff.binary)
+            .args(["--json", "run"])
+            .arg(scenarios.join(format!("{name}.toml")));
         // The gate is on the engine: the page is measured where it is made.
         let out = command
             .arg("--no-report")
@@ -133,8 +155,10 @@ fn measure(xoff: &Xoff, scenarios: &Path) -> Result<Vec<Count>, Failed> {
         if !matches!(out.status.code(), Some(0 | 1)) {
             return Err(format!("{name} failed under valgrind:\n{stderr}"));
         }
-        let answer: Answer = serde_json::from_slice(&out.stdout).map_err(|e| format!("{name}: the answer of xoff is unreadable: {e}"))?;
-        let instructions = collected(&stderr).ok_or_else(|| format!("{name}: callgrind printed no count:\n{stderr}"))?;
+        let answer: Answer = serde_json::from_slice(&out.stdout)
+            .map_err(|e| format!("{name}: the answer of xoff is unreadable: {e}"))?;
+        let instructions = collected(&stderr)
+            .ok_or_else(|| format!("{name}: callgrind printed no count:\n{stderr}"))?;
         Ok(Count { scenario: name.into(), instructions, frame_hops: answer.frame_hops })
     };
     SCENARIOS.iter().map(|name| count(name)).collect()
@@ -142,13 +166,16 @@ fn measure(xoff: &Xoff, scenarios: &Path) -> Result<Vec<Count>, Failed> {
 
 /// Instructions in callgrind's report: `==123== Collected : 296945569`.
 fn collected(report: &str) -> Option<u64> {
-    report.lines().find_map(|l| l.split_once("Collected :")?.1.split_whitespace().next()?.parse().ok())
+    report
+        .lines()
+        .find_map(|l| l.split_once("Collected :")?.1.split_whitespace().next()?.parse().ok())
 }
 
 /// Table and advice, and whether any scenario is worse.
 fn compare(before: &Counts, now: &Counts) -> (String, bool) {
     let mut t = Table::new();
-    t.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    t.load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Disabled);
     t.set_header(["Scenario", "Instructions per frame-hop before", "now", "Change", "Verdict"]);
     let (mut worse, mut better) = (false, false);
     for count in &now.scenarios {
@@ -156,7 +183,9 @@ fn compare(before: &Counts, now: &Counts) -> (String, bool) {
         let verdict = judge(earlier, count);
         worse |= verdict == Verdict::Worse;
         better |= verdict == Verdict::Better;
-        let change = earlier.map_or("-".into(), |e| format!("{:+.1} %", (count.per_hop() / e.per_hop() - 1.0) * 100.0));
+        let change = earlier.map_or("-".into(), |e| {
+            format!("{:+.1} %", (count.per_hop() / e.per_hop() - 1.0) * 100.0)
+        });
         let word = match verdict {
             Verdict::Worse => "WORSE",
             Verdict::Same => "same",
@@ -164,15 +193,25 @@ fn compare(before: &Counts, now: &Counts) -> (String, bool) {
             Verdict::New => "new",
         };
         let hops = earlier.filter(|e| e.frame_hops != count.frame_hops);
-        let hops = hops.map_or(String::new(), |e| format!("; frame-hops {} -> {}", e.frame_hops, count.frame_hops));
+        let hops = hops.map_or(String::new(), |e| {
+            format!("; frame-hops {} -> {}", e.frame_hops, count.frame_hops)
+        });
         let was = earlier.map_or("-".into(), |e| format!("{:.0}", e.per_hop()));
-        t.add_row([count.scenario.clone(), was, format!("{:.0}", count.per_hop()), change, format!("{word}{hops}")]);
+        t.add_row([
+            count.scenario.clone(),
+            was,
+            format!("{:.0}", count.per_hop()),
+            change,
+            format!("{word}{hops}"),
+        ]);
     }
     let advice = match (worse, better) {
         (true, _) => {
             "\nMore than 3 % above the accepted counts. If there is a reason for it: `make bench-accept`, and state it in the commit."
         }
-        (false, true) => "\nMore than 3 % below the accepted counts: keep the gain with `make bench-accept`.",
+        (false, true) => {
+            "\nMore than 3 % below the accepted counts: keep the gain with `make bench-accept`."
+        }
         _ => "",
     };
     (format!("{t}{advice}"), worse)
@@ -183,7 +222,10 @@ mod tests {
     use super::*;
 
     fn counts(instructions: u64, frame_hops: u64) -> Counts {
-        Counts { rustc: "rustc 1".into(), scenarios: vec![Count { scenario: "gate-gfc".into(), instructions, frame_hops }] }
+        Counts {
+            rustc: "rustc 1".into(),
+            scenarios: vec![Count { scenario: "gate-gfc".into(), instructions, frame_hops }],
+        }
     }
 
     #[test]
@@ -222,7 +264,10 @@ mod tests {
     fn another_compiler_is_not_compared() {
         let before = counts(1, 1);
         assert_eq!(comparable(Some("rustc 1".into()), &before), Ok("rustc 1".into()));
-        assert_eq!(comparable(Some("rustc 2".into()), &before).unwrap_err(), "this is rustc 2, the accepted counts are of rustc 1");
+        assert_eq!(
+            comparable(Some("rustc 2".into()), &before).unwrap_err(),
+            "this is rustc 2, the accepted counts are of rustc 1"
+        );
         assert!(comparable(None, &before).is_err());
     }
 

@@ -29,12 +29,15 @@ impl Machine {
 
 /// `rustc --version`, if there is one.
 pub fn rustc() -> Option<String> {
-    let out = Command::new("rustc").arg("--version").output().ok().filter(|o| o.status.success())?;
+    let out =
+        Command::new("rustc").arg("--version").output().ok().filter(|o| o.status.success())?;
     Some(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
 fn model(cpuinfo: &str) -> Option<&str> {
-    cpuinfo.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()))
+    cpuinfo
+        .lines()
+        .find_map(|l| l.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()))
 }
 
 #[cfg(test)]
@@ -43,7 +46,10 @@ mod tests {
 
     #[test]
     fn the_model_is_found() {
-        assert_eq!(model("processor\t: 0\nmodel name\t: AMD EPYC 7B12\nmodel name\t: other"), Some("AMD EPYC 7B12"));
+        assert_eq!(
+            model("processor\t: 0\nmodel name\t: AMD EPYC 7B12\nmodel name\t: other"),
+            Some("AMD EPYC 7B12")
+        );
         assert_eq!(model(""), None);
     }
 }

@@ -1,4 +1,5 @@
-//! `xoff-bench`: how fast xoff is on this machine, next to the targets, and the gate on instructions.
+//! `xoff-bench`: how fast xoff is on this machine, next to the targets, and the gate on
+//! instructions.
 //!
 //! ```text
 //!   run          -> runs `xoff` as a user does -> bench.json, a table next to targets and baseline
@@ -7,7 +8,8 @@
 //!   accept       -> new instructions.json, and bench.json becomes the baseline
 //! ```
 //!
-//! Timings never fail anything. Every run is a process of its own, so that its peak memory and its start count too.
+//! Timings never fail anything. Every run is a process of its own, so that its peak memory and its
+//! start count too.
 
 mod child;
 mod engines;
@@ -39,7 +41,13 @@ type Failed = String;
 
 /// How fast xoff is, and whether it became slower.
 #[derive(Parser)]
-#[command(name = "xoff-bench", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "xoff-bench",
+    version,
+    max_term_width = 110,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -127,7 +135,13 @@ fn execute(cli: &Cli) -> Result<ExitCode, Failed> {
     let xoff = || Xoff::find(cli.xoff.as_deref());
     match &cli.command {
         Command::Run { quick, out, baseline, limit } => {
-            let bench = runs::Bench::new(xoff()?, &cli.scenarios, out, Duration::from_secs(*limit), *quick)?;
+            let bench = runs::Bench::new(
+                xoff()?,
+                &cli.scenarios,
+                out,
+                Duration::from_secs(*limit),
+                *quick,
+            )?;
             let report = bench.run()?;
             let path = out.join("bench.json");
             report.write(&path)?;
@@ -135,12 +149,15 @@ fn execute(cli: &Cli) -> Result<ExitCode, Failed> {
             println!("Figures: {}", path.display());
         }
         Command::Forwarding { out } => {
-            let bench = runs::Bench::new(xoff()?, &cli.scenarios, out, Duration::from_secs(900), true)?;
+            let bench =
+                runs::Bench::new(xoff()?, &cli.scenarios, out, Duration::from_secs(900), true)?;
             print!("{}", table::terminal(&bench.only(forwarding::rows), None));
         }
         Command::ForwardChild => forwarding::child()?,
         Command::Page { from, out, figures } => page::write(&Report::read(from)?, out, figures)?,
-        Command::Instructions { accepted } => return instructions::gate(&xoff()?, &cli.scenarios, accepted),
+        Command::Instructions { accepted } => {
+            return instructions::gate(&xoff()?, &cli.scenarios, accepted);
+        }
         Command::Accept { from, baseline, accepted } => {
             instructions::accept(&xoff()?, &cli.scenarios, accepted)?;
             if from.exists() {

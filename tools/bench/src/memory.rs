@@ -1,4 +1,5 @@
-//! Memory of frames and ports: the sizes of the engine's records, held to their targets by its tests.
+//! Memory of frames and ports: the sizes of the engine's records, held to their targets by its
+//! tests.
 
 use crate::results::Stat;
 

@@ -1,4 +1,5 @@
-//! The tables of docs/performance.md from bench.json, a CSV file for each, and the figures of its curves.
+//! The tables of docs/performance.md from bench.json, a CSV file for each, and the figures of its
+//! curves.
 
 use std::path::Path;
 
@@ -28,16 +29,58 @@ enum Ours {
     None,
 }
 
-const fn peer(name: &'static str, work: &'static str, cpu_seconds: &'static str, speed: f64, memory: &'static str, ours: Ours) -> Peer {
+const fn peer(
+    name: &'static str,
+    work: &'static str,
+    cpu_seconds: &'static str,
+    speed: f64,
+    memory: &'static str,
+    ours: Ours,
+) -> Peer {
     Peer { name, work, cpu_seconds, speed, memory, ours }
 }
 
 const PEERS: &[Peer] = &[
-    peer("HPCC simulator (ns-3.17)", "32:1 incast of 10 MB, 40 hosts, 100G, DCQCN, PFC", "5.95", 0.62, "95 MiB", Ours::None),
-    peer("HPCC simulator", "k = 8, 128 hosts, WebSearch 50 %, 1 ms of arrivals", "11.9", 0.65, "319 MiB", Ours::None),
-    peer("HPCC simulator", "the same, 5 ms of arrivals", "104.7", 0.42, "353 MiB", Ours::Row("hpcc-speed")),
-    peer("HPCC simulator", "320 hosts, 100G and 400G, Hadoop 50 %, 2 ms of arrivals", "116.9", 0.38, "370 MiB", Ours::None),
-    peer("ns3-datacenter (ns-3.39)", "k = 8, 128 hosts, WebSearch 50 %, 1 ms of arrivals", "16.4", 0.46, "310 MiB", Ours::None),
+    peer(
+        "HPCC simulator (ns-3.17)",
+        "32:1 incast of 10 MB, 40 hosts, 100G, DCQCN, PFC",
+        "5.95",
+        0.62,
+        "95 MiB",
+        Ours::None,
+    ),
+    peer(
+        "HPCC simulator",
+        "k = 8, 128 hosts, WebSearch 50 %, 1 ms of arrivals",
+        "11.9",
+        0.65,
+        "319 MiB",
+        Ours::None,
+    ),
+    peer(
+        "HPCC simulator",
+        "the same, 5 ms of arrivals",
+        "104.7",
+        0.42,
+        "353 MiB",
+        Ours::Row("hpcc-speed"),
+    ),
+    peer(
+        "HPCC simulator",
+        "320 hosts, 100G and 400G, Hadoop 50 %, 2 ms of arrivals",
+        "116.9",
+        0.38,
+        "370 MiB",
+        Ours::None,
+    ),
+    peer(
+        "ns3-datacenter (ns-3.39)",
+        "k = 8, 128 hosts, WebSearch 50 %, 1 ms of arrivals",
+        "16.4",
+        0.46,
+        "310 MiB",
+        Ours::None,
+    ),
     peer(
         "uet-htsim, RoCE, PFC, no rate control",
         "k = 8, 128 hosts, 10 MB permutation, 100G",
@@ -54,8 +97,22 @@ const PEERS: &[Peer] = &[
         "94 MiB",
         Ours::Row("k16-permutation"),
     ),
-    peer("uet-htsim, HPCC", "k = 8, permutation", "2.8", 1.29, "31 MiB", Ours::Row("k8-permutation")),
-    peer("uet-htsim, HPCC", "k = 16, permutation", "12.4", 0.47, "116 MiB", Ours::Row("k16-permutation")),
+    peer(
+        "uet-htsim, HPCC",
+        "k = 8, permutation",
+        "2.8",
+        1.29,
+        "31 MiB",
+        Ours::Row("k8-permutation"),
+    ),
+    peer(
+        "uet-htsim, HPCC",
+        "k = 16, permutation",
+        "12.4",
+        0.47,
+        "116 MiB",
+        Ours::Row("k16-permutation"),
+    ),
     peer("rustasim (TCP with losses, no PFC)", "k = 8", "1.5", 6.7, "805 MiB", Ours::None),
     peer("rustasim (TCP with losses, no PFC)", "k = 16", "8.5", 1.9, "1502 MiB", Ours::None),
 ];
@@ -63,7 +120,8 @@ const PEERS: &[Peer] = &[
 /// Writes the tables into `out`, and the figures of the curves into `figures`.
 pub fn write(report: &Report, out: &Path, figures: &Path) -> Result<(), Failed> {
     for folder in [out, figures] {
-        std::fs::create_dir_all(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
     for curve in report.growth.iter().filter(|c| !c.points.is_empty()) {
         curve.write_svg(figures)?;
@@ -81,7 +139,10 @@ type Rows = Vec<Vec<String>>;
 
 /// Every cell in quotes.
 fn csv(rows: &Rows) -> String {
-    let line = |row: &Vec<String>| row.iter().map(|c| format!("\"{}\"", c.replace('"', "\"\""))).collect::<Vec<_>>().join(",") + "\n";
+    let line = |row: &Vec<String>| {
+        row.iter().map(|c| format!("\"{}\"", c.replace('"', "\"\""))).collect::<Vec<_>>().join(",")
+            + "\n"
+    };
     rows.iter().map(line).collect()
 }
 
@@ -104,7 +165,10 @@ fn tables(r: &Report) -> [(&'static str, Rows); 4] {
 
 fn curve(c: &Curve) -> Rows {
     let points = c.points.iter().map(|p| {
-        let (hop, hops) = (format!("{:.0} ns", p.per_hop.median * 1e9), format!("{:.1} M", p.frame_hops as f64 / 1e6));
+        let (hop, hops) = (
+            format!("{:.0} ns", p.per_hop.median * 1e9),
+            format!("{:.1} M", p.frame_hops as f64 / 1e6),
+        );
         row([&c.show_x(p.x), &hop, &hops, &Unit::Bytes.show(p.peak_bytes as f64)])
     });
     let missing = c.missing.iter().map(|m| row(["not measured", m, "-", "-"]));
@@ -113,7 +177,15 @@ fn curve(c: &Curve) -> Rows {
 }
 
 fn peers(r: &Report) -> Rows {
-    let headings = row(["Simulator", "Work", "CPU time", "Frame-hops per CPU second", "Peak memory", "xoff, same network", "Ratio"]);
+    let headings = row([
+        "Simulator",
+        "Work",
+        "CPU time",
+        "Frame-hops per CPU second",
+        "Peak memory",
+        "xoff, same network",
+        "Ratio",
+    ]);
     let rows = PEERS.iter().map(|p| {
         let ours = match p.ours {
             Ours::Row(id) => r.median(id).map(|v| v / 1e6),
@@ -121,7 +193,15 @@ fn peers(r: &Report) -> Rows {
         };
         let speed = ours.map_or("-".into(), |v| format!("{v:.2} M"));
         let ratio = ours.map_or("-".into(), |v| format!("{:.1}x", v / p.speed));
-        row([p.name, p.work, &format!("{} s", p.cpu_seconds), &format!("{} M", p.speed), p.memory, &speed, &ratio])
+        row([
+            p.name,
+            p.work,
+            &format!("{} s", p.cpu_seconds),
+            &format!("{} M", p.speed),
+            p.memory,
+            &speed,
+            &ratio,
+        ])
     });
     std::iter::once(headings).chain(rows).collect()
 }
@@ -145,7 +225,9 @@ mod tests {
             ("machine", "\"A processor\",\"2\""),
         ];
         for (name, part) in rows {
-            let text = std::fs::read_to_string(dir.path().join("tables").join(name).with_extension("csv")).unwrap();
+            let text =
+                std::fs::read_to_string(dir.path().join("tables").join(name).with_extension("csv"))
+                    .unwrap();
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(dir.path().join("figures/time.svg").exists());

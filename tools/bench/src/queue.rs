@@ -17,8 +17,9 @@ const WARM: u64 = 3_000_000;
 const EVENTS: u64 = 2_000_000;
 const REPEATS: usize = 5;
 
-/// Speed of the 128-host run as a share of the speed of its event queue alone: a stretch of the run is noted operation by
-/// operation and done again by the queue alone, then the next stretch of the run is timed.
+/// Speed of the 128-host run as a share of the speed of its event queue alone: a stretch of the run
+/// is noted operation by operation and done again by the queue alone, then the next stretch of the
+/// run is timed.
 pub fn queue_alone_share(bench: &Bench) -> Result<Stat, Failed> {
     let what = "event queue alone";
     bench.report(what);
@@ -26,7 +27,8 @@ pub fn queue_alone_share(bench: &Bench) -> Result<Stat, Failed> {
     let scenario = NetworkScenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
     let mut model = scenario.model();
     model.engine = Engine::Events; // the queue of all events is what is compared
-    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &model).map_err(|e| e.to_string())?;
+    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &model)
+        .map_err(|e| e.to_string())?;
     let until = Time(scenario.until.0);
     world.run(until, WARM);
     let mut shares = Vec::new();

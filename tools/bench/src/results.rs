@@ -136,7 +136,8 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failed> {
 
 /// Reads JSON.
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Failed> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{} is unreadable: {e}", path.display()))
 }
 
@@ -156,13 +157,19 @@ pub mod tests {
                 QUEUE_SHARE.row(Err("not measured".into())),
             ],
             growth: vec![],
-            hashes: vec![ThreadHash { threads: 1, hash: "ab".into() }, ThreadHash { threads: 2, hash: "ab".into() }],
+            hashes: vec![
+                ThreadHash { threads: 1, hash: "ab".into() },
+                ThreadHash { threads: 2, hash: "ab".into() },
+            ],
         }
     }
 
     #[test]
     fn the_median_is_that_of_odd_and_even_numbers() {
-        assert_eq!(Stat::of([3.0, 1.0, 2.0]), Some(Stat { median: 2.0, min: 1.0, max: 3.0, runs: 3 }));
+        assert_eq!(
+            Stat::of([3.0, 1.0, 2.0]),
+            Some(Stat { median: 2.0, min: 1.0, max: 3.0, runs: 3 })
+        );
         assert_eq!(Stat::of([4.0, 1.0, 2.0, 3.0]).unwrap().median, 2.5);
         assert_eq!(Stat::of([]), None);
     }

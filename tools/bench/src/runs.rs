@@ -38,13 +38,26 @@ pub struct Bench {
 
 impl Bench {
     /// Looks whether scenarios and folder are there.
-    pub fn new(xoff: Xoff, scenarios: &Path, out: &Path, limit: Duration, quick: bool) -> Result<Bench, Failed> {
+    pub fn new(
+        xoff: Xoff,
+        scenarios: &Path,
+        out: &Path,
+        limit: Duration,
+        quick: bool,
+    ) -> Result<Bench, Failed> {
         if !scenarios.is_dir() {
-            return Err(format!("no folder {}: start from the root of the repository, or give --scenarios", scenarios.display()));
+            return Err(format!(
+                "no folder {}: start from the root of the repository, or give --scenarios",
+                scenarios.display()
+            ));
         }
-        std::fs::create_dir_all(out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
+        std::fs::create_dir_all(out)
+            .map_err(|e| format!("cannot create {}: {e}", out.display()))?;
         let bar = ProgressBar::new_spinner();
-        bar.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").unwrap_or(ProgressStyle::default_spinner()));
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}")
+                .unwrap_or(ProgressStyle::default_spinner()),
+        );
         bar.enable_steady_tick(Duration::from_millis(200));
         Ok(Bench { xoff, scenarios: scenarios.to_owned(), out: out.to_owned(), limit, quick, bar })
     }
@@ -60,20 +73,39 @@ impl Bench {
     }
 
     /// Run on one thread with an engine: `windows` or `events`.
-    pub fn with_engine(&self, scenario: &str, settings: &[&str], engine: &str) -> Result<Run, Failed> {
+    pub fn with_engine(
+        &self,
+        scenario: &str,
+        settings: &[&str],
+        engine: &str,
+    ) -> Result<Run, Failed> {
         let mut args = self.args(scenario, settings, 1);
         args.extend(["--engine".into(), engine.into()]);
         self.start(args)
     }
 
     /// Run with a separate folder for its results: it may run in parallel with another one.
-    pub fn beside(&self, scenario: &str, settings: &[&str], threads: u32, folder: &str) -> Result<Run, Failed> {
+    pub fn beside(
+        &self,
+        scenario: &str,
+        settings: &[&str],
+        threads: u32,
+        folder: &str,
+    ) -> Result<Run, Failed> {
         self.start_in(self.args(scenario, settings, threads), folder)
     }
 
     fn args(&self, scenario: &str, settings: &[&str], threads: u32) -> Vec<String> {
-        let args = ["run".into(), self.scenario(scenario), "--no-report".into(), "--threads".into(), threads.to_string()];
-        args.into_iter().chain(settings.iter().flat_map(|s| ["--set".into(), (*s).into()])).collect()
+        let args = [
+            "run".into(),
+            self.scenario(scenario),
+            "--no-report".into(),
+            "--threads".into(),
+            threads.to_string(),
+        ];
+        args.into_iter()
+            .chain(settings.iter().flat_map(|s| ["--set".into(), (*s).into()]))
+            .collect()
     }
 
     fn start(&self, args: Vec<String>) -> Result<Run, Failed> {
@@ -89,7 +121,11 @@ impl Bench {
     }
 
     /// Several runs; the first failure ends them.
-    pub fn several(&self, what: &str, run: impl Fn() -> Result<Run, Failed>) -> Result<Vec<Run>, Failed> {
+    pub fn several(
+        &self,
+        what: &str,
+        run: impl Fn() -> Result<Run, Failed>,
+    ) -> Result<Vec<Run>, Failed> {
         self.report(what);
         let mut runs = vec![run().inspect_err(|e| self.done(what, e))?];
         let wanted = match runs[0].process_seconds {
@@ -102,7 +138,10 @@ impl Bench {
             runs.push(run().inspect_err(|e| self.done(what, e))?);
         }
         let speed = stat(&runs, Run::speed)?;
-        self.done(what, &format!("{:.2} M frame-hops per CPU second, {} runs", speed.median / 1e6, speed.runs));
+        self.done(
+            what,
+            &format!("{:.2} M frame-hops per CPU second, {} runs", speed.median / 1e6, speed.runs),
+        );
         Ok(runs)
     }
 
@@ -121,13 +160,21 @@ impl Bench {
         let hosts = growth::Hosts::measure(self);
         let frames = growth::frames(self);
         let others = [growth::cables(self), growth::time(self), growth::threads(self)];
-        // After the curves: the queue alone makes this process large, and a child's peak counts what it was forked from.
+        // After the curves: the queue alone makes this process large, and a child's peak counts
+        // what it was forked from.
         let rows = self.rows(&hosts, &frames);
         let growth: Vec<Curve> = [hosts.curve(), frames].into_iter().chain(others).collect();
         let hashes = threads::hashes(self);
         self.bar.finish_and_clear();
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        Ok(Report { measured: now, xoff_version: env!("CARGO_PKG_VERSION").into(), machine: Machine::this(), rows, growth, hashes })
+        Ok(Report {
+            measured: now,
+            xoff_version: env!("CARGO_PKG_VERSION").into(),
+            machine: Machine::this(),
+            rows,
+            growth,
+            hashes,
+        })
     }
 
     /// Measures some rows only.
@@ -136,18 +183,28 @@ impl Bench {
         self.bar.finish_and_clear();
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let (growth, hashes) = (Vec::new(), Vec::new());
-        Report { measured: now, xoff_version: env!("CARGO_PKG_VERSION").into(), machine: Machine::this(), rows, growth, hashes }
+        Report {
+            measured: now,
+            xoff_version: env!("CARGO_PKG_VERSION").into(),
+            machine: Machine::this(),
+            rows,
+            growth,
+            hashes,
+        }
     }
 
     fn rows(&self, hosts: &growth::Hosts, frames: &Curve) -> Vec<Row> {
         let hpcc = self.hpcc();
-        let scenario = self.several("scenario, k = 8, WebSearch", || self.once("websearch.toml", &[], 1));
+        let scenario =
+            self.several("scenario, k = 8, WebSearch", || self.once("websearch.toml", &[], 1));
         let short_web = ["topology.k=16", "workload[0].duration=300us"];
-        let k16_web = self.several("k = 16, WebSearch", || self.once("websearch.toml", &short_web, 1));
+        let k16_web =
+            self.several("k = 16, WebSearch", || self.once("websearch.toml", &short_web, 1));
         let k102 = self.largest();
         let (job, ranks) = (self.job(), self.ranks());
         let (k8, k16, k64) = (hosts.runs(8), hosts.runs(16), hosts.runs(64));
-        let share = figure(k8, Run::speed).and_then(|k8| Ok(figure(k64, Run::speed)?.map(|v| v / k8.median)));
+        let share = figure(k8, Run::speed)
+            .and_then(|k8| Ok(figure(k64, Run::speed)?.map(|v| v / k8.median)));
         let known = |size: Option<Stat>| size.ok_or_else(|| "no size".to_owned());
         let mut rows = vec![
             t::HPCC_CPU.row(figure(&hpcc, |r| r.answer.cpu_seconds)),
@@ -166,9 +223,21 @@ impl Bench {
             t::K102_SPEED.row(figure(&k102, Run::speed)),
             t::QUEUE_SHARE.row(queue::queue_alone_share(self)),
             t::FRAMES_GROWTH.row(frames.growth()),
-            t::ENGINES_WEBSEARCH.row(engines::ratio(self, "websearch.toml", &["workload[0].duration=1ms"])),
-            t::ENGINES_PERMUTATION.row(engines::ratio(self, "permutation.toml", &["topology.k=16"])),
-            t::ENGINES_LARGE.row(engines::ratio(self, "permutation.toml", &["topology.k=32", "run.duration=30us"])),
+            t::ENGINES_WEBSEARCH.row(engines::ratio(
+                self,
+                "websearch.toml",
+                &["workload[0].duration=1ms"],
+            )),
+            t::ENGINES_PERMUTATION.row(engines::ratio(
+                self,
+                "permutation.toml",
+                &["topology.k=16"],
+            )),
+            t::ENGINES_LARGE.row(engines::ratio(
+                self,
+                "permutation.toml",
+                &["topology.k=32", "run.duration=30us"],
+            )),
             t::RING_SAVED.row(self.saved("ring.toml")),
             t::INCAST_SAVED.row(self.saved("incast.toml")),
             t::ITERATIONS_SAVED.row(self.saved("iterations.toml")),
@@ -189,7 +258,9 @@ impl Bench {
 
     fn hpcc(&self) -> Result<Vec<Run>, Failed> {
         let config = hpcc_case::write(&self.out.join("hpcc"), 8, "5ms")?;
-        self.several("HPCC format, k = 8, WebSearch", || self.start(vec!["hpcc".into(), config.display().to_string()]))
+        self.several("HPCC format, k = 8, WebSearch", || {
+            self.start(vec!["hpcc".into(), config.display().to_string()])
+        })
     }
 
     /// The largest network; minutes.
@@ -197,7 +268,9 @@ impl Bench {
         if self.quick {
             return Err("left out by --quick".into());
         }
-        self.several("k = 102, permutation", || self.once("permutation.toml", &["topology.k=102", "run.duration=20us"], 1))
+        self.several("k = 102, permutation", || {
+            self.once("permutation.toml", &["topology.k=102", "run.duration=20us"], 1)
+        })
     }
 
     /// A job that does the same again and again.
@@ -225,7 +298,9 @@ impl Bench {
     fn short_run(&self) -> Result<Stat, Failed> {
         let what = "ten flows, start to exit";
         self.report(what);
-        let times = (0..20).map(|_| Ok(self.once("ten-flows.toml", &[], 1)?.process_seconds)).collect::<Result<Vec<f64>, Failed>>()?;
+        let times = (0..20)
+            .map(|_| Ok(self.once("ten-flows.toml", &[], 1)?.process_seconds))
+            .collect::<Result<Vec<f64>, Failed>>()?;
         let stat = Stat::of(times).ok_or("no run")?;
         self.done(what, &format!("{:.1} ms", stat.median * 1e3));
         Ok(stat)

@@ -5,7 +5,8 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use crate::results::{Measured, Report, Row, Stat};
 
 /// Headings of [`cells`].
-pub const HEADINGS: [&str; 6] = ["Work", "Figure", "Target", "Measured", "Least .. greatest", "Met"];
+pub const HEADINGS: [&str; 6] =
+    ["Work", "Figure", "Target", "Measured", "Least .. greatest", "Met"];
 
 /// A row as text.
 pub fn cells(row: &Row) -> [String; 6] {
@@ -47,7 +48,8 @@ const ON_TERMINAL: [usize; 5] = [0, 1, 2, 3, 5];
 /// The whole table for a terminal.
 pub fn terminal(report: &Report, baseline: Option<&Report>) -> String {
     let mut t = Table::new();
-    t.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    t.load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Disabled);
     t.set_header(ON_TERMINAL.map(|i| HEADINGS[i]).into_iter().chain(["Now / baseline"]));
     for row in &report.rows {
         let all = cells(row);
@@ -63,7 +65,13 @@ pub fn terminal(report: &Report, baseline: Option<&Report>) -> String {
         Some(b) => format!("baseline of {}, {}, {}", b.measured, b.machine.cpu, b.machine.rustc),
         None => "no baseline yet: `make bench-accept` keeps these figures as one".into(),
     };
-    format!("{}, {} cores, {}; {compared}\n{t}\nThreads: {}\n", m.cpu, m.cores, m.rustc, hashes(report))
+    format!(
+        "{}, {} cores, {}; {compared}\n{t}\nThreads: {}\n",
+        m.cpu,
+        m.cores,
+        m.rustc,
+        hashes(report)
+    )
 }
 
 /// Whether all numbers of threads gave one result.
@@ -88,7 +96,10 @@ mod tests {
     #[test]
     fn a_row_stands_beside_its_target() {
         let r = sample(16.4e6);
-        assert_eq!(cells(&r.rows[0])[2..], ["at least 16.00 M/s", "16.40 M/s", "16.40 M/s .. 16.40 M/s (3 runs)", "yes"]);
+        assert_eq!(
+            cells(&r.rows[0])[2..],
+            ["at least 16.00 M/s", "16.40 M/s", "16.40 M/s .. 16.40 M/s (3 runs)", "yes"]
+        );
         assert_eq!(cells(&sample(15.9e6).rows[0])[5], "no");
         assert_eq!(cells(&r.rows[1])[2..], ["at least 50 %", "not measured", "-", "-"]);
     }
@@ -100,7 +111,10 @@ mod tests {
         assert_eq!(against(&now.rows[1], Some(&before)), "-");
         assert_eq!(against(&now.rows[0], None), "-");
         let text = terminal(&now, Some(&before));
-        assert!(text.contains("1.50x") && text.contains("A processor, 2 cores, rustc 1.2.3"), "{text}");
+        assert!(
+            text.contains("1.50x") && text.contains("A processor, 2 cores, rustc 1.2.3"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -4,30 +4,43 @@ use crate::Failed;
 use crate::results::{Stat, ThreadHash};
 use crate::runs::Bench;
 
-/// Pairs of runs. One and two threads take turns, and each is first as often as the other, so that a machine that slows
-/// down slows down both.
+/// Pairs of runs. One and two threads take turns, and each is first as often as the other, so that
+/// a machine that slows down slows down both.
 const PAIRS: usize = 4;
 
 /// Time on the clock with one thread over that with two.
 pub fn ratio(bench: &Bench) -> Result<Stat, Failed> {
     let what = "k = 16, permutation, 2 threads against 1";
     bench.report(what);
-    let wall = |threads| Ok::<f64, Failed>(bench.once("permutation.toml", &["topology.k=16"], threads)?.answer.wall_seconds);
+    let wall = |threads| {
+        Ok::<f64, Failed>(
+            bench.once("permutation.toml", &["topology.k=16"], threads)?.answer.wall_seconds,
+        )
+    };
     let pair = |i: usize| match i % 2 {
         0 => Ok::<_, Failed>((wall(1)?, wall(2)?)),
         _ => wall(2).and_then(|two| Ok((wall(1)?, two))),
     };
-    let ratios = (0..PAIRS).map(|i| pair(i).map(|(one, two)| one / two.max(1e-9))).collect::<Result<Vec<f64>, Failed>>();
-    let stat = ratios.and_then(|r| Stat::of(r).ok_or("no run".into())).inspect_err(|e| bench.done(what, e))?;
+    let ratios = (0..PAIRS)
+        .map(|i| pair(i).map(|(one, two)| one / two.max(1e-9)))
+        .collect::<Result<Vec<f64>, Failed>>();
+    let stat = ratios
+        .and_then(|r| Stat::of(r).ok_or("no run".into()))
+        .inspect_err(|e| bench.done(what, e))?;
     bench.done(what, &format!("{:.2}x", stat.median));
     Ok(stat)
 }
 
-/// Speed of two processes at once over that of one alone: what two threads could come to at most where they share caches and memory.
+/// Speed of two processes at once over that of one alone: what two threads could come to at most
+/// where they share caches and memory.
 pub fn ceiling(bench: &Bench) -> Result<Stat, Failed> {
     let what = "k = 16, permutation, two processes at once against one";
     bench.report(what);
-    let wall = |folder: &str| Ok::<f64, Failed>(bench.beside("permutation.toml", &["topology.k=16"], 1, folder)?.answer.wall_seconds);
+    let wall = |folder: &str| {
+        Ok::<f64, Failed>(
+            bench.beside("permutation.toml", &["topology.k=16"], 1, folder)?.answer.wall_seconds,
+        )
+    };
     let both = || {
         std::thread::scope(|scope| {
             let other = scope.spawn(|| wall("beside"));
@@ -39,8 +52,12 @@ pub fn ceiling(bench: &Bench) -> Result<Stat, Failed> {
         0 => Ok::<_, Failed>((wall("run")?, both()?)),
         _ => both().and_then(|two| Ok((wall("run")?, two))),
     };
-    let ratios = (0..PAIRS).map(|i| pair(i).map(|(one, two)| 2.0 * one / two.max(1e-9))).collect::<Result<Vec<f64>, Failed>>();
-    let stat = ratios.and_then(|r| Stat::of(r).ok_or("no run".into())).inspect_err(|e| bench.done(what, e))?;
+    let ratios = (0..PAIRS)
+        .map(|i| pair(i).map(|(one, two)| 2.0 * one / two.max(1e-9)))
+        .collect::<Result<Vec<f64>, Failed>>();
+    let stat = ratios
+        .and_then(|r| Stat::of(r).ok_or("no run".into()))
+        .inspect_err(|e| bench.done(what, e))?;
     bench.done(what, &format!("{:.2}x", stat.median));
     Ok(stat)
 }

@@ -29,9 +29,23 @@ pub struct How {
 }
 
 /// As a user runs it, on one thread.
-pub const PLAIN: How = How { engine: Engine::Auto, threads: 1, fast_forward: true, again: false, unobserved: false, moved: false };
+pub const PLAIN: How = How {
+    engine: Engine::Auto,
+    threads: 1,
+    fast_forward: true,
+    again: false,
+    unobserved: false,
+    moved: false,
+};
 /// The reference: one global order of events, nothing skipped.
-pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forward: false, again: false, unobserved: false, moved: false };
+pub const REFERENCE: How = How {
+    engine: Engine::Events,
+    threads: 1,
+    fast_forward: false,
+    again: false,
+    unobserved: false,
+    moved: false,
+};
 
 /// Outcome of a run.
 pub struct Ran {
@@ -68,7 +82,9 @@ pub fn ran(s: &NetworkScenario, how: How) -> Result<Ran, String> {
         slice *= 4;
     };
     let (outcome, recorder) = w.finish(ended);
-    let rows = recorder.and_then(|r| r.into_any().downcast::<Vec<Row>>().ok()).map_or(Vec::new(), |rows| *rows);
+    let rows = recorder
+        .and_then(|r| r.into_any().downcast::<Vec<Row>>().ok())
+        .map_or(Vec::new(), |rows| *rows);
     Ok(Ran { rows, outcome })
 }
 
@@ -128,20 +144,48 @@ pub struct Checker {
 
 /// Every checker.
 pub const CHECKERS: &[Checker] = &[
-    Checker { name: "promises", about: "no law of the simulator is broken: order, conservation, accounting, loss", check: promises },
-    Checker { name: "conservation", about: "the same where frames may be lost, which have to be counted", check: conservation },
+    Checker {
+        name: "promises",
+        about: "no law of the simulator is broken: order, conservation, accounting, loss",
+        check: promises,
+    },
+    Checker {
+        name: "conservation",
+        about: "the same where frames may be lost, which have to be counted",
+        check: conservation,
+    },
     Checker { name: "lossless", about: "no frame is lost, for whatever reason", check: lossless },
     Checker { name: "ideal", about: "no flow is faster than its path allows", check: ideal },
-    Checker { name: "repeat", about: "a second run has the same hash and the same counters", check: repeat },
-    Checker { name: "resumed", about: "saved on its way and continued elsewhere, a run has the same rows and counters", check: resumed },
+    Checker {
+        name: "repeat",
+        about: "a second run has the same hash and the same counters",
+        check: repeat,
+    },
+    Checker {
+        name: "resumed",
+        about: "saved on its way and continued elsewhere, a run has the same rows and counters",
+        check: resumed,
+    },
     Checker {
         name: "engines",
         about: "both engines, with three threads and without, have the same hash and the same counters",
         check: engines,
     },
-    Checker { name: "fast-forward", about: "skipped periods change no row and no counter", check: fast_forward },
-    Checker { name: "observed", about: "what is recorded and who looks changes nothing of what happens", check: observed },
-    Checker { name: "deadlock", about: "where the check finds no cycle of buffers the run finds no deadlock", check: deadlock },
+    Checker {
+        name: "fast-forward",
+        about: "skipped periods change no row and no counter",
+        check: fast_forward,
+    },
+    Checker {
+        name: "observed",
+        about: "what is recorded and who looks changes nothing of what happens",
+        check: observed,
+    },
+    Checker {
+        name: "deadlock",
+        about: "where the check finds no cycle of buffers the run finds no deadlock",
+        check: deadlock,
+    },
 ];
 
 /// The checker of this name.
@@ -158,7 +202,8 @@ fn promises(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     }
 }
 
-/// Only the first hundred broken promises are kept: of a run that loses more, one that is not loss may be missing.
+/// Only the first hundred broken promises are kept: of a run that loses more, one that is not loss
+/// may be missing.
 fn conservation(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     let ran = run(s, PLAIN)?;
     let other = ran.outcome.violations.iter().find(|v| v.kind != ViolationKind::Loss);
@@ -192,7 +237,8 @@ fn same(a: &Ran, b: &Ran, what: &str) -> Result<(), String> {
     if a.rows.len() != b.rows.len() {
         return Err(format!("{what}: {} rows <> {}", a.rows.len(), b.rows.len()));
     }
-    first_difference(&stated(&a.outcome), &stated(&b.outcome)).map_or(Ok(()), |d| Err(format!("{what}: other counters: {d}")))
+    first_difference(&stated(&a.outcome), &stated(&b.outcome))
+        .map_or(Ok(()), |d| Err(format!("{what}: other counters: {d}")))
 }
 
 fn repeat(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
@@ -206,7 +252,11 @@ fn resumed(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
 fn engines(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     let reference = run(s, REFERENCE)?;
     for (threads, engine) in [(1, Engine::Windows), (3, Engine::Windows), (3, Engine::Auto)] {
-        same(&reference, &*run(s, How { engine, threads, ..REFERENCE })?, &format!("{engine:?} on {threads} threads"))?;
+        same(
+            &reference,
+            &*run(s, How { engine, threads, ..REFERENCE })?,
+            &format!("{engine:?} on {threads} threads"),
+        )?;
     }
     Ok(())
 }
@@ -221,21 +271,33 @@ fn observed(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     if !a.deadlocks.is_empty() {
         return Ok(()); // a run may end with it
     }
-    let what = |o: &Outcome| format!("{:?} {:?} {} {:?} {:?}", o.flows, o.completions, o.delivered_frames, o.lost, o.ranks);
+    let what = |o: &Outcome| {
+        format!(
+            "{:?} {:?} {} {:?} {:?}",
+            o.flows, o.completions, o.delivered_frames, o.lost, o.ranks
+        )
+    };
     first_difference(&what(a), &what(b)).map_or(Ok(()), |d| Err(format!("unobserved: {d}")))
 }
 
 fn deadlock(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     let ran = run(s, PLAIN)?;
     let Some(first) = ran.outcome.deadlocks.first() else { return Ok(()) };
-    let key = |f: &xoff_net::workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
-    let flows: Vec<cbd::Flow> = s.flows.flows.iter().map(|f| cbd::Flow { key: key(f), path: f.path }).collect();
+    let key = |f: &xoff_net::workload::Flow| FlowKey {
+        src: f.src,
+        dst: f.dst,
+        src_port: f.src_port,
+        dst_port: f.dst_port,
+    };
+    let flows: Vec<cbd::Flow> =
+        s.flows.flows.iter().map(|f| cbd::Flow { key: key(f), path: f.path }).collect();
     // A closed loop makes its flows under way.
     let traffic = match s.flows.loops.is_empty() {
         true => Traffic::Flows { flows: &flows, paths: &s.flows.paths },
         false => Traffic::AllPairs,
     };
-    // A host that does not drain, and a link that fails, need no cycle to stop others; what they stop is no deadlock.
+    // A host that does not drain, and a link that fails, need no cycle to stop others; what they
+    // stop is no deadlock.
     match cbd::is_cyclic(&s.topology, &Rule::of(&s.routing()), traffic) {
         true => Ok(()),
         false => Err(format!("no cycle of buffers, and yet {first:?}")),

@@ -1,5 +1,5 @@
-//! Scenarios drawn at random, from a number: the draw next to the text made from it, so that nothing is tested under a name
-//! that it does not deserve.
+//! Scenarios drawn at random, from a number: the draw next to the text made from it, so that
+//! nothing is tested under a name that it does not deserve.
 
 use std::path::Path;
 
@@ -58,11 +58,17 @@ impl Drawn {
     /// The scenario as text.
     pub fn text(&self) -> String {
         let Drawn { head, switch, discipline, scheduler, workload, .. } = self;
-        let mut t = format!("{head}[switch]\n{switch}discipline = \"{discipline}\"\nscheduler = \"{scheduler}\"\n");
+        let mut t = format!(
+            "{head}[switch]\n{switch}discipline = \"{discipline}\"\nscheduler = \"{scheduler}\"\n"
+        );
         if let Some(head) = self.cut_through {
             t += &format!("cut_through = \"{head}B\"\n");
         }
-        let sections = [("flow_control", &self.flow_control), ("detection", &self.detection), ("rate_control", &self.rate_control)];
+        let sections = [
+            ("flow_control", &self.flow_control),
+            ("detection", &self.detection),
+            ("rate_control", &self.rate_control),
+        ];
         for (section, (kind, parameters)) in sections {
             t += &format!("[{section}]\nkind = \"{kind}\"\n{parameters}");
         }
@@ -72,13 +78,16 @@ impl Drawn {
             t += "[probes]\ninterval = \"20us\"\nflow_rates = true\n";
             self.probes.iter().for_each(|p| t += &format!("{p} = [\"all\"]\n"));
         }
-        self.failures.iter().for_each(|(link, at)| t += &format!("[[failure]]\nlink = \"{link}\"\nat = \"{at}\"\n"));
+        self.failures.iter().for_each(|(link, at)| {
+            t += &format!("[[failure]]\nlink = \"{link}\"\nat = \"{at}\"\n")
+        });
         t
     }
 
     /// The scenario of the draw.
     pub fn load(&self) -> Result<NetworkScenario, String> {
-        let s = NetworkScenario::from_text("swarm.toml", &self.text(), &[], Path::new(".")).map_err(|e| e.to_string())?;
+        let s = NetworkScenario::from_text("swarm.toml", &self.text(), &[], Path::new("."))
+            .map_err(|e| e.to_string())?;
         assert_eq!(
             (s.flow_control, s.detection, s.rate_control),
             (self.flow_control.0, self.detection.0, self.rate_control.0),
@@ -99,12 +108,24 @@ impl Drawn {
             SchedulerKind::VlArbitration(_) => "vl-arbitration",
         };
         assert_eq!((discipline, scheduler), (self.discipline, self.scheduler), "{}", self.text());
-        assert_eq!((m.cut_through.map(|b| b.0), m.faults.failures.len()), (self.cut_through, self.failures.len()), "{}", self.text());
+        assert_eq!(
+            (m.cut_through.map(|b| b.0), m.faults.failures.len()),
+            (self.cut_through, self.failures.len()),
+            "{}",
+            self.text()
+        );
         let p = &m.probes;
         for (name, selection) in PORT_PROBES.iter().map(|probe| (probe.key, (probe.of)(p))) {
             // The answers of jobs need some that were not asked for.
-            let (drawn, jobs) = (self.probes.contains(&name), !s.flows.jobs.as_ref().is_none_or(|j| j.jobs.is_empty()));
-            assert!((*selection == Selection::All) == drawn || jobs && !drawn, "{name}\n{}", self.text());
+            let (drawn, jobs) = (
+                self.probes.contains(&name),
+                !s.flows.jobs.as_ref().is_none_or(|j| j.jobs.is_empty()),
+            );
+            assert!(
+                (*selection == Selection::All) == drawn || jobs && !drawn,
+                "{name}\n{}",
+                self.text()
+            );
         }
         drop(m);
         Ok(s)

@@ -59,7 +59,16 @@ pub const FAMILIES: &[Family] = &[
         name: "lossy",
         about: "lossy priorities beside lossless ones, whose memory is in pools by every policy",
         draw: |case| memory::beside(case).text(),
-        checkers: &["promises", "ideal", "repeat", "resumed", "deadlock", "engines", "fast-forward", "observed"],
+        checkers: &[
+            "promises",
+            "ideal",
+            "repeat",
+            "resumed",
+            "deadlock",
+            "engines",
+            "fast-forward",
+            "observed",
+        ],
     },
     Family {
         name: "engines",
@@ -97,11 +106,13 @@ pub fn examine(text: &str, names: &[&str]) -> Came {
         let check = |c: &Checker| (c.check)(&s, &run).err().map(|why| Came::Failed(c.name, why));
         names.iter().filter_map(|n| checkers::find(n)).find_map(check).unwrap_or(Came::Fine)
     };
-    catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|panic| Came::Failed("panic", words(&*panic)))
+    catch_unwind(AssertUnwindSafe(all))
+        .unwrap_or_else(|panic| Came::Failed("panic", words(&*panic)))
 }
 
 /// Text of a panic.
 pub fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".into())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without words".into())
 }

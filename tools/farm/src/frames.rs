@@ -16,7 +16,10 @@ pub const HOST: Mac = Mac([0x02, 0, 0, 0, 0, 2]);
 /// A CNP over IPv4.
 pub fn cnp_v4() -> cnp::Repr {
     cnp::Repr {
-        addresses: cnp::Addresses::V4 { source: Ipv4Addr::new(10, 0, 0, 1), destination: Ipv4Addr::new(10, 0, 0, 2) },
+        addresses: cnp::Addresses::V4 {
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 2),
+        },
         dscp: 48,
         ecn: Ecn::ECT_1,
         hop_limit: 64,
@@ -29,22 +32,38 @@ pub fn cnp_v4() -> cnp::Repr {
 /// CNP over IPv6.
 pub fn cnp_v6() -> cnp::Repr {
     let address = |last| Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, last);
-    cnp::Repr { addresses: cnp::Addresses::V6 { source: address(1), destination: address(2) }, ecn: Ecn::NOT_CAPABLE, ..cnp_v4() }
+    cnp::Repr {
+        addresses: cnp::Addresses::V6 { source: address(1), destination: address(2) },
+        ecn: Ecn::NOT_CAPABLE,
+        ..cnp_v4()
+    }
 }
 
 /// Messages of ours, one of each shape.
 pub fn messages() -> Vec<Message> {
-    let gfc = |feedback| Message::Gfc(gfc::Repr { priority: 3, sequence: 9, validity_us: 50_000, feedback });
+    let gfc = |feedback| {
+        Message::Gfc(gfc::Repr { priority: 3, sequence: 9, validity_us: 50_000, feedback })
+    };
     let v4 = pffc::Addresses::V4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let v6 = pffc::Addresses::V6(Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED);
-    let key = |addresses| Some(pffc::Key { addresses, protocol: 17, source_port: 49152, destination_port: 4791 });
-    let pffc = |kind, key| Message::Pffc(pffc::Repr { kind, queue: 5, sequence: 2, hash: 0xAABB_CCDD, key });
+    let key = |addresses| {
+        Some(pffc::Key { addresses, protocol: 17, source_port: 49152, destination_port: 4791 })
+    };
+    let pffc = |kind, key| {
+        Message::Pffc(pffc::Repr { kind, queue: 5, sequence: 2, hash: 0xAABB_CCDD, key })
+    };
     vec![
         gfc(gfc::Feedback::Stage(5)),
         gfc(gfc::Feedback::Queue(300_000)),
         gfc(gfc::Feedback::Rate(5_000_000_000)),
         Message::Credit12(cbfc::LinkPacket { op: cbfc::Op::Normal, fctbs: 100, vl: 3, fccl: 2148 }),
-        Message::Credit64(cbfc::Wide { op: cbfc::Op::Init, vl: 3, fctbs: 1 << 40, fccl: (1 << 40) + 4096, occupied: 4160 }),
+        Message::Credit64(cbfc::Wide {
+            op: cbfc::Op::Init,
+            vl: 3,
+            fctbs: 1 << 40,
+            fccl: (1 << 40) + 4096,
+            occupied: 4160,
+        }),
         pffc(pffc::Kind::Pause(65535), None),
         pffc(pffc::Kind::Resume, None),
         pffc(pffc::Kind::Migrate, key(v4)),
@@ -65,7 +84,10 @@ pub fn messages() -> Vec<Message> {
     ]
 }
 
-fn frame(header: ethernet::Repr, payload: impl FnOnce(&mut [u8]) -> Result<usize, xoff_real::wire::Unfit>) -> Vec<u8> {
+fn frame(
+    header: ethernet::Repr,
+    payload: impl FnOnce(&mut [u8]) -> Result<usize, xoff_real::wire::Unfit>,
+) -> Vec<u8> {
     let mut out = vec![0; 256];
     let len = header.emit_frame(&mut out, payload).unwrap();
     out.truncate(len);
@@ -75,11 +97,20 @@ fn frame(header: ethernet::Repr, payload: impl FnOnce(&mut [u8]) -> Result<usize
 /// Whole frames, one of every kind.
 pub fn frames() -> Vec<Vec<u8>> {
     let to = |destination, ether_type| ethernet::Repr { destination, source: PORT, ether_type };
-    let control = |m: mac_control::Repr| frame(to(Mac::FLOW_CONTROL, ethernet::MAC_CONTROL), |p| m.emit(p));
+    let control =
+        |m: mac_control::Repr| frame(to(Mac::FLOW_CONTROL, ethernet::MAC_CONTROL), |p| m.emit(p));
     let mut pfc = Pfc::one(3, 65535).unwrap();
     pfc.times[4] = Some(0);
     let msdu = [0xAB; 64];
-    let cnm = cnm::Repr { feedback: 42, cpid: 1 << 63 | 7, q_offset: -781, q_delta: -2, priority: 3, destination: HOST, msdu: &msdu };
+    let cnm = cnm::Repr {
+        feedback: 42,
+        cpid: 1 << 63 | 7,
+        q_offset: -781,
+        q_delta: -2,
+        priority: 3,
+        destination: HOST,
+        msdu: &msdu,
+    };
     let mut frames = vec![
         control(mac_control::Repr::Pause { quanta: 0x1234 }),
         control(mac_control::Repr::Pfc(pfc)),
@@ -94,9 +125,12 @@ pub fn frames() -> Vec<Vec<u8>> {
     let mut tagged = frames[2].clone();
     let len = tagged.len();
     tagged.resize(len + vlan::Tag::LEN, 0);
-    vlan::push(&mut tagged, len, vlan::Tag { tpid: vlan::C_TAG, pcp: 3, dei: false, vid: 0 }).unwrap();
+    vlan::push(&mut tagged, len, vlan::Tag { tpid: vlan::C_TAG, pcp: 3, dei: false, vid: 0 })
+        .unwrap();
     frames.push(tagged);
     let consumed = std::array::from_fn(|channel| 1000 * channel as u32 + 7);
-    frames.push(frame(to(Mac::FLOW_CONTROL, ethernet::MAC_CONTROL), |p| uec::CcUpdate { upper: true, consumed }.emit(p)));
+    frames.push(frame(to(Mac::FLOW_CONTROL, ethernet::MAC_CONTROL), |p| {
+        uec::CcUpdate { upper: true, consumed }.emit(p)
+    }));
     frames
 }

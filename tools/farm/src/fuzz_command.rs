@@ -1,5 +1,5 @@
-//! `xoff-farm fuzz`: every reader, one after the other, under libFuzzer, which is guided by what its inputs reach. The program is that of
-//! `tools/fuzz`.
+//! `xoff-farm fuzz`: every reader, one after the other, under libFuzzer, which is guided by what
+//! its inputs reach. The program is that of `tools/fuzz`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,8 @@ use xoff_farm::ledger::Farm;
 use xoff_farm::readers::{self, Reader};
 use xoff_units::grouped;
 
-/// Below the folder of the farm: its ledger, inputs that have been found by reader, and those that failed. The fuzzer writes the last two.
+/// Below the folder of the farm: its ledger, inputs that have been found by reader, and those that
+/// failed. The fuzzer writes the last two.
 const LEDGER: &str = "done";
 const CORPUS: &str = "corpus";
 const FAILED: &str = "failed";
@@ -23,10 +24,11 @@ const FAILED: &str = "failed";
 const LONGEST: usize = 4096;
 /// Longest input that is kept with the project [bytes].
 const KEPT_LONGEST: usize = 512;
-/// An input that takes longer is a failure [s]: large jobs take a second of the processor in the command, and twenty here on a busy
-/// machine.
+/// An input that takes longer is a failure [s]: large jobs take a second of the processor in the
+/// command, and twenty here on a busy machine.
 const TIMEOUT: u32 = 60;
-/// Addresses that a fuzzer has [bytes]: less than libFuzzer's own limit, so that readers which look for room before they take it refuse.
+/// Addresses that a fuzzer has [bytes]: less than libFuzzer's own limit, so that readers which look
+/// for room before they take it refuse.
 const MEMORY: u64 = 1_900 << 20;
 /// Words of a dictionary; the rest of a reader's words are found in its samples.
 const WORDS_MAX: usize = 3000;
@@ -47,7 +49,8 @@ pub struct Args {
     /// Ends after this time, such as 30min; the readers share it
     #[arg(long, default_value = "10min", value_parser = super::time)]
     lasting: Duration,
-    /// Afterwards keep some of the inputs that together reach as much as all in this folder: so many for each reader as --most says
+    /// Afterwards keep some of the inputs that together reach as much as all in this folder: so
+    /// many for each reader as --most says
     #[arg(long)]
     keep: Option<PathBuf>,
     /// See --keep
@@ -61,25 +64,33 @@ pub struct Args {
 /// Runs it. Returns the number of failures in the ledger.
 pub fn run(args: &Args, asked: &AtomicBool) -> Result<u64, String> {
     let all = super::chosen(readers::all(&args.root), |r| r.name.clone(), &args.only)?;
-    let mut farm = Farm::open(&args.out.join(LEDGER), env!("CARGO_PKG_VERSION")).map_err(|e| e.to_string())?;
+    let mut farm =
+        Farm::open(&args.out.join(LEDGER), env!("CARGO_PKG_VERSION")).map_err(|e| e.to_string())?;
     let failed = |e: io::Error| e.to_string();
     fs::create_dir_all(args.out.join(FAILED)).map_err(failed)?;
     for r in &all {
         seed(r, &args.root, &args.out).map_err(failed)?;
     }
-    // Files that readers want to find in a folder are in memory, if there is such a place; a fuzzer that ends cleans nothing up.
+    // Files that readers want to find in a folder are in memory, if there is such a place; a fuzzer
+    // that ends cleans nothing up.
     let memory = Path::new("/dev/shm");
-    let scratch = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.map_err(failed)?;
+    let scratch = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
+        .map_err(failed)?;
     let at_a_time = cores();
     // Whoever begins late has as long as the first.
-    let share = args.lasting.mul_f64(at_a_time as f64 / all.len() as f64).max(Duration::from_secs(2));
+    let share =
+        args.lasting.mul_f64(at_a_time as f64 / all.len() as f64).max(Duration::from_secs(2));
     for some in all.chunks(at_a_time) {
         if asked.load(Ordering::Relaxed) || args.lasting.is_zero() {
             break;
         }
         let mut under_way = Vec::new();
         for r in some {
-            under_way.push((r, start(args, r, share, scratch.path()).map_err(failed)?, Instant::now()));
+            under_way.push((
+                r,
+                start(args, r, share, scratch.path()).map_err(failed)?,
+                Instant::now(),
+            ));
         }
         for (r, mut child, began) in under_way {
             child.wait().map_err(failed)?;
@@ -88,7 +99,9 @@ pub fn run(args: &Args, asked: &AtomicBool) -> Result<u64, String> {
         farm.keep().map_err(|e| e.to_string())?;
     }
     let mut failures = 0;
-    for (name, d) in farm.ledger.done.iter().filter(|(name, _)| all.iter().any(|r| r.name == **name)) {
+    for (name, d) in
+        farm.ledger.done.iter().filter(|(name, _)| all.iter().any(|r| r.name == **name))
+    {
         println!(
             "{name:22} {:>16} executions, {:>7} edges, {:>6} inputs, {:>4} failed, {:>9.0} s",
             grouped(d.cases),
@@ -115,7 +128,13 @@ fn corpus(out: &Path, reader: &str) -> PathBuf {
 fn seed(r: &Reader, root: &Path, out: &Path) -> io::Result<()> {
     let folder = corpus(out, &r.name);
     fs::create_dir_all(&folder)?;
-    for (n, sample) in r.samples.iter().chain(&readers::kept(root, &r.name)).enumerate().filter(|s| s.1.len() <= LONGEST) {
+    for (n, sample) in r
+        .samples
+        .iter()
+        .chain(&readers::kept(root, &r.name))
+        .enumerate()
+        .filter(|s| s.1.len() <= LONGEST)
+    {
         fs::write(folder.join(format!("sample-{n}")), sample)?;
     }
     Ok(())
@@ -132,11 +151,16 @@ fn fuzzer(args: &Args, r: &Reader, scratch: &Path) -> io::Result<Command> {
     Ok(c)
 }
 
-/// Words of the samples and what tends to break readers, in libFuzzer's form: it puts them where it would never come to by single bytes.
+/// Words of the samples and what tends to break readers, in libFuzzer's form: it puts them where it
+/// would never come to by single bytes.
 fn dictionary(r: &Reader) -> String {
-    let of_samples = r.samples.iter().flat_map(|s| s.split(|b| !b.is_ascii_alphanumeric() && !b"_-.".contains(b)));
+    let of_samples = r
+        .samples
+        .iter()
+        .flat_map(|s| s.split(|b| !b.is_ascii_alphanumeric() && !b"_-.".contains(b)));
     let known = readers::TOKENS.iter().map(|t| t.as_bytes());
-    let words: BTreeSet<&[u8]> = known.chain(of_samples).filter(|w| (2..=WORD_LONGEST).contains(&w.len())).collect();
+    let words: BTreeSet<&[u8]> =
+        known.chain(of_samples).filter(|w| (2..=WORD_LONGEST).contains(&w.len())).collect();
     let escaped = |w: &[u8]| w.iter().map(|b| format!("\\x{b:02X}")).collect::<String>();
     words.iter().take(WORDS_MAX).map(|w| format!("\"{}\"\n", escaped(w))).collect()
 }
@@ -157,7 +181,11 @@ fn start(args: &Args, r: &Reader, lasting: Duration, scratch: &Path) -> io::Resu
     c.arg(format!("-artifact_prefix={}/{}-", args.out.join(FAILED).display(), r.name));
     let child = c.arg(corpus(&args.out, &r.name)).spawn()?;
     // It reads its inputs first; none of them takes much.
-    prlimit(Some(Pid::from_child(&child)), Resource::As, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) })?;
+    prlimit(
+        Some(Pid::from_child(&child)),
+        Resource::As,
+        Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) },
+    )?;
     Ok(child)
 }
 
@@ -173,7 +201,9 @@ fn enter(farm: &mut Farm, args: &Args, r: &Reader, lasted: Duration) -> Result<(
     let text = String::from_utf8_lossy(&text);
     // The first line that begins with `#` counts executions too, where a run has ended early.
     let executions = figure(&text, "stat::number_of_executed_units:").max(figure(&text, "\n#"));
-    let mut artifact = text.lines().find_map(|l| l.split_once("Test unit written to ").map(|p| p.1.trim().to_owned()));
+    let mut artifact = text
+        .lines()
+        .find_map(|l| l.split_once("Test unit written to ").map(|p| p.1.trim().to_owned()));
     if executions == 0 && artifact.is_none() {
         // It has not come to its first line: the others are entered all the same.
         artifact = Some(log(&args.out, &r.name).display().to_string());
@@ -184,8 +214,13 @@ fn enter(farm: &mut Farm, args: &Args, r: &Reader, lasted: Duration) -> Result<(
     done.seconds += lasted.as_secs_f64();
     if let Some(file) = artifact {
         done.failed += 1;
-        let mut lines = text.lines().skip_while(|l| !l.contains("panicked at") && !l.contains("ERROR:"));
-        println!("FAILED {file}: {} {}", lines.next().unwrap_or("no reason"), lines.next().unwrap_or_default());
+        let mut lines =
+            text.lines().skip_while(|l| !l.contains("panicked at") && !l.contains("ERROR:"));
+        println!(
+            "FAILED {file}: {} {}",
+            lines.next().unwrap_or("no reason"),
+            lines.next().unwrap_or_default()
+        );
     }
     Ok(())
 }
@@ -194,9 +229,15 @@ fn enter(farm: &mut Farm, args: &Args, r: &Reader, lasted: Duration) -> Result<(
 fn keep(args: &Args, r: &Reader, folder: &Path, scratch: &Path) -> io::Result<()> {
     let all = tempfile::tempdir()?;
     let mut c = fuzzer(args, r, scratch)?;
-    c.args(["-set_cover_merge=1", &format!("-max_len={KEPT_LONGEST}")]).arg(all.path()).arg(corpus(&args.out, &r.name));
+    c.args(["-set_cover_merge=1", &format!("-max_len={KEPT_LONGEST}")])
+        .arg(all.path())
+        .arg(corpus(&args.out, &r.name));
     if !c.status()?.success() {
-        return Err(io::Error::other(format!("the inputs of {} could not be merged: {}", r.name, log(&args.out, &r.name).display())));
+        return Err(io::Error::other(format!(
+            "the inputs of {} could not be merged: {}",
+            r.name,
+            log(&args.out, &r.name).display()
+        )));
     }
     let mut inputs: Vec<(usize, Vec<u8>)> = fs::read_dir(all.path())?
         .filter_map(|e| fs::read(e.ok()?.path()).ok())

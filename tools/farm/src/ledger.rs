@@ -47,7 +47,9 @@ impl Farm {
     /// # Errors
     /// A folder that holds something else, or that another process writes.
     pub fn open(path: &Path, version: &str) -> Result<Farm, OutputError> {
-        let before = std::fs::read_to_string(path.join(LEDGER)).ok().and_then(|t| serde_json::from_str::<Ledger>(&t).ok());
+        let before = std::fs::read_to_string(path.join(LEDGER))
+            .ok()
+            .and_then(|t| serde_json::from_str::<Ledger>(&t).ok());
         let folder = Folder::claim(path, "farm", false)?;
         let ledger = before.filter(|l| l.xoff_version == version).unwrap_or_default();
         Ok(Farm { folder, ledger: Ledger { xoff_version: version.into(), ..ledger } })

@@ -1,4 +1,5 @@
-//! `xoff-farm`: random fabrics under checkers and broken inputs for readers, for as long as you like.
+//! `xoff-farm`: random fabrics under checkers and broken inputs for readers, for as long as you
+//! like.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ use xoff_units::{Span, grouped};
 mod fuzz_command;
 mod soak_command;
 
-/// Random fabrics under checkers, and broken inputs for every reader. What was done is kept in the folder: a farm that was stopped
-/// continues.
+/// Random fabrics under checkers, and broken inputs for every reader. What was done is kept in the
+/// folder: a farm that was stopped continues.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -35,7 +36,8 @@ enum Command {
     Readers(Work),
     /// Inputs for readers, found by what they reach (needs the program of the folder tools/fuzz)
     Fuzz(fuzz_command::Args),
-    /// Real frames for hours: four processes, on cables with faults (needs user namespaces and `ip`)
+    /// Real frames for hours: four processes, on cables with faults (needs user namespaces and
+    /// `ip`)
     Soak(soak_command::Args),
     /// Families and readers
     List,
@@ -68,8 +70,9 @@ struct Work {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let minutes =
-        |t: &str, unit: &str, s: u64| t.strip_suffix(unit).and_then(|n| n.parse::<u64>().ok()).map(|n| Duration::from_secs(n * s));
+    let minutes = |t: &str, unit: &str, s: u64| {
+        t.strip_suffix(unit).and_then(|n| n.parse::<u64>().ok()).map(|n| Duration::from_secs(n * s))
+    };
     let long = minutes(text, "min", 60).or_else(|| minutes(text, "h", 3600));
     long.map_or_else(
         || {
@@ -103,19 +106,30 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz_command::run(&args, &ASKED),
         Command::Soak(args) => soak_command::run(&args, &ASKED),
         Command::List => {
-            FAMILIES.iter().for_each(|f| println!("fabrics  {:12} {} ({})", f.name, f.about, f.checkers.join(", ")));
+            FAMILIES.iter().for_each(|f| {
+                println!("fabrics  {:12} {} ({})", f.name, f.about, f.checkers.join(", "))
+            });
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-            readers::all(&root).iter().for_each(|r| println!("readers  {:22} {} samples", r.name, r.samples.len()));
+            readers::all(&root)
+                .iter()
+                .for_each(|r| println!("readers  {:22} {} samples", r.name, r.samples.len()));
             Ok(0)
         }
-        Command::Show { family, case } => fabrics::find(&family).ok_or_else(|| format!("there is no family '{family}'")).map(|f| {
-            print!("{}", (f.draw)(case));
-            0
-        }),
+        Command::Show { family, case } => fabrics::find(&family)
+            .ok_or_else(|| format!("there is no family '{family}'"))
+            .map(|f| {
+                print!("{}", (f.draw)(case));
+                0
+            }),
     };
     match done {
         // The process inside a soak did what it was asked for.
-        Ok(0) if CUT_SHORT.load(Ordering::Relaxed) && std::env::var_os(soak_command::INSIDE).is_none() => ExitCode::from(130),
+        Ok(0)
+            if CUT_SHORT.load(Ordering::Relaxed)
+                && std::env::var_os(soak_command::INSIDE).is_none() =>
+        {
+            ExitCode::from(130)
+        }
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(e) => {
@@ -157,16 +171,31 @@ impl Field for &'static Family {
             Ok(text) => text,
             Err(panic) => {
                 let what = format!("cannot be drawn: {}", fabrics::words(&*panic));
-                return Err(Failure { file: format!("{}-{case}.txt", self.name), bytes: what.clone().into_bytes(), what });
+                return Err(Failure {
+                    file: format!("{}-{case}.txt", self.name),
+                    bytes: what.clone().into_bytes(),
+                    what,
+                });
             }
         };
         match examine(&text, self.checkers) {
             Came::Fine => Ok(true),
             // A draw is a valid scenario: a rejection is an error of the draw, or of the reader.
-            Came::Refused(why) => Err(Failure { file: format!("{}-{case}.toml", self.name), bytes: text.into_bytes(), what: why }),
+            Came::Refused(why) => Err(Failure {
+                file: format!("{}-{case}.toml", self.name),
+                bytes: text.into_bytes(),
+                what: why,
+            }),
             Came::Failed(checker, why) => {
-                let smaller = shrink(&text, |t| matches!(examine(t, self.checkers), Came::Failed(c, _) if c == checker));
-                let head = format!("# {checker}: {}\n# xoff-farm show {} {case}, made smaller\n", why.replace('\n', " "), self.name);
+                let smaller = shrink(
+                    &text,
+                    |t| matches!(examine(t, self.checkers), Came::Failed(c, _) if c == checker),
+                );
+                let head = format!(
+                    "# {checker}: {}\n# xoff-farm show {} {case}, made smaller\n",
+                    why.replace('\n', " "),
+                    self.name
+                );
                 Err(Failure {
                     file: format!("{}-{case}.toml", self.name),
                     bytes: (head + &smaller).into_bytes(),
@@ -187,7 +216,11 @@ impl Field for Reader {
     fn case(&self, case: u64) -> Result<bool, Failure> {
         let bytes = readers::broken(self, case);
         let read = catch_unwind(AssertUnwindSafe(|| (self.read)(self, &bytes)));
-        read.map_err(|panic| Failure { what: fabrics::words(&*panic), file: format!("{}-{case}.bin", self.name), bytes })
+        read.map_err(|panic| Failure {
+            what: fabrics::words(&*panic),
+            file: format!("{}-{case}.bin", self.name),
+            bytes,
+        })
     }
 }
 
@@ -212,7 +245,8 @@ fn readers_of(work: &Work) -> Result<Vec<Box<dyn Field>>, String> {
     Ok(all.into_iter().map(|r| Box::new(r) as Box<dyn Field>).collect())
 }
 
-/// Works the fields off, some cases of each and then of the next. The number of failures in the ledger.
+/// Works the fields off, some cases of each and then of the next. The number of failures in the
+/// ledger.
 fn farm(work: &Work, fields: &[Box<dyn Field>]) -> Result<u64, String> {
     let mut farm = Farm::open(&work.out, env!("CARGO_PKG_VERSION")).map_err(|e| e.to_string())?;
     // From here on a panic is a finding, and is reported as one.
@@ -236,7 +270,9 @@ fn farm(work: &Work, fields: &[Box<dyn Field>]) -> Result<u64, String> {
     }
     farm.keep().map_err(|e| e.to_string())?;
     let mut failed = 0;
-    for (name, d) in farm.ledger.done.iter().filter(|(name, _)| fields.iter().any(|f| f.name() == *name)) {
+    for (name, d) in
+        farm.ledger.done.iter().filter(|(name, _)| fields.iter().any(|f| f.name() == *name))
+    {
         println!(
             "{name:22} {:>16} cases, {:>14} refused, {:>4} failed, {:>9.0} s",
             grouped(d.cases),
@@ -258,10 +294,13 @@ fn turn(farm: &mut Farm, field: &dyn Field, cases: std::ops::Range<u64>) -> Resu
             match field.case(case) {
                 Ok(true) => {}
                 Ok(false) => drop(refused.fetch_add(1, Ordering::Relaxed)),
-                Err(failure) => failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(failure),
+                Err(failure) => {
+                    failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(failure)
+                }
             }
         }
-        *busy.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += started.elapsed().as_secs_f64();
+        *busy.lock().unwrap_or_else(std::sync::PoisonError::into_inner) +=
+            started.elapsed().as_secs_f64();
     });
     let failures = failures.into_inner().unwrap_or_default();
     for f in &failures {

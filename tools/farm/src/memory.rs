@@ -1,4 +1,5 @@
-//! Memory in pools and lossy priorities, drawn at random; by dice of their own, so that what else a case draws stays as it is.
+//! Memory in pools and lossy priorities, drawn at random; by dice of their own, so that what else a
+//! case draws stays as it is.
 
 use crate::draw::{Dice, Drawn};
 use crate::promises;
@@ -12,7 +13,8 @@ pub fn draw(case: u64, drawn: &mut Drawn) {
     // A storm, which only a priority that is held can have, is in one of the first two.
     let lossy = if case % 4 == 1 { "2" } else { d.pick(&["0", "1", "0-1", "2"]) };
     drawn.flow_control.1 += &format!("lossy = [\"{lossy}\"]\n");
-    // A detection that has to know for how long a port transmits between two stops needs one number for all groups.
+    // A detection that has to know for how long a port transmits between two stops needs one number
+    // for all groups.
     if drawn.flow_control.0 == "pfc" && drawn.detection.0 != "tcd" {
         drawn.flow_control.1 = drawn.flow_control.1.replace("threshold = \"dynamic\"\n", "");
         drawn.switch = drawn.switch.replace("memory = \"shared\"\nshared_buffer = \"3MB\"\n", "");
@@ -48,7 +50,13 @@ fn policy(d: &mut Dice) -> String {
 fn pools(d: &mut Dice, drawn: &mut Drawn, size: u64, reserve: u64) {
     let reserve = |d: &mut Dice| 9 + d.roll(reserve - 8);
     drawn.flow_control.1 += "threshold = \"profile\"\n";
-    drawn.flow_control.1 = drawn.flow_control.1.lines().filter(|l| !l.starts_with("xoff")).map(|l| format!("{l}\n")).collect();
+    drawn.flow_control.1 = drawn
+        .flow_control
+        .1
+        .lines()
+        .filter(|l| !l.starts_with("xoff"))
+        .map(|l| format!("{l}\n"))
+        .collect();
     drawn.switch += "memory = \"pools\"\n";
     let both = d.roll(3) == 0;
     // The largest possible reserves of the ports of the largest switch come on top.
@@ -56,15 +64,31 @@ fn pools(d: &mut Dice, drawn: &mut Drawn, size: u64, reserve: u64) {
     let mut text = format!("[[buffer_pool]]\nname = \"in\"\nsize = \"{size}KB\"\n");
     if !both {
         // Beyond what up to eight ports reserve in two priorities.
-        text += &format!("[[buffer_pool]]\nname = \"out\"\nsize = \"{}KB\"\n", 8 * 2 * 20 + 20 + d.roll(300));
+        text += &format!(
+            "[[buffer_pool]]\nname = \"out\"\nsize = \"{}KB\"\n",
+            8 * 2 * 20 + 20 + d.roll(300)
+        );
     }
     let out = if both { "in" } else { "out" };
-    text += &format!("[[buffer_profile]]\npool = \"in\"\npriorities = [\"0-3\"]\nreserve = \"{}KB\"\n", reserve(d));
+    text += &format!(
+        "[[buffer_profile]]\npool = \"in\"\npriorities = [\"0-3\"]\nreserve = \"{}KB\"\n",
+        reserve(d)
+    );
     text += d.pick(&["", "", "xon_offset = \"2KB\"\n", "xon = \"9KB\"\n"]);
     text += &policy(d);
-    // Of lossless priorities nothing is dropped at the egress while the pool is large; of the others it is.
-    let lossy = drawn.flow_control.1.lines().find_map(|l| l.strip_prefix("lossy = ")).unwrap_or("[\"0\"]").to_owned();
-    text += &format!("[[buffer_profile]]\npool = \"{out}\"\nside = \"egress\"\npriorities = {lossy}\nreserve = \"{}KB\"\n", reserve(d));
+    // Of lossless priorities nothing is dropped at the egress while the pool is large; of the
+    // others it is.
+    let lossy = drawn
+        .flow_control
+        .1
+        .lines()
+        .find_map(|l| l.strip_prefix("lossy = "))
+        .unwrap_or("[\"0\"]")
+        .to_owned();
+    text += &format!(
+        "[[buffer_profile]]\npool = \"{out}\"\nside = \"egress\"\npriorities = {lossy}\nreserve = \"{}KB\"\n",
+        reserve(d)
+    );
     text += &policy(d);
     drawn.workload = text + &drawn.workload;
 }

@@ -1,5 +1,5 @@
-//! Random networks that can be split: every flow control meets every detection and every rate control, taken from the registries, so that a
-//! new one is tested without a change here.
+//! Random networks that can be split: every flow control meets every detection and every rate
+//! control, taken from the registries, so that a new one is tested without a change here.
 
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_net::topology::NodeKind;
@@ -12,18 +12,40 @@ use crate::operation::{links, operation};
 
 fn topology(d: &mut Dice) -> String {
     let kind = match d.roll(5) {
-        0 => format!("kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}", 3 + d.roll(6), 1 + d.roll(2)),
-        1 => format!("kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}", 2 + d.roll(7), 1 + d.roll(2)),
-        2 => format!("kind = \"dumbbell\"\nsenders = {}\nreceivers = {}", 2 + d.roll(5), 1 + d.roll(4)),
-        3 => format!("kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}", 2 + d.roll(4), 1 + d.roll(4), 1 + d.roll(3)),
+        0 => format!(
+            "kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}",
+            3 + d.roll(6),
+            1 + d.roll(2)
+        ),
+        1 => format!(
+            "kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}",
+            2 + d.roll(7),
+            1 + d.roll(2)
+        ),
+        2 => format!(
+            "kind = \"dumbbell\"\nsenders = {}\nreceivers = {}",
+            2 + d.roll(5),
+            1 + d.roll(4)
+        ),
+        3 => format!(
+            "kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}",
+            2 + d.roll(4),
+            1 + d.roll(4),
+            1 + d.roll(3)
+        ),
         _ => "kind = \"fat-tree\"\nk = 4".to_owned(),
     };
     let host_rate = d.pick(&["", "", "", "host_rate = \"40Gbps\"\n"]);
     let host_rate = if kind.contains("dumbbell") { "" } else { host_rate };
-    format!("{kind}\n{host_rate}rate = \"{}\"\ndelay = \"{}\"\n", d.pick(&["40Gbps", "100Gbps"]), d.pick(&["100ns", "600ns", "1us", "5us"]))
+    format!(
+        "{kind}\n{host_rate}rate = \"{}\"\ndelay = \"{}\"\n",
+        d.pick(&["40Gbps", "100Gbps"]),
+        d.pick(&["100ns", "600ns", "1us", "5us"])
+    )
 }
 
-/// Parameters that make a mechanism act within some hundred microseconds; what is not named here has its defaults.
+/// Parameters that make a mechanism act within some hundred microseconds; what is not named here
+/// has its defaults.
 fn parameters(kind: &str, shared: bool, d: &mut Dice) -> String {
     match kind {
         "pfc" if shared => "threshold = \"dynamic\"\n".into(),
@@ -33,7 +55,9 @@ fn parameters(kind: &str, shared: bool, d: &mut Dice) -> String {
         "uec-cbfc" => format!("limit = {}\ncc_period = \"20us\"\n", 70 + d.roll(600)),
         "gfc-conceptual" => format!("b0 = \"{}KB\"\n", 20 + d.roll(100)),
         "gfc-buffer" => "b1 = \"80KB\"\nhysteresis = \"2KB\"\n".into(),
-        "pffc" => format!("xoff_s = \"30KB\"\nxon_s = \"20KB\"\nslots = {}\n", d.pick(&["2", "4096"])),
+        "pffc" => {
+            format!("xoff_s = \"30KB\"\nxon_s = \"20KB\"\nslots = {}\n", d.pick(&["2", "4096"]))
+        }
         "red" | "tcd" => "kmin = \"20KB\"\nkmax = \"80KB\"\npmax = 0.3\n".into(),
         "fecn" => "threshold = \"30KB\"\n".into(),
         "np-ecn" => "threshold = \"30KB\"\n".into(),
@@ -45,22 +69,30 @@ fn parameters(kind: &str, shared: bool, d: &mut Dice) -> String {
     }
 }
 
-/// Draw of a case; pairs of mechanisms by its number, so that a hundred cases in a row meet all of them.
+/// Draw of a case; pairs of mechanisms by its number, so that a hundred cases in a row meet all of
+/// them.
 fn draw(case: u64) -> Drawn {
     let mut d = Dice(case ^ 0x7412_ead5);
     let kind = |names: Vec<&'static str>, at: u64| names[(at % names.len() as u64) as usize];
     let fcs: Vec<&str> = flow_control::REGISTRY.iter().map(|e| e.name).collect();
     let by_fc = case / fcs.len() as u64;
-    let (fc, det) = (kind(fcs, case), kind(detection::REGISTRY.iter().map(|e| e.name).collect(), by_fc));
-    // Not by the case itself: the numbers of flow controls and of rate controls may have a common factor.
+    let (fc, det) =
+        (kind(fcs, case), kind(detection::REGISTRY.iter().map(|e| e.name).collect(), by_fc));
+    // Not by the case itself: the numbers of flow controls and of rate controls may have a common
+    // factor.
     let by_det = by_fc / detection::REGISTRY.len() as u64;
     let rc = kind(rate_control::REGISTRY.iter().map(|e| e.name).collect(), by_fc + by_det);
     // A per-flow flow control has queues of its own.
     let per_flow = flow_control::REGISTRY.iter().any(|e| e.name == fc && e.per_flow);
-    let discipline = if per_flow { "fifo" } else { kind(vec!["fifo", "round-robin", "drr", "input-fifo"], case / 2 + by_fc / 4) };
+    let discipline = if per_flow {
+        "fifo"
+    } else {
+        kind(vec!["fifo", "round-robin", "drr", "input-fifo"], case / 2 + by_fc / 4)
+    };
     let scheduler = kind(vec!["strict", "round-robin", "drr", "vl-arbitration"], by_fc);
     let shared = discipline != "input-fifo" && d.roll(4) == 0;
-    let acks = if ["timely", "hpcc"].contains(&rc) { "per-frame" } else { d.pick(&["none", "per-frame"]) };
+    let acks =
+        if ["timely", "hpcc"].contains(&rc) { "per-frame" } else { d.pick(&["none", "per-frame"]) };
     let mtu = d.pick(&["1000B", "1500B", "4096B"]);
     let head = format!(
         "[run]\nduration = \"150us\"\nseed = {case}\ndeadlock_interval = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
@@ -72,7 +104,8 @@ fn draw(case: u64) -> Drawn {
         d.pick(&["ecmp", "lowest-id", "per-destination"]),
         if rc == "hpcc" { 42 } else { d.roll(2) * 48 },
         // CNPs that nothing pauses, with acknowledgements next to them and without.
-        ["", "cnp_priority = 6\n", "", "cnp_priority = 6\nack_priority = 6\n"][(by_fc % 4) as usize],
+        ["", "cnp_priority = 6\n", "", "cnp_priority = 6\nack_priority = 6\n"]
+            [(by_fc % 4) as usize],
         d.pick(&["0us", "200ns", "1us"]),
         d.roll(3) * 300,
         d.roll(3) * 100,
@@ -83,7 +116,10 @@ fn draw(case: u64) -> Drawn {
     }
     if scheduler == "vl-arbitration" {
         let weights = [1 + d.roll(255), 1 + d.roll(255), 1 + d.roll(255)];
-        switch += &format!("vl_high = [\"2:{}\"]\nvl_low = [\"0:{}\", \"1:{}\"]\nvl_high_limit = 9\n", weights[0], weights[1], weights[2]);
+        switch += &format!(
+            "vl_high = [\"2:{}\"]\nvl_low = [\"0:{}\", \"1:{}\"]\nvl_high_limit = 9\n",
+            weights[0], weights[1], weights[2]
+        );
     }
     let mut rate_control = (rc, parameters(if rc == "qcn" { "" } else { rc }, shared, &mut d));
     if rc == "dcqcn" && acks == "none" {
@@ -123,7 +159,11 @@ fn draw(case: u64) -> Drawn {
         rate_control,
         workload,
         // A look at every change of a queue takes frames the long way through a switch: not always.
-        probes: PORT_PROBES.iter().map(|p| p.key).filter(|&p| p != "queue_changes" || case.is_multiple_of(3)).collect(),
+        probes: PORT_PROBES
+            .iter()
+            .map(|p| p.key)
+            .filter(|&p| p != "queue_changes" || case.is_multiple_of(3))
+            .collect(),
         operation: String::new(),
         failures: Vec::new(),
     };
@@ -132,24 +172,40 @@ fn draw(case: u64) -> Drawn {
     drawn
 }
 
-/// Messages that are sent again at intervals, and credits that the priorities of a port share; by dice of their own, so that what else a
-/// case draws stays as it is. A host that drains slowly, which every fourth case may have, has no memory that priorities share.
+/// Messages that are sent again at intervals, and credits that the priorities of a port share; by
+/// dice of their own, so that what else a case draws stays as it is. A host that drains slowly,
+/// which every fourth case may have, has no memory that priorities share.
 fn repeated_or_shared(case: u64, drawn: &mut Drawn) {
     let mut d = Dice(case ^ 0x5e4d_a9a1);
     let (kind, parameters) = &mut drawn.flow_control;
     match *kind {
         // Room for a flow of pffc that is paused later would be more than the buffer has.
-        "pfc" | "gfc-buffer" if d.roll(3) == 0 => *parameters += &format!("repeat = \"{}ns\"\n", 300 + d.roll(3000)),
-        "uec-cbfc" if case % 4 != 1 && !parameters.contains("lossy") && !drawn.switch.contains("memory = ") && d.roll(2) == 0 => {
-            let how = d.pick(&["\"static\"\n", "\"static\"\nshared_limit = 200\n", "\"dynamic\"\n", "\"dynamic\"\nshared_th = -2\n"]);
+        "pfc" | "gfc-buffer" if d.roll(3) == 0 => {
+            *parameters += &format!("repeat = \"{}ns\"\n", 300 + d.roll(3000))
+        }
+        "uec-cbfc"
+            if case % 4 != 1
+                && !parameters.contains("lossy")
+                && !drawn.switch.contains("memory = ")
+                && d.roll(2) == 0 =>
+        {
+            let how = d.pick(&[
+                "\"static\"\n",
+                "\"static\"\nshared_limit = 200\n",
+                "\"dynamic\"\n",
+                "\"dynamic\"\nshared_th = -2\n",
+            ]);
             let (limit, reserved) = (300 + d.roll(1200), 34 + d.roll(60));
-            *parameters = format!("limit = {limit}\nreserved = {reserved}\ncc_period = \"20us\"\nsharing = {how}");
+            *parameters = format!(
+                "limit = {limit}\nreserved = {reserved}\ncc_period = \"20us\"\nsharing = {how}"
+            );
         }
         _ => {}
     }
 }
 
-/// The scenario of a case. In every third one a link between switches fails under way, in every fourth a NIC is broken.
+/// The scenario of a case. In every third one a link between switches fails under way, in every
+/// fourth a NIC is broken.
 pub fn load(case: u64) -> (NetworkScenario, Drawn) {
     let mut drawn = draw(case);
     let incast = drawn.workload.contains("RECEIVER");
@@ -167,7 +223,12 @@ pub fn load(case: u64) -> (NetworkScenario, Drawn) {
     let mut s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
     if case % 4 == 1 {
         let last = s.topology.hosts().last().expect("a host");
-        drawn.operation = operation(case, drawn.flow_control.0, s.topology.name(last), !drawn.switch.contains("memory = "));
+        drawn.operation = operation(
+            case,
+            drawn.flow_control.0,
+            s.topology.name(last),
+            !drawn.switch.contains("memory = "),
+        );
         s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
     }
     if case % 7 == 5 {
@@ -176,9 +237,19 @@ pub fn load(case: u64) -> (NetworkScenario, Drawn) {
     }
     if case.is_multiple_of(3) {
         let t = &s.topology;
-        let between = |l: &&xoff_net::topology::Link| [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch);
-        let l = t.links.iter().filter(between).nth(case as usize % 2).or(t.links.iter().find(between)).expect("switches");
-        drawn.failures.push((format!("{}-{}", t.name(l.a), t.name(l.b)), format!("{}us", 20 + case % 60)));
+        let between = |l: &&xoff_net::topology::Link| {
+            [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
+        };
+        let l = t
+            .links
+            .iter()
+            .filter(between)
+            .nth(case as usize % 2)
+            .or(t.links.iter().find(between))
+            .expect("switches");
+        drawn
+            .failures
+            .push((format!("{}-{}", t.name(l.a), t.name(l.b)), format!("{}us", 20 + case % 60)));
         s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
     }
     (s, drawn)

@@ -2,11 +2,13 @@
 
 use crate::draw::Dice;
 
-/// A watchdog and a host that stops its switch, where this flow control holds ports; by dice of its own, so that what else a case draws
-/// stays as it is. Some hosts drain slowly, if any may.
+/// A watchdog and a host that stops its switch, where this flow control holds ports; by dice of its
+/// own, so that what else a case draws stays as it is. Some hosts drain slowly, if any may.
 pub fn operation(case: u64, flow_control: &str, host: &str, drains: bool) -> String {
     let mut d = Dice(case ^ 0x0b5e_55ed);
-    let holds = xoff_mech::flow_control::REGISTRY.iter().any(|e| e.name == flow_control && e.name != "none" && !e.per_flow);
+    let holds = xoff_mech::flow_control::REGISTRY
+        .iter()
+        .any(|e| e.name == flow_control && e.name != "none" && !e.per_flow);
     if !holds {
         return String::new();
     }
@@ -42,7 +44,8 @@ pub fn operation(case: u64, flow_control: &str, host: &str, drains: bool) -> Str
     )
 }
 
-/// Links that corrupt frames, most of them with a retry; none where frames go on before they are in.
+/// Links that corrupt frames, most of them with a retry; none where frames go on before they are
+/// in.
 pub fn links(case: u64, cut_through: bool) -> String {
     let mut d = Dice(case ^ 0x0bad_b175);
     if cut_through {
@@ -51,16 +54,22 @@ pub fn links(case: u64, cut_through: bool) -> String {
     let errors = match d.roll(4) {
         0 => format!("kind = \"bit\"\nber = {}e-8\n", 1 + d.roll(60)),
         1 => format!("kind = \"frame\"\nloss = 0.0{}\n", 1 + d.roll(9)),
-        2 => "kind = \"burst\"\nto_bad = 0.002\nto_good = 0.1\nloss_bad = 0.9\nloss_good = 1e-4\n".into(),
-        _ => format!("kind = \"nth\"\nnumbers = [\"{}\", \"{}\"]\n", 1 + d.roll(30), 1 + d.roll(300)),
+        2 => "kind = \"burst\"\nto_bad = 0.002\nto_good = 0.1\nloss_bad = 0.9\nloss_good = 1e-4\n"
+            .into(),
+        _ => {
+            format!("kind = \"nth\"\nnumbers = [\"{}\", \"{}\"]\n", 1 + d.roll(30), 1 + d.roll(300))
+        }
     };
     let of = d.pick(&["flows", "flows", "all", "control"]);
-    let mut text = format!("[[link_errors]]\nframes = \"{of}\"\nseen = {}\n{errors}", d.roll(3) > 0);
+    let mut text =
+        format!("[[link_errors]]\nframes = \"{of}\"\nseen = {}\n{errors}", d.roll(3) > 0);
     if d.roll(3) > 0 {
         let (replays, again) = (d.pick(&["1", "3", "255"]), d.roll(2) == 0);
         let flush = d.pick(&["re-init", "best-effort"]);
         let more = d.pick(&["", "frames = 20\n", "buffer = \"30KB\"\n", "timer = \"2us\"\n"]);
-        text += &format!("[link_retry]\nkind = \"llr\"\nreplays = {replays}\nnack_again = {again}\non_flush = \"{flush}\"\n{more}");
+        text += &format!(
+            "[link_retry]\nkind = \"llr\"\nreplays = {replays}\nnack_again = {again}\non_flush = \"{flush}\"\n{more}"
+        );
     }
     text
 }

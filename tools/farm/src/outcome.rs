@@ -28,7 +28,11 @@ pub fn stated(o: &Outcome) -> String {
 
 /// Position at which two texts begin to differ, with the text around it.
 pub fn first_difference(a: &str, b: &str) -> Option<String> {
-    let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
+    let at = a
+        .bytes()
+        .zip(b.bytes())
+        .position(|(a, b)| a != b)
+        .or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
     let around = |s: &str| s[at.saturating_sub(200)..(at + 100).min(s.len())].to_owned();
     Some(format!("{} <> {}", around(a), around(b)))
 }

@@ -1,9 +1,13 @@
-//! Every parser of wire formats, on any bytes: each gives a struct that can be written and read again, or a refusal that can be printed.
+//! Every parser of wire formats, on any bytes: each gives a struct that can be written and read
+//! again, or a refusal that can be printed.
 
 use xoff_real::wire::ecn::{self, Ecn};
 use xoff_real::wire::ethernet;
 use xoff_real::wire::local::{Message, Subtype};
-use xoff_real::wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
+use xoff_real::wire::{
+    Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec,
+    vlan,
+};
 
 use crate::frames::frames;
 
@@ -57,12 +61,17 @@ pub fn all_parsers(bytes: &[u8]) {
     again!(cnp::Repr, parse, emit, bytes);
     again!(ipv4::Repr, parse, emit, bytes);
     again!(ipv6::Repr, parse, emit, bytes);
-    let _ = (Subtype::parse(bytes).map_err(reported), control::parse(bytes).map_err(reported), vlan::inner(bytes).map_err(reported));
+    let _ = (
+        Subtype::parse(bytes).map_err(reported),
+        control::parse(bytes).map_err(reported),
+        vlan::inner(bytes).map_err(reported),
+    );
     vlan::outer(bytes);
     changed_in_place(bytes);
 }
 
-/// Checks that a rewrite of bytes in place leaves a frame that is read as before, except for the intended change.
+/// Checks that a rewrite of bytes in place leaves a frame that is read as before, except for the
+/// intended change.
 fn changed_in_place(bytes: &[u8]) {
     let mut buf = bytes.to_vec();
     match (ecn::of_frame(bytes), ecn::rewrite_frame(&mut buf, Ecn::with_ce)) {
@@ -72,7 +81,10 @@ fn changed_in_place(bytes: &[u8]) {
             let at = vlan::inner(bytes).unwrap().1;
             let right = ipv4::Packet::new(&bytes[at..]).is_ok_and(|p| p.check().is_ok());
             // A checksum of 0xFFFF comes back as 0x0000, the same number in ones' complement.
-            assert!(buf == bytes || ipv4::Packet::new(&buf[at..]).is_ok_and(|p| p.check().is_ok() == right));
+            assert!(
+                buf == bytes
+                    || ipv4::Packet::new(&buf[at..]).is_ok_and(|p| p.check().is_ok() == right)
+            );
         }
         (before, after) => assert_eq!(before.map_err(reported), after.map_err(reported)),
     }
@@ -92,7 +104,8 @@ fn changed_in_place(bytes: &[u8]) {
 /// Bytes of every valid frame, from each place where one of its formats begins.
 pub fn valid() -> Vec<Vec<u8>> {
     let mut all = frames();
-    let inner: Vec<Vec<u8>> = all.iter().flat_map(|f| [14, 18].map(|at| f[at..].to_vec())).collect();
+    let inner: Vec<Vec<u8>> =
+        all.iter().flat_map(|f| [14, 18].map(|at| f[at..].to_vec())).collect();
     all.extend(inner);
     let mut link = vec![0; 6];
     cbfc::LinkPacket { op: cbfc::Op::Init, fctbs: 1, vl: 0, fccl: 2 }.emit(&mut link).unwrap();

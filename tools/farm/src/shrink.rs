@@ -1,4 +1,5 @@
-//! Makes a failing text small: sections, lines and numbers are taken away as long as the rest still fails in the same manner.
+//! Makes a failing text small: sections, lines and numbers are taken away as long as the rest still
+//! fails in the same manner.
 
 /// The most attempts; each is a run.
 const ATTEMPTS_MAX: usize = 2000;
@@ -36,10 +37,15 @@ fn sections(text: &str) -> Vec<String> {
 /// One line less.
 fn lines(text: &str) -> Vec<String> {
     let all: Vec<&str> = text.lines().collect();
-    (0..all.len()).rev().filter(|&i| !all[i].starts_with('[')).map(|i| without(&all, i, i + 1)).collect()
+    (0..all.len())
+        .rev()
+        .filter(|&i| !all[i].starts_with('['))
+        .map(|i| without(&all, i, i + 1))
+        .collect()
 }
 
-/// One number halved, the unit kept; seeds stay, since half of one is another case, not a smaller one.
+/// One number halved, the unit kept; seeds stay, since half of one is another case, not a smaller
+/// one.
 fn numbers(text: &str) -> Vec<String> {
     let mut smaller = Vec::new();
     let mut at = 0;
@@ -47,11 +53,18 @@ fn numbers(text: &str) -> Vec<String> {
         if let Some(equals) = line.find('=').filter(|_| !line.starts_with("seed")) {
             let value = &line[equals..];
             if let Some(begin) = value.find(|c: char| c.is_ascii_digit()) {
-                let digits: String = value[begin..].chars().take_while(char::is_ascii_digit).collect();
+                let digits: String =
+                    value[begin..].chars().take_while(char::is_ascii_digit).collect();
                 let named = value[..begin].ends_with(|c: char| c.is_alphanumeric()); // part of a name, such as H3
-                if let Some(half) = digits.parse::<u64>().ok().map(|n| n / 2).filter(|_| !named && digits != "0") {
+                if let Some(half) =
+                    digits.parse::<u64>().ok().map(|n| n / 2).filter(|_| !named && digits != "0")
+                {
                     let place = at + equals + begin;
-                    smaller.push(format!("{}{half}{}", &text[..place], &text[place + digits.len()..]));
+                    smaller.push(format!(
+                        "{}{half}{}",
+                        &text[..place],
+                        &text[place + digits.len()..]
+                    ));
                 }
             }
         }

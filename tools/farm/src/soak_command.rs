@@ -1,4 +1,5 @@
-//! `xoff-farm soak`: itself once more, in namespaces of its own; what is left over when that has ended; the page.
+//! `xoff-farm soak`: itself once more, in namespaces of its own; what is left over when that has
+//! ended; the page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,7 +50,10 @@ pub struct Args {
     xoff: Option<PathBuf>,
 }
 
-fn known(all: impl Iterator<Item = &'static str>, asked: &[String]) -> Result<Vec<&'static str>, String> {
+fn known(
+    all: impl Iterator<Item = &'static str>,
+    asked: &[String],
+) -> Result<Vec<&'static str>, String> {
     let all: Vec<&str> = all.collect();
     if let Some(wrong) = asked.iter().find(|a| !all.contains(&a.as_str())) {
         return Err(format!("there is no '{wrong}'; expected one of {}", all.join(", ")));
@@ -92,20 +96,28 @@ fn rounds(folder: &Path) -> Result<Vec<Round>, String> {
     lines.map(|l| serde_json::from_str(l).map_err(|e| format!("{LEDGER}: {e}"))).collect()
 }
 
-/// Processes that still have this process's mark, and the network namespaces that they are in. A namespace lives as long as there are
-/// processes in it; those of others on this machine come and go.
+/// Processes that still have this process's mark, and the network namespaces that they are in. A
+/// namespace lives as long as there are processes in it; those of others on this machine come and
+/// go.
 fn marked(mark: &str) -> (usize, BTreeSet<PathBuf>) {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let has = |p: &fs::DirEntry| fs::read(p.path().join("environ")).is_ok_and(|e| e.split(|&b| b == 0).any(|v| v == mark.as_bytes()));
+    let has = |p: &fs::DirEntry| {
+        fs::read(p.path().join("environ"))
+            .is_ok_and(|e| e.split(|&b| b == 0).any(|v| v == mark.as_bytes()))
+    };
     let left: Vec<fs::DirEntry> = processes.filter(has).collect();
     (left.len(), left.iter().filter_map(|p| fs::read_link(p.path().join("ns/net")).ok()).collect())
 }
 
-/// A folder for the files of nodes, short enough for the names of sockets. One that a killed soak has left is removed.
+/// A folder for the files of nodes, short enough for the names of sockets. One that a killed soak
+/// has left is removed.
 fn files() -> io::Result<tempfile::TempDir> {
     for entry in fs::read_dir(std::env::temp_dir())?.flatten() {
         let name = entry.file_name();
-        let of = name.to_str().and_then(|n| n.strip_prefix(FILES_OF)).and_then(|n| n.split_once('-')?.0.parse::<u32>().ok());
+        let of = name
+            .to_str()
+            .and_then(|n| n.strip_prefix(FILES_OF))
+            .and_then(|n| n.split_once('-')?.0.parse::<u32>().ok());
         if of.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             // That of another user stays.
             let _ = fs::remove_dir_all(entry.path());
@@ -114,7 +126,8 @@ fn files() -> io::Result<tempfile::TempDir> {
     tempfile::Builder::new().prefix(&format!("{FILES_OF}{}-", std::process::id())).tempdir()
 }
 
-/// Starts this program again in namespaces of its own and waits for it. What is left over of it, in words.
+/// Starts this program again in namespaces of its own and waits for it. What is left over of it, in
+/// words.
 fn outside(asked: &AtomicBool) -> Result<String, String> {
     let failed = |e: io::Error| e.to_string();
     sandbox::probe().map_err(|missing| format!("{missing}; try: {}", missing.remedy()))?;
@@ -130,7 +143,8 @@ fn outside(asked: &AtomicBool) -> Result<String, String> {
             None => std::thread::sleep(Duration::from_millis(100)),
         }
         if asked.swap(false, Ordering::Relaxed)
-            && let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
+            && let Some(pid) =
+                i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
         {
             // In a terminal it has been asked already, and asking twice is no more.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
@@ -147,19 +161,32 @@ fn outside(asked: &AtomicBool) -> Result<String, String> {
 }
 
 /// The soak itself.
-fn inside(args: &Args, kinds: Vec<&'static str>, faults: Vec<String>, asked: &AtomicBool) -> io::Result<()> {
+fn inside(
+    args: &Args,
+    kinds: Vec<&'static str>,
+    faults: Vec<String>,
+    asked: &AtomicBool,
+) -> io::Result<()> {
     let beside = || std::env::current_exe().map(|p| p.with_file_name("xoff"));
     let program = args.xoff.clone().map_or_else(beside, Ok)?;
     sandbox::loopback_up()?;
-    let mut ledger = fs::OpenOptions::new().append(true).create(true).open(args.out.join(LEDGER))?;
-    let (settings, lasting, traffic, seed) = (args.set.clone(), args.lasting, args.traffic, args.seed);
-    let folder = std::env::var_os(FILES).map(PathBuf::from).ok_or_else(|| io::Error::other(format!("{INSIDE} without {FILES}")))?;
+    let mut ledger =
+        fs::OpenOptions::new().append(true).create(true).open(args.out.join(LEDGER))?;
+    let (settings, lasting, traffic, seed) =
+        (args.set.clone(), args.lasting, args.traffic, args.seed);
+    let folder = std::env::var_os(FILES)
+        .map(PathBuf::from)
+        .ok_or_else(|| io::Error::other(format!("{INSIDE} without {FILES}")))?;
     let plan = Plan { program, folder, kinds, faults, settings, lasting, traffic, seed };
     let mut nth = 0;
     soak::run(&plan, readers::of_frames(), asked, |r| {
         nth += 1;
-        let problems = if r.problems.is_empty() { "fine".to_owned() } else { r.problems.join("; ") };
-        eprintln!("round {nth}: {}, {}: {:.1} s, S1 has {} KiB: {problems}", r.kind, r.fault, r.seconds, r.memory);
+        let problems =
+            if r.problems.is_empty() { "fine".to_owned() } else { r.problems.join("; ") };
+        eprintln!(
+            "round {nth}: {}, {}: {:.1} s, S1 has {} KiB: {problems}",
+            r.kind, r.fault, r.seconds, r.memory
+        );
         let line = serde_json::to_string(r)? + "\n";
         ledger.write_all(line.as_bytes())?;
         ledger.sync_data()

@@ -1,4 +1,5 @@
-//! The farm finds what it is there to find: every checker and the readers' part with a fault that is planted, and failures become small.
+//! The farm finds what it is there to find: every checker and the readers' part with a fault that
+//! is planted, and failures become small.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -24,7 +25,8 @@ fn ring() -> String {
 }
 
 fn load(text: &str) -> NetworkScenario {
-    NetworkScenario::from_text("farm.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}"))
+    NetworkScenario::from_text("farm.toml", text, &[], Path::new(""))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn checked(name: &str, text: &str, run: checkers::Runner<'_>) -> Result<(), String> {
@@ -32,7 +34,10 @@ fn checked(name: &str, text: &str, run: checkers::Runner<'_>) -> Result<(), Stri
 }
 
 /// A run that goes wrong where `wrong` asks for it, in a manner that `plant` adds.
-fn with_fault(wrong: impl Fn(How) -> bool, plant: impl Fn(&mut Ran)) -> impl Fn(&NetworkScenario, How) -> Result<Rc<Ran>, String> {
+fn with_fault(
+    wrong: impl Fn(How) -> bool,
+    plant: impl Fn(&mut Ran),
+) -> impl Fn(&NetworkScenario, How) -> Result<Rc<Ran>, String> {
     move |s, how| {
         let mut ran = run(s, how)?;
         if wrong(how) {
@@ -50,9 +55,19 @@ fn every_checker_finds_a_planted_fault() {
     // A frame that is missing in the count, as the simulator states it.
     let uncounted = |ran: &mut Ran| {
         let what = "3 data frames were sent, 2 are delivered".to_owned();
-        ran.outcome.violations.push(Violation { time: Time::ZERO, rank: 0, kind: ViolationKind::Conservation, what });
+        ran.outcome.violations.push(Violation {
+            time: Time::ZERO,
+            rank: 0,
+            kind: ViolationKind::Conservation,
+            what,
+        });
     };
-    let fast = |ran: &mut Ran| ran.outcome.flows.iter_mut().for_each(|f| f.received = f.received.map(|_| Time(f.flow.start.0 + 1)));
+    let fast = |ran: &mut Ran| {
+        ran.outcome
+            .flows
+            .iter_mut()
+            .for_each(|f| f.received = f.received.map(|_| Time(f.flow.start.0 + 1)))
+    };
     let mut found = vec![
         ("promises", checked("promises", STAR, &with_fault(|_| true, broken))),
         ("conservation", checked("conservation", STAR, &with_fault(|_| true, uncounted))),
@@ -60,20 +75,44 @@ fn every_checker_finds_a_planted_fault() {
         ("ideal", checked("ideal", STAR, &with_fault(|_| true, fast))),
         ("repeat", checked("repeat", STAR, &with_fault(|how| how.again, first))),
         ("resumed", checked("resumed", STAR, &with_fault(|how| how.moved, first))),
-        ("engines", checked("engines", STAR, &with_fault(|how| how.engine == Engine::Windows && how.threads == 3, first))),
-        ("engines", checked("engines", STAR, &with_fault(|how| how != REFERENCE, |ran| ran.rows.truncate(10)))),
+        (
+            "engines",
+            checked(
+                "engines",
+                STAR,
+                &with_fault(|how| how.engine == Engine::Windows && how.threads == 3, first),
+            ),
+        ),
+        (
+            "engines",
+            checked(
+                "engines",
+                STAR,
+                &with_fault(|how| how != REFERENCE, |ran| ran.rows.truncate(10)),
+            ),
+        ),
         ("fast-forward", checked("fast-forward", STAR, &with_fault(|how| how == PLAIN, first))),
         ("observed", checked("observed", STAR, &with_fault(|how| how.unobserved, lost))),
     ];
     // A deadlock of the ring where there is no ring.
     let deadlock = run(&load(&ring()), PLAIN).unwrap().outcome.deadlocks.clone();
     assert!(!deadlock.is_empty(), "the ring under PFC");
-    found.push(("deadlock", checked("deadlock", STAR, &with_fault(|_| true, |ran| ran.outcome.deadlocks.clone_from(&deadlock)))));
+    found.push((
+        "deadlock",
+        checked(
+            "deadlock",
+            STAR,
+            &with_fault(|_| true, |ran| ran.outcome.deadlocks.clone_from(&deadlock)),
+        ),
+    ));
     for (name, came) in &found {
         assert!(came.is_err(), "{name} found nothing");
         assert_eq!(checked(name, STAR, &run), Ok(()), "{name} without a fault");
     }
-    assert!(CHECKERS.iter().all(|c| found.iter().any(|f| f.0 == c.name)), "a checker without a canary");
+    assert!(
+        CHECKERS.iter().all(|c| found.iter().any(|f| f.0 == c.name)),
+        "a checker without a canary"
+    );
     assert_eq!(checked("deadlock", &ring(), &run), Ok(()), "in a ring it may be");
 }
 
@@ -82,7 +121,12 @@ fn every_family_draws_scenarios_that_pass() {
     for family in FAMILIES {
         for case in 70_000..70_003 {
             let text = (family.draw)(case);
-            assert_eq!(examine(&text, family.checkers), Came::Fine, "{} {case}\n{text}", family.name);
+            assert_eq!(
+                examine(&text, family.checkers),
+                Came::Fine,
+                "{} {case}\n{text}",
+                family.name
+            );
             assert_eq!((family.draw)(case), text);
         }
     }
@@ -90,7 +134,10 @@ fn every_family_draws_scenarios_that_pass() {
 
 #[test]
 fn a_failure_becomes_small() {
-    let long = format!("{}[[failure]]\nlink = \"S1-H1\"\nat = \"20s\"\n[probes]\ninterval = \"10us\"\nqueues = [\"all\"]\n", ring());
+    let long = format!(
+        "{}[[failure]]\nlink = \"S1-H1\"\nat = \"20s\"\n[probes]\ninterval = \"10us\"\nqueues = [\"all\"]\n",
+        ring()
+    );
     let deadlocks = |text: &str| {
         let s = NetworkScenario::from_text("farm.toml", text, &[], Path::new("")).ok();
         s.is_some_and(|s| run(&s, PLAIN).is_ok_and(|r| !r.outcome.deadlocks.is_empty()))
@@ -101,7 +148,12 @@ fn a_failure_becomes_small() {
     // Nothing can be left out.
     let lines: Vec<&str> = small.lines().collect();
     for i in 0..lines.len() {
-        let less: String = lines.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, l)| format!("{l}\n")).collect();
+        let less: String = lines
+            .iter()
+            .enumerate()
+            .filter(|(k, _)| *k != i)
+            .map(|(_, l)| format!("{l}\n"))
+            .collect();
         assert!(lines[i].starts_with('[') || !deadlocks(&less), "without '{}'", lines[i]);
     }
     // A text that is no scenario is no failure, and a panic is one.
@@ -129,6 +181,8 @@ fn broken_inputs_are_read_or_refused() {
             true
         },
     };
-    let panics = |case| std::panic::catch_unwind(|| (careless.read)(&careless, &broken(&careless, case))).is_err();
+    let panics = |case| {
+        std::panic::catch_unwind(|| (careless.read)(&careless, &broken(&careless, case))).is_err()
+    };
     assert!((0..2000).any(panics), "bytes that are no text are among them");
 }

@@ -1,4 +1,5 @@
-//! Every reader again with the inputs that are kept with the project: what a fuzzer found that reaches the most of it.
+//! Every reader again with the inputs that are kept with the project: what a fuzzer found that
+//! reaches the most of it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! `xoff-farm soak`, short: with faults that lossless links must stand nothing is lost, and what should not be is found where it is
-//! planted.
+//! `xoff-farm soak`, short: with faults that lossless links must stand nothing is lost, and what
+//! should not be is found where it is planted.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,10 @@ fn folder(name: &str) -> PathBuf {
 /// Whether soaks may run here. Else the test is skipped.
 fn runs_here() -> bool {
     if let Err(missing) = sandbox::probe() {
-        xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
+        xoff_testing::skip(
+            missing.capability.name(),
+            format_args!("{}; {}", missing.error, missing.remedy()),
+        );
         return false;
     }
     // Next to it: tests of the workspace build both.
@@ -41,7 +44,9 @@ fn soak(name: &str, args: &[&str]) -> Option<(String, i32)> {
         return None;
     }
     let mut c = Command::new(env!("CARGO_BIN_EXE_xoff-farm"));
-    c.args(["soak", "--lasting", "1s", "--traffic", "2s", "--only", "pfc", "--out"]).arg(folder(name)).args(args);
+    c.args(["soak", "--lasting", "1s", "--traffic", "2s", "--only", "pfc", "--out"])
+        .arg(folder(name))
+        .args(args);
     let out = c.output().unwrap();
     let (page, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     Some((format!("{page}\n{err}"), out.status.code().unwrap_or(-1)))
@@ -52,7 +57,10 @@ fn lost_messages_dead_cables_and_killed_switches_are_stood() {
     let faults = ["--fault", "lost", "--fault", "silent", "--fault", "killed"];
     let Some((page, code)) = soak("soak-stood", &faults) else { return };
     assert_eq!(code, 0, "{page}");
-    assert!(page.contains("Left over at the end: nothing") && page.contains("## Problems\n\nNone."), "{page}");
+    assert!(
+        page.contains("Left over at the end: nothing") && page.contains("## Problems\n\nNone."),
+        "{page}"
+    );
 }
 
 #[test]
@@ -60,7 +68,10 @@ fn loss_is_found_where_nothing_holds_frames_back() {
     let faults = ["--fault", "none", "--set", "flow_control=none", "--set", "switch.buffer=20KB"];
     let Some((page, code)) = soak("soak-canary", &faults) else { return };
     assert_eq!(code, 1, "{page}");
-    assert!(page.contains("bytes are lost, and none may be") && page.contains("S2 memory "), "{page}");
+    assert!(
+        page.contains("bytes are lost, and none may be") && page.contains("S2 memory "),
+        "{page}"
+    );
 }
 
 /// Asked to end it ends after its round, and says that it did; what a killed soak has left is gone.
@@ -88,11 +99,19 @@ fn an_interrupted_soak_is_none_that_lasted() {
 fn an_interrupted_farm_ends_with_130() {
     let out = folder("farm-interrupted");
     let mut c = Command::new(env!("CARGO_BIN_EXE_xoff-farm"));
-    let mut child = c.args(["readers", "--only", "sweep", "--lasting", "1h", "--out"]).arg(&out).spawn().unwrap();
+    let mut child = c
+        .args(["readers", "--only", "sweep", "--lasting", "1h", "--out"])
+        .arg(&out)
+        .spawn()
+        .unwrap();
     while !out.exists() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let ledger = std::fs::read_to_string(out.join("ledger.json")).unwrap();
     assert!(ledger.contains("sweep"), "what was under way is kept: {ledger}");

@@ -1,4 +1,5 @@
-//! One reader of the farm under libFuzzer. `xoff-farm fuzz` starts it for each of them, by the name in `XOFF_FUZZ`.
+//! One reader of the farm under libFuzzer. `xoff-farm fuzz` starts it for each of them, by the name
+//! in `XOFF_FUZZ`.
 
 #![no_main]
 

@@ -26,7 +26,12 @@ impl OverMpi {
     /// As `mpirun` has started them.
     pub fn new(world: &SimpleCommunicator) -> OverMpi {
         let count = world.size() as usize;
-        OverMpi { mine: world.rank() as usize, count, came: vec![Vec::new(); count], message_max: MESSAGE_MAX }
+        OverMpi {
+            mine: world.rank() as usize,
+            count,
+            came: vec![Vec::new(); count],
+            message_max: MESSAGE_MAX,
+        }
     }
 }
 
@@ -47,7 +52,8 @@ impl Processes for OverMpi {
         let sent: &[Vec<u8>] = mail;
         multiple_scope(self.count, |scope, requests| {
             for other in others.clone() {
-                messages(&sent[other], longest).for_each(|m| _ = requests.add(process(other).immediate_send(scope, m)));
+                messages(&sent[other], longest)
+                    .for_each(|m| _ = requests.add(process(other).immediate_send(scope, m)));
             }
             for other in others.clone() {
                 let came = &mut came[other];
@@ -73,8 +79,8 @@ impl Processes for OverMpi {
     }
 }
 
-/// Looks for a message before a process leaves its core to others: some 100 microseconds. A window often lasts less than that, but there
-/// may be fewer cores than processes, and other programs.
+/// Looks for a message before a process leaves its core to others: some 100 microseconds. A window
+/// often lasts less than that, but there may be fewer cores than processes, and other programs.
 const LOOKS: u32 = 1000;
 
 /// The next message of a process.

@@ -1,5 +1,5 @@
-//! `xoff-mpi`: `xoff run` in several processes that reach each other by MPI. What it does is in the crate of the command; here is how mail
-//! travels, and how a process that fails ends the others.
+//! `xoff-mpi`: `xoff run` in several processes that reach each other by MPI. What it does is in the
+//! crate of the command; here is how mail travels, and how a process that fails ends the others.
 
 mod mail;
 
@@ -31,7 +31,8 @@ fn main() -> ExitCode {
     };
     end_all_on_panic();
     let code = xoff::main_among(std::env::args_os(), Box::new(OverMpi::new(&universe.world())));
-    // Waits until all have printed their messages: mpirun ends the others when one has ended with a code that is not 0.
+    // Waits until all have printed their messages: mpirun ends the others when one has ended with a
+    // code that is not 0.
     drop(universe);
     ExitCode::from(code)
 }

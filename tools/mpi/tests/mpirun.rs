@@ -16,7 +16,10 @@ use xoff_run::NetworkScenario;
 fn possible() -> bool {
     let built = cfg!(feature = "open-mpi");
     if !built {
-        xoff_testing::skip("open-mpi", "xoff-mpi is not built; `make mpi` names the packages that it needs");
+        xoff_testing::skip(
+            "open-mpi",
+            "xoff-mpi is not built; `make mpi` names the packages that it needs",
+        );
     }
     built
 }
@@ -31,7 +34,9 @@ struct Ran {
 /// `mpirun` on one machine, which may have fewer cores than processes, in a container too.
 fn mpirun(arguments: &[&str]) -> Command {
     let mut c = Command::new("mpirun");
-    c.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).args(arguments).stdin(Stdio::null());
+    c.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"])
+        .args(arguments)
+        .stdin(Stdio::null());
     // The kernel of a container may refuse to copy from one process to another.
     c.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
     // Other tests run next to these: a process that waits for another leaves its core to them.
@@ -68,8 +73,11 @@ fn text(path: &Path) -> &str {
 fn run(count: usize, scenario: &str, arguments: &[&str]) -> (Value, Option<i32>) {
     let dir = folder();
     let out = dir.path().join("out");
-    let ran = output(on(count, &["run", scenario, "--out", text(&out), "--json", "--no-report"]).args(arguments));
-    let answer = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{scenario}: {e}: {}\n{}", ran.out, ran.err));
+    let ran = output(
+        on(count, &["run", scenario, "--out", text(&out), "--json", "--no-report"]).args(arguments),
+    );
+    let answer = serde_json::from_str(&ran.out)
+        .unwrap_or_else(|e| panic!("{scenario}: {e}: {}\n{}", ran.out, ran.err));
     assert_eq!(Manifest::read(&out).unwrap().processes as usize, count, "{scenario}");
     (answer, ran.code)
 }
@@ -89,13 +97,18 @@ fn scenarios_of_the_repository_have_the_hash_of_one_process() {
         let wanted = alone(&path);
         for count in [2, 4] {
             let (answer, code) = run(count, &path, &[]);
-            assert_eq!(answer["result_hash"], wanted.result_hash.as_str(), "{name} on {count} processes");
+            assert_eq!(
+                answer["result_hash"],
+                wanted.result_hash.as_str(),
+                "{name} on {count} processes"
+            );
             assert_eq!(code, Some(wanted.deadlock.is_some() as i32), "{name} on {count} processes");
         }
     }
 }
 
-/// Random scenarios of the tests of threads: every flow control, detection and rate control, links that fail in a window.
+/// Random scenarios of the tests of threads: every flow control, detection and rate control, links
+/// that fail in a window.
 fn random(cases: std::ops::Range<u64>, counts: impl Fn(u64) -> Vec<usize>) {
     let dir = folder();
     for case in cases {
@@ -105,7 +118,12 @@ fn random(cases: std::ops::Range<u64>, counts: impl Fn(u64) -> Vec<usize>) {
         let wanted = s.run(Sink::Nothing).unwrap().manifest.result_hash;
         for count in counts(case) {
             let (answer, _) = run(count, text(&path), &[]);
-            assert_eq!(answer["result_hash"], wanted.as_str(), "case {case} on {count} processes\n{}", drawn.text());
+            assert_eq!(
+                answer["result_hash"],
+                wanted.as_str(),
+                "case {case} on {count} processes\n{}",
+                drawn.text()
+            );
         }
     }
 }
@@ -137,7 +155,10 @@ fn four_hosts_on_eight_processes() {
     let path = dir.path().join("star.toml");
     std::fs::write(&path, "[topology]\nkind = \"star\"\nhosts = 4\n[[workload]]\nkind = \"permutation\"\nsize = \"300KB\"\n").unwrap();
     let (answer, code) = run(8, text(&path), &[]);
-    assert_eq!((&answer["result_hash"], code), (&alone(text(&path)).result_hash.as_str().into(), Some(0)));
+    assert_eq!(
+        (&answer["result_hash"], code),
+        (&alone(text(&path)).result_hash.as_str().into(), Some(0))
+    );
     let out = dir.path().join("again");
     let ran = output(&mut on(8, &["run", text(&path), "--verbose", "--out", text(&out)]));
     assert!(ran.err.contains("7 of 8 processes are idle"), "{}", ran.err);
@@ -146,7 +167,10 @@ fn four_hosts_on_eight_processes() {
 
 /// A message without the line breaks of the terminal.
 fn unbroken(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(|c: char| c.is_whitespace() || c == '│')
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A refusal is reported once, with exit code 2, and leaves no results.
@@ -164,10 +188,15 @@ fn what_cannot_be_shared_is_refused() {
     let out = dir.path().join("out");
     let star = "[topology]\nkind = \"star\"\nhosts = 4\n[[workload]]\nkind = \"permutation\"\nsize = \"300KB\"\n";
     let (a, b) = (file("a.toml", star), file("b.toml", &star.replace("300KB", "301KB")));
-    let closed = file("closed.toml", &star.replace("permutation\"", "closed-loop\"\ndifferent_rack = false"));
+    let closed = file(
+        "closed.toml",
+        &star.replace("permutation\"", "closed-loop\"\ndifferent_rack = false"),
+    );
     let broken = file("broken.toml", &star.replace("star", "stra"));
-    let fabric =
-        file("fabric.toml", "[scheduled_fabric]\nkind = \"ideal\"\nports = 4\nline = \"100Gbps\"\n[admission]\nkind = \"implicit\"\n");
+    let fabric = file(
+        "fabric.toml",
+        "[scheduled_fabric]\nkind = \"ideal\"\nports = 4\nline = \"100Gbps\"\n[admission]\nkind = \"implicit\"\n",
+    );
     let absent = dir.path().join("absent.toml").display().to_string();
     for (arguments, why) in [
         (vec![&closed[..]], "a closed loop numbers its flows"),
@@ -183,10 +212,27 @@ fn what_cannot_be_shared_is_refused() {
     }
     // Each of two programs of one run with its own scenario: another text, or none.
     let program = env!("CARGO_BIN_EXE_xoff-mpi");
-    let of = |path: &str| vec!["-n".to_owned(), "1".into(), program.into(), "run".into(), path.into(), "--out".into(), text(&out).into()];
-    for (other, why) in [(&b, "process 1 read a different scenario from process 0"), (&absent, "process 1: ")] {
+    let of = |path: &str| {
+        vec![
+            "-n".to_owned(),
+            "1".into(),
+            program.into(),
+            "run".into(),
+            path.into(),
+            "--out".into(),
+            text(&out).into(),
+        ]
+    };
+    for (other, why) in
+        [(&b, "process 1 read a different scenario from process 0"), (&absent, "process 1: ")]
+    {
         let ran = output(mpirun(&[]).args(of(&a)).arg(":").args(of(other)));
-        assert_eq!((ran.code, unbroken(&ran.err).matches(why).count()), (Some(2), 1), "{}", ran.err);
+        assert_eq!(
+            (ran.code, unbroken(&ran.err).matches(why).count()),
+            (Some(2), 1),
+            "{}",
+            ran.err
+        );
         assert!(!out.join("manifest.json").exists());
     }
     // A folder of others.
@@ -200,23 +246,26 @@ fn what_cannot_be_shared_is_refused() {
 /// A run that would last for minutes.
 fn long(dir: &Path) -> (PathBuf, PathBuf) {
     let path = dir.join("long.toml");
-    let head =
-        "[run]\nduration = \"10s\"\nstop_when_done = false\n[topology]\nkind = \"fat-tree\"\nk = 4\n[flow_control]\nkind = \"pfc\"\n";
+    let head = "[run]\nduration = \"10s\"\nstop_when_done = false\n[topology]\nkind = \"fat-tree\"\nk = 4\n[flow_control]\nkind = \"pfc\"\n";
     std::fs::write(&path, format!("{head}[[workload]]\nkind = \"permutation\"\n[probes]\ninterval = \"10us\"\nqueues = [\"all\"]\n"))
         .unwrap();
     (path, dir.join("out"))
 }
 
-/// The processes of a run that continues: those that its `mpirun` has started, in the order in which it did, which is theirs.
+/// The processes of a run that continues: those that its `mpirun` has started, in the order in
+/// which it did, which is theirs.
 fn started(mpirun: &Child, count: usize, out: &Path) -> Vec<Pid> {
     let limit = Instant::now() + Duration::from_secs(60);
     let path = format!("/proc/{0}/task/{0}/children", mpirun.id());
     loop {
         let children = std::fs::read_to_string(&path).unwrap_or_default();
-        let mut pids: Vec<i32> = children.split_whitespace().filter_map(|p| p.parse().ok()).collect();
+        let mut pids: Vec<i32> =
+            children.split_whitespace().filter_map(|p| p.parse().ok()).collect();
         pids.sort_unstable();
         // Rows are written: the run is past its beginning.
-        let runs = std::fs::read_dir(out).is_ok_and(|files| files.flatten().any(|f| f.file_name().to_string_lossy().ends_with(".partial")));
+        let runs = std::fs::read_dir(out).is_ok_and(|files| {
+            files.flatten().any(|f| f.file_name().to_string_lossy().ends_with(".partial"))
+        });
         if pids.len() == count && runs {
             std::thread::sleep(Duration::from_millis(500));
             return pids.into_iter().filter_map(Pid::from_raw).collect();
@@ -260,8 +309,8 @@ fn a_process_that_is_killed_ends_the_run() {
     }
 }
 
-/// Ctrl-C at any of them, or at `mpirun`, which asks its processes to end and kills them after a while: all stop after the same pass, with
-/// what there is until then.
+/// Ctrl-C at any of them, or at `mpirun`, which asks its processes to end and kills them after a
+/// while: all stop after the same pass, with what there is until then.
 #[test]
 fn an_interrupted_run_is_closed_properly() {
     if !possible() {
@@ -270,15 +319,25 @@ fn an_interrupted_run_is_closed_properly() {
     for asked in [Some(2), None] {
         let dir = folder();
         let (path, out) = long(dir.path());
-        // [s] before SIGTERM, and again before SIGKILL; it waits so long even where all have ended. Enough for a machine with other work.
+        // [s] before SIGTERM, and again before SIGKILL; it waits so long even where all have ended.
+        // Enough for a machine with other work.
         let patience = ["--mca", "odls_base_sigkill_timeout", "10"];
         let mut command = mpirun(&patience);
-        let child = spawn(command.args(["-n", "3", env!("CARGO_BIN_EXE_xoff-mpi"), "run", text(&path), "--out", text(&out)]));
+        let child = spawn(command.args([
+            "-n",
+            "3",
+            env!("CARGO_BIN_EXE_xoff-mpi"),
+            "run",
+            text(&path),
+            "--out",
+            text(&out),
+        ]));
         let pids = started(&child, 3, &out);
         let mpirun = Pid::from_raw(child.id() as i32).unwrap();
         kill_process(asked.map_or(mpirun, |n: usize| pids[n]), Signal::INT).unwrap();
         let ran = ended(child);
-        let manifest = Manifest::read(&out).unwrap_or_else(|e| panic!("{asked:?}: {e}\n{}\n{}", ran.out, ran.err));
+        let manifest = Manifest::read(&out)
+            .unwrap_or_else(|e| panic!("{asked:?}: {e}\n{}\n{}", ran.out, ran.err));
         assert!(manifest.interrupted && manifest.processes == 3, "{manifest:?}");
         assert!(ran.code != Some(0), "{asked:?}: {}", ran.err);
     }
@@ -292,8 +351,14 @@ fn a_full_disk_ends_the_run_of_all() {
     }
     let dir = folder();
     let (path, out) = long(dir.path());
-    let script = format!("trap '' XFSZ; ulimit -f 400; exec \"{}\" \"$@\"", env!("CARGO_BIN_EXE_xoff-mpi"));
-    let ran = output(mpirun(&["-n", "3", "sh", "-c", &script, "sh"]).args(["run", text(&path), "--out", text(&out)]));
+    let script =
+        format!("trap '' XFSZ; ulimit -f 400; exec \"{}\" \"$@\"", env!("CARGO_BIN_EXE_xoff-mpi"));
+    let ran = output(mpirun(&["-n", "3", "sh", "-c", &script, "sh"]).args([
+        "run",
+        text(&path),
+        "--out",
+        text(&out),
+    ]));
     assert!(ran.code == Some(2) && !ran.err.contains("panicked"), "{:?}: {}", ran.code, ran.err);
     assert!(ran.err.contains("queues") && !out.join("manifest.json").exists(), "{}", ran.err);
 }

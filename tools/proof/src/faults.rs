@@ -6,25 +6,30 @@ pub(crate) const SPARED: u16 = 8;
 /// Faults that the adversary may cause on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
-    /// Nothing: a message takes between the least and the longest time for which the link was dimensioned.
+    /// Nothing: a message takes between the least and the longest time for which the link was
+    /// dimensioned.
     None,
     /// A message may come twice, the second one right behind the first.
     Doubled,
-    /// A message may take three frame times longer than the link was dimensioned for. What is sent after it comes after it, as on any wire.
+    /// A message may take three frame times longer than the link was dimensioned for. What is sent
+    /// after it comes after it, as on any wire.
     Late,
-    /// Late, and later messages may overtake: no wire does that, an end that takes messages from several queues may.
+    /// Late, and later messages may overtake: no wire does that, an end that takes messages from
+    /// several queues may.
     Overtaken,
     /// A message may be lost, and any number of them.
     Lost,
     /// A message may be lost, and none in the [`SPARED`] ticks after it.
     LostRarely,
-    /// Some messages of a decision may be lost, but never two of a kind in a row: of those that pause, or migrate, a queue or a flow.
+    /// Some messages of a decision may be lost, but never two of a kind in a row: of those that
+    /// pause, or migrate, a queue or a flow.
     LostByKind,
     /// The messages of a decision may come in the other order.
     Turned,
     /// A frame may be lost: to a bit error, not for want of room.
     FrameLost,
-    /// Frames may be lost, and the sender reports its total of bytes sent with every frame that arrives, as FCTBS of InfiniBand does.
+    /// Frames may be lost, and the sender reports its total of bytes sent with every frame that
+    /// arrives, as FCTBS of InfiniBand does.
     FrameLostReported,
 }
 
@@ -62,11 +67,15 @@ impl Faults {
     /// Fates of the messages that are sent in a tick.
     pub(crate) const fn fates(self) -> &'static [Fate] {
         match self {
-            Faults::None | Faults::FrameLost | Faults::FrameLostReported => &[Fate::Soon, Fate::Slow],
+            Faults::None | Faults::FrameLost | Faults::FrameLostReported => {
+                &[Fate::Soon, Fate::Slow]
+            }
             Faults::Doubled => &[Fate::Soon, Fate::Slow, Fate::Twice],
             Faults::Late | Faults::Overtaken => &[Fate::Soon, Fate::Late],
             Faults::Lost | Faults::LostRarely => &[Fate::Soon, Fate::Slow, Fate::Never],
-            Faults::LostByKind => &[Fate::Soon, Fate::Slow, Fate::Never, Fate::FirstNever, Fate::RestNever],
+            Faults::LostByKind => {
+                &[Fate::Soon, Fate::Slow, Fate::Never, Fate::FirstNever, Fate::RestNever]
+            }
             Faults::Turned => &[Fate::Soon, Fate::Slow, Fate::Turned],
         }
     }

@@ -27,7 +27,8 @@ pub const TICK: Span = Span(4_096_000);
 const FLOWS: u32 = 2;
 /// Frames that wait in front of it at most.
 const WAITING_MAX: usize = 2;
-/// Ticks in which a link that is left alone has to be as new, and one that is used has to carry frames again.
+/// Ticks in which a link that is left alone has to be as new, and one that is used has to carry
+/// frames again.
 const RECOVERS_IN: u64 = 96;
 /// Least number of the last quarter of ticks that carry a frame.
 const CARRIED_MIN: u64 = RECOVERS_IN / 4 / 2;
@@ -45,7 +46,8 @@ pub struct Link {
     pub faults: Faults,
     /// Limits of the search.
     pub bounds: Bounds,
-    /// Only this property is checked: then the search ends at the nearest state in which it does not hold.
+    /// Only this property is checked: then the search ends at the nearest state in which it does
+    /// not hold.
     pub only: Option<&'static str>,
     /// A fault of the receiver half that the check has to find.
     pub canary: Option<Canary>,
@@ -74,8 +76,16 @@ pub struct Bounds {
 
 impl Bounds {
     /// Runs of any length in which everything may be decided in every tick.
-    pub const NONE: Bounds =
-        Bounds { every: 1, standstill_max: None, wraps: false, counter_bits: 64, greedy: false, flows: FLOWS, filled: 0, ticks_max: None };
+    pub const NONE: Bounds = Bounds {
+        every: 1,
+        standstill_max: None,
+        wraps: false,
+        counter_bits: 64,
+        greedy: false,
+        flows: FLOWS,
+        filled: 0,
+        ticks_max: None,
+    };
 }
 
 /// A fault that is planted.
@@ -95,11 +105,14 @@ pub enum Canary {
     Overtakes,
 }
 
-/// A bit for messages of a per-flow flow control that say the same, about the same queue or slot, of which there are four at most.
+/// A bit for messages of a per-flow flow control that say the same, about the same queue or slot,
+/// of which there are four at most.
 fn kind(message: Message) -> u16 {
     let (what, about) = message.describe();
-    let what =
-        ["pause", "migrate", "resume", "migrate-back"].iter().position(|&w| w == what).expect("a message of a per-flow flow control");
+    let what = ["pause", "migrate", "resume", "migrate-back"]
+        .iter()
+        .position(|&w| w == what)
+        .expect("a message of a per-flow flow control");
     1 << (what as u64 * 4 + about)
 }
 
@@ -111,7 +124,11 @@ pub fn facts(frames: u64) -> LinkFacts {
 impl Link {
     fn capacity(&self) -> usize {
         let frames = (self.facts.buffer.0 / FRAME.0) as usize;
-        let missing = if let Some(Canary::BufferTooSmall(missing)) = self.canary { missing.into() } else { 0 };
+        let missing = if let Some(Canary::BufferTooSmall(missing)) = self.canary {
+            missing.into()
+        } else {
+            0
+        };
         frames.saturating_sub(missing)
     }
 
@@ -151,7 +168,10 @@ impl Link {
 
     /// The sender reports what it has sent, right behind the frame that is on the wire.
     fn report(&self, s: &mut State, at: Time, fate: Fate) {
-        let Some(total) = s.tx.sent_total().filter(|_| self.canary != Some(Canary::NoReport)) else { return };
+        let Some(total) = s.tx.sent_total().filter(|_| self.canary != Some(Canary::NoReport))
+        else {
+            return;
+        };
         let late = if fate == Fate::Late { TICK * 3 } else { Span::ZERO };
         let times = match fate {
             Fate::Never | Fate::FirstNever => 0,
@@ -165,12 +185,15 @@ impl Link {
     /// A message leaves the receiver half at a time; `nth` of its decision.
     fn send(&self, s: &mut State, at: Time, message: Message, nth: usize, fate: Fate) {
         if message.totals() == Totals::Always {
-            // It reports what its own end has sent, in the other direction. Both ends keep the same time, so ours leaves just now.
+            // It reports what its own end has sent, in the other direction. Both ends keep the same
+            // time, so ours leaves just now.
             return self.report(s, at, fate);
         }
         let wire = self.facts.rate.time_for(self.law.message_len());
         let soon = wire + self.facts.delay;
-        let slow = self.facts.control_wait(self.law.message_len()) + self.facts.delay + self.facts.processing;
+        let slow = self.facts.control_wait(self.law.message_len())
+            + self.facts.delay
+            + self.facts.processing;
         let lost = match fate {
             Fate::Never => true,
             Fate::FirstNever => nth == 0,
@@ -208,7 +231,8 @@ impl Link {
             Faults::LostRarely => false,
             Faults::LostByKind => {
                 let lost = wanted && s.missing & kind(message) == 0;
-                s.missing = if lost { s.missing | kind(message) } else { s.missing & !kind(message) };
+                s.missing =
+                    if lost { s.missing | kind(message) } else { s.missing & !kind(message) };
                 lost
             }
             _ => wanted,
@@ -230,7 +254,11 @@ impl Link {
     /// A frame leaves the buffer for good.
     fn drain(&self, s: &mut State, flow: u32, fate: Fate) {
         let Some(place) = s.buffer.iter().position(|&f| flow_of(f) == flow) else { return };
-        let place = if self.canary == Some(Canary::Overtakes) && s.buffer.len() > place + 1 { place + 1 } else { place };
+        let place = if self.canary == Some(Canary::Overtakes) && s.buffer.len() > place + 1 {
+            place + 1
+        } else {
+            place
+        };
         let Some(frame) = s.buffer.remove(place) else { return };
         let expected = &mut s.expected[flow_of(frame) as usize];
         if self.faults.loses_frames() {
@@ -311,7 +339,8 @@ impl Link {
     fn tick(&self, s: &mut State, d: Decision) {
         let end = s.now + TICK;
         s.spared = s.spared.saturating_sub(1);
-        s.stood = if s.buffer.is_empty() || d.drain.is_some() { 0 } else { s.stood.saturating_add(1) };
+        s.stood =
+            if s.buffer.is_empty() || d.drain.is_some() { 0 } else { s.stood.saturating_add(1) };
         if let Some(flow) = d.drain {
             self.drain(s, flow, d.fate);
         }
@@ -328,16 +357,23 @@ impl Link {
             self.report(s, s.now, Fate::Soon);
         }
         let mut at = s.now;
-        // What happens within the tick, in order; at equal times messages first, as in the simulator.
+        // What happens within the tick, in order; at equal times messages first, as in the
+        // simulator.
         loop {
             let message = s.messages.front().map(|m| m.0).filter(|t| *t < end);
-            let timer = s.rx.next_wake().filter(|t| *t < end && self.canary != Some(Canary::NoTimer));
+            let timer =
+                s.rx.next_wake().filter(|t| *t < end && self.canary != Some(Canary::NoTimer));
             let arrival = s.flying.front().map(|f| f.0).filter(|t| *t < end);
-            let start = self.may_start(s, at.max(s.wire_free), d.source.is_some()).filter(|t| *t < end);
-            let Some(next) = [message, timer, arrival, start].into_iter().flatten().min() else { break };
+            let start =
+                self.may_start(s, at.max(s.wire_free), d.source.is_some()).filter(|t| *t < end);
+            let Some(next) = [message, timer, arrival, start].into_iter().flatten().min() else {
+                break;
+            };
             at = at.max(next);
             if message == Some(next) {
-                if let Some((_, message)) = s.messages.pop_front().filter(|_| self.canary != Some(Canary::ObeysNothing)) {
+                if let Some((_, message)) =
+                    s.messages.pop_front().filter(|_| self.canary != Some(Canary::ObeysNothing))
+                {
                     s.tx.on_message(at, message);
                 }
             } else if timer == Some(next) {

@@ -29,7 +29,11 @@ fn row<S: System>(name: &str, faults: &str, every: usize, v: &Verdict) -> String
         (false, _) => "not known",
     };
     let examples = counter_examples(name, faults, every, v);
-    let hash = if examples.is_empty() { "-".to_owned() } else { format!("{:016x}", xoff_testing::hash(&examples)) };
+    let hash = if examples.is_empty() {
+        "-".to_owned()
+    } else {
+        format!("{:016x}", xoff_testing::hash(&examples))
+    };
     let mut cells = vec![name.to_owned(), faults.to_owned(), grouped(v.states).to_string()];
     cells.extend(S::PROPERTIES.iter().map(|p| word(p).to_owned()));
     cells.push(hash);
@@ -48,10 +52,16 @@ pub fn retry_row(setup: &retry::Setup, faults: Hits, v: &Verdict) -> String {
 
 /// The link of a setup in words.
 fn link(setup: &Setup) -> String {
-    let given: Vec<String> = setup.given.iter().map(|(key, value)| format!("`{key}={value}`")).collect();
+    let given: Vec<String> =
+        setup.given.iter().map(|(key, value)| format!("`{key}={value}`")).collect();
     let derived = |key: &str| setup.given.iter().all(|(given, _)| *given != key);
-    let resolved: Vec<String> =
-        setup.law().resolved().into_iter().filter(|(key, _)| derived(key)).map(|(key, value)| format!("`{key}={value}`")).collect();
+    let resolved: Vec<String> = setup
+        .law()
+        .resolved()
+        .into_iter()
+        .filter(|(key, _)| derived(key))
+        .map(|(key, value)| format!("`{key}={value}`"))
+        .collect();
     let mut bounds: Vec<String> = Vec::new();
     let b = &setup.bounds;
     bounds.extend((b.every > 1).then(|| format!("a decision holds for {} ticks", b.every)));
@@ -64,7 +74,13 @@ fn link(setup: &Setup) -> String {
     bounds.push(b.ticks_max.map_or("runs of any length".into(), |n| format!("runs of {n} ticks")));
     bounds.extend(b.wraps.then(|| "counters are followed until they wrap".into()));
     let all = given.into_iter().chain(resolved).collect::<Vec<_>>().join(", ");
-    line(&[setup.name.to_owned(), format!("{} frames", setup.frames), setup.spare.to_string(), all, bounds.join("; ")])
+    line(&[
+        setup.name.to_owned(),
+        format!("{} frames", setup.frames),
+        setup.spare.to_string(),
+        all,
+        bounds.join("; "),
+    ])
 }
 
 /// All links with a flow control.
@@ -76,7 +92,8 @@ pub fn links() -> String {
 /// All links that repeat.
 pub fn retry_links() -> String {
     let row = |setup: &retry::Setup| {
-        let given: Vec<String> = setup.given.iter().map(|(key, value)| format!("`{key}={value}`")).collect();
+        let given: Vec<String> =
+            setup.given.iter().map(|(key, value)| format!("`{key}={value}`")).collect();
         line(&[setup.name.to_owned(), given.join(", ")])
     };
     let heading = ["link", "parameters"].map(str::to_owned);

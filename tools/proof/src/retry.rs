@@ -1,19 +1,22 @@
-//! One direction of a link that repeats what it corrupts: both halves of link-level retry as a closed system.
+//! One direction of a link that repeats what it corrupts: both halves of link-level retry as a
+//! closed system.
 //!
 //! ```text
 //!   source --> RetrySender --- frames, Init ----------> RetryReceiver --> delivered
 //!              replay buffer <--- Ack, Nack, InitEcho ---+
 //! ```
 //!
-//! The order of things is that of a port (`node/src/port/retry.rs`): what came is looked at, then the timer, then what is due is sent, then
-//! a frame goes, an old one before a new one. Everything happens at whole ticks, of which a frame takes one on the wire and the cable
-//! another.
+//! The order of things is that of a port (`node/src/port/retry.rs`): what came is looked at, then
+//! the timer, then what is due is sent, then a frame goes, an old one before a new one. Everything
+//! happens at whole ticks, of which a frame takes one on the wire and the cable another.
 
 use std::collections::VecDeque;
 use std::fmt;
 
 use stateright::{Model, Property};
-use xoff_mech::link_retry::{Change, Params, REGISTRY, RetryReceiver, RetrySender, Signal, State as Does};
+use xoff_mech::link_retry::{
+    Change, Params, REGISTRY, RetryReceiver, RetrySender, Signal, State as Does,
+};
 use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Time};
 
@@ -24,7 +27,8 @@ use crate::words::Words;
 
 /// Bits of a number: it comes again after eight frames.
 pub const BITS: u32 = 3;
-/// Ticks in which a link that is left alone has to be at rest, and one that is used has to carry frames again.
+/// Ticks in which a link that is left alone has to be at rest, and one that is used has to carry
+/// frames again.
 const RECOVERS_IN: usize = 96;
 /// Least number of the last quarter of ticks that carry a frame.
 const CARRIED_MIN: u64 = RECOVERS_IN as u64 / 4 / 2;
@@ -39,12 +43,29 @@ pub struct Setup {
 
 /// All that are checked.
 pub const SETUPS: &[Setup] = &[
-    Setup { name: "llr", given: &[("frames", "4"), ("ack_spacing", "8192B"), ("timer", "32768ns"), ("replays", "255")] },
+    Setup {
+        name: "llr",
+        given: &[
+            ("frames", "4"),
+            ("ack_spacing", "8192B"),
+            ("timer", "32768ns"),
+            ("replays", "255"),
+        ],
+    },
     Setup {
         name: "llr, a Nack sent again",
-        given: &[("frames", "4"), ("ack_spacing", "8192B"), ("timer", "32768ns"), ("replays", "255"), ("nack_again", "true")],
+        given: &[
+            ("frames", "4"),
+            ("ack_spacing", "8192B"),
+            ("timer", "32768ns"),
+            ("replays", "255"),
+            ("nack_again", "true"),
+        ],
     },
-    Setup { name: "llr, two replays at most", given: &[("frames", "4"), ("ack_spacing", "8192B"), ("timer", "32768ns"), ("replays", "2")] },
+    Setup {
+        name: "llr, two replays at most",
+        given: &[("frames", "4"), ("ack_spacing", "8192B"), ("timer", "32768ns"), ("replays", "2")],
+    },
 ];
 
 impl Setup {
@@ -54,8 +75,12 @@ impl Setup {
     /// The parameters are refused: a mistake in [`SETUPS`].
     pub fn link(&self, faults: Hits) -> RetryLink {
         let entry = REGISTRY.iter().find(|e| e.name == "llr").expect("a name of the registry");
-        let mut values = self.given.iter().fold(Defaults::of(entry.params[0]), |v, (key, value)| v.with(key, value));
-        let config = (entry.read)(&mut values).ok().flatten().unwrap_or_else(|| panic!("{}", self.name));
+        let mut values = self
+            .given
+            .iter()
+            .fold(Defaults::of(entry.params[0]), |v, (key, value)| v.with(key, value));
+        let config =
+            (entry.read)(&mut values).ok().flatten().unwrap_or_else(|| panic!("{}", self.name));
         let p = config.on(RATE, TICK, FRAME).unwrap_or_else(|e| panic!("{}: {e:?}", self.name));
         RetryLink { p: Params { bits: BITS, ..p }, faults, only: None, canary: None }
     }
@@ -82,8 +107,15 @@ pub enum Hits {
 
 impl Hits {
     /// All of them, in the order of the page.
-    pub const ALL: [Hits; 7] =
-        [Hits::None, Hits::Corrupted, Hits::Vanished, Hits::SignalLost, Hits::SignalTwice, Hits::SignalLate, Hits::All];
+    pub const ALL: [Hits; 7] = [
+        Hits::None,
+        Hits::Corrupted,
+        Hits::Vanished,
+        Hits::SignalLost,
+        Hits::SignalTwice,
+        Hits::SignalLate,
+        Hits::All,
+    ];
 
     /// In words.
     pub const fn describe(self) -> &'static str {
@@ -137,7 +169,8 @@ pub enum Canary {
     AcceptsAll,
     /// An acknowledgement counts a frame that has not come.
     AcksTheNext,
-    /// Frames that were accepted before are not acknowledged again, as the letter of the standard has it.
+    /// Frames that were accepted before are not acknowledged again, as the letter of the standard
+    /// has it.
     SilentOnOld,
 }
 
@@ -203,7 +236,13 @@ impl fmt::Debug for State {
             Does::Replay(_) => "REPLAY",
             Does::Flush => "FLUSH",
         };
-        write!(f, "{does}, {} kept, {} on the wire, {:?} on their way back", self.kept.len(), self.there.len(), self.signals())?;
+        write!(
+            f,
+            "{does}, {} kept, {} on the wire, {:?} on their way back",
+            self.kept.len(),
+            self.there.len(),
+            self.signals()
+        )?;
         if self.gave_up {
             write!(f, ", frames given up")?;
         }
@@ -233,7 +272,13 @@ pub struct Decision {
 
 impl fmt::Debug for Decision {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}, frame {:?}, signals {:?}", if self.source { "sends" } else { "idle" }, self.frame, self.signals)
+        write!(
+            f,
+            "{}, frame {:?}, signals {:?}",
+            if self.source { "sends" } else { "idle" },
+            self.frame,
+            self.signals
+        )
     }
 }
 
@@ -242,7 +287,11 @@ const FAIR: Decision = Decision { source: false, frame: Frame::Good, signals: Fa
 
 impl RetryLink {
     fn start(&self) -> State {
-        let p = if let Some(Canary::Window(frames)) = self.canary { Params { frames, buffer: Bytes(u64::MAX), ..self.p } } else { self.p };
+        let p = if let Some(Canary::Window(frames)) = self.canary {
+            Params { frames, buffer: Bytes(u64::MAX), ..self.p }
+        } else {
+            self.p
+        };
         let mut s = State {
             now: Time::ZERO,
             tx: RetrySender::new(p),
@@ -262,7 +311,8 @@ impl RetryLink {
         s
     }
 
-    /// Writes the values that are equal if the link continues alike. Numbers stay as they are on the wire, so that they wrap.
+    /// Writes the values that are equal if the link continues alike. Numbers stay as they are on
+    /// the wire, so that they wrap.
     fn name(&self, s: &mut State) {
         let mut w = Words::new(s.now, true, BITS, |frame, _| frame.into(), &[]);
         w.add(&s.tx).and_then(|()| w.add(&s.rx)).expect("halves are written");
@@ -282,7 +332,11 @@ impl RetryLink {
             w.time(at);
             w.numbers.extend(words(signal));
         }
-        w.numbers.extend([ahead(s.made), u64::from(s.fresh.saturating_sub(s.expected)), u64::from(s.gave_up)]);
+        w.numbers.extend([
+            ahead(s.made),
+            u64::from(s.fresh.saturating_sub(s.expected)),
+            u64::from(s.gave_up),
+        ]);
         w.numbers.push(s.broken.map_or(0, |b| 1 + b as u64));
         s.key = w.numbers;
     }
@@ -310,7 +364,9 @@ impl RetryLink {
         while let Some(signal) = s.rx.due(s.now) {
             let signal = match (self.canary, signal) {
                 (Some(Canary::SilentOnOld), Signal::Ack(_)) if old => continue,
-                (Some(Canary::AcksTheNext), Signal::Ack(n)) => Signal::Ack((n + 1) & ((1 << BITS) - 1)),
+                (Some(Canary::AcksTheNext), Signal::Ack(n)) => {
+                    Signal::Ack((n + 1) & ((1 << BITS) - 1))
+                }
                 _ => signal,
             };
             self.send(&mut s.back, s.now, signal, fate);
@@ -413,12 +469,17 @@ impl RetryLink {
         s.now = now + TICK;
     }
 
-    /// Left alone, is all delivered that was not given up? And does the link carry frames if it is used?
+    /// Left alone, is all delivered that was not given up? And does the link carry frames if it is
+    /// used?
     fn recovers(&self, from: &State) -> bool {
         let mut rests = from.clone();
         (0..RECOVERS_IN).for_each(|_| self.tick(&mut rests, FAIR));
         let all = rests.expected == rests.made || rests.fresh == rests.made;
-        if !all || rests.tx.state() != Does::Advance || rests.tx.outstanding() != 0 || rests.broken.is_some() {
+        if !all
+            || rests.tx.state() != Does::Advance
+            || rests.tx.outstanding() != 0
+            || rests.broken.is_some()
+        {
             return false;
         }
         let mut runs = from.clone();
@@ -458,7 +519,11 @@ impl Model for RetryLink {
         }
         for source in [false, true] {
             for &frame in self.faults.frames() {
-                actions.extend(self.faults.signals().iter().map(|&signals| Decision { source, frame, signals }));
+                actions.extend(self.faults.signals().iter().map(|&signals| Decision {
+                    source,
+                    frame,
+                    signals,
+                }));
             }
         }
     }
@@ -475,7 +540,9 @@ impl Model for RetryLink {
             Property::always(KEPT, |_, s: &State| s.broken != Some(Broken::Freed)),
             Property::always(LOSSLESS, |_, s: &State| !s.gave_up),
             Property::always(IN_ORDER, |_, s: &State| s.broken != Some(Broken::Order)),
-            Property::always(RECOVERS, |m: &RetryLink, s: &State| s.broken.is_some() || m.recovers(s)),
+            Property::always(RECOVERS, |m: &RetryLink, s: &State| {
+                s.broken.is_some() || m.recovers(s)
+            }),
         ];
         all.into_iter().filter(|p| self.only.is_none_or(|only| p.name == only)).collect()
     }

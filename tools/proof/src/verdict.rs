@@ -25,7 +25,8 @@ pub trait System: Model + Clone + Send + Sync + 'static {
 pub struct Verdict {
     /// States that were found to be different.
     pub states: usize,
-    /// All of them: the search ended by itself, or at the first counter-example of each property that does not hold.
+    /// All of them: the search ended by itself, or at the first counter-example of each property
+    /// that does not hold.
     pub complete: bool,
     /// Shortest counter-example of each property that does not hold: a line for each decision.
     pub broken: Vec<(&'static str, Vec<String>)>,
@@ -50,13 +51,16 @@ where
     let complete = all.state_count() < STEPS_MAX;
     let broken = S::PROPERTIES.iter().filter_map(|&name| {
         all.discovery(name)?;
-        // The checker keeps the counter-example that it finds last; alone, a property ends the search at the first one.
+        // The checker keeps the counter-example that it finds last; alone, a property ends the
+        // search at the first one.
         let path = search(system.alone(name)).discovery(name)?;
         let last = path.last_state().clone();
         let mut lines: Vec<String> = path
             .into_vec()
             .into_iter()
-            .map(|(state, decision)| decision.map_or(format!("{state:?}"), |d| format!("{state:?}; {d:?}")))
+            .map(|(state, decision)| {
+                decision.map_or(format!("{state:?}"), |d| format!("{state:?}; {d:?}"))
+            })
             .collect();
         lines.extend(system.why(name, &last).map(String::from));
         Some((name, lines))

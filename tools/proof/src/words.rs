@@ -24,9 +24,23 @@ pub(crate) struct Words {
 pub(crate) type Unwritten = &'static str;
 
 impl Words {
-    pub fn new(now: Time, absolute: bool, counter_bits: u32, frame: fn(u32, &[u32]) -> u64, expected: &[u32]) -> Words {
+    pub fn new(
+        now: Time,
+        absolute: bool,
+        counter_bits: u32,
+        frame: fn(u32, &[u32]) -> u64,
+        expected: &[u32],
+    ) -> Words {
         let mask = u64::MAX >> (64 - counter_bits);
-        Words { numbers: Vec::new(), now, absolute, mask, counter: None, frame, expected: expected.to_vec() }
+        Words {
+            numbers: Vec::new(),
+            now,
+            absolute,
+            mask,
+            counter: None,
+            frame,
+            expected: expected.to_vec(),
+        }
     }
 
     /// Adds a state.
@@ -71,8 +85,8 @@ impl Walk for Words {
             Meaning::Counter => self.counter(value),
             Meaning::Ticks => self.numbers.push(self.now.0 % value.max(1)),
             Meaning::Frame => self.handle(value as u32),
-            // A second counter, byte offsets and flows do not occur in the halves of one link, but if they did, nothing would be taken for
-            // equal.
+            // A second counter, byte offsets and flows do not occur in the halves of one link, but
+            // if they did, nothing would be taken for equal.
             _ => self.numbers.push(value),
         }
         Ok(())

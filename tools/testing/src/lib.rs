@@ -1,4 +1,5 @@
-//! Helpers for tests of several crates: skips that are counted, goldens that are written again, tests that run again in a child process.
+//! Helpers for tests of several crates: skips that are counted, goldens that are written again,
+//! tests that run again in a child process.
 //!
 //! The variables that change how tests run are one family:
 //!
@@ -27,12 +28,16 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|v| v != "0" && !v.is_empty())
 }
 
-/// Records that the test which calls this ends without having tested: `what` is missing, a short name, because of `why`.
+/// Records that the test which calls this ends without having tested: `what` is missing, a short
+/// name, because of `why`.
 ///
 /// # Panics
 /// With `XOFF_TEST_NO_SKIPS`, if `XOFF_TEST_MAY_SKIP` does not name `what`.
 pub fn skip(what: &str, why: impl Display) {
-    let test = std::env::var(INSIDE).ok().or_else(|| std::thread::current().name().map(str::to_owned)).unwrap_or_default();
+    let test = std::env::var(INSIDE)
+        .ok()
+        .or_else(|| std::thread::current().name().map(str::to_owned))
+        .unwrap_or_default();
     skip_as(&test, what, why);
 }
 
@@ -54,7 +59,8 @@ pub fn skip_as(test: &str, what: &str, why: impl Display) {
 /// Appends a line in one write, so that lines of several processes do not mix.
 fn append(file: &Path, line: &str) {
     let open = std::fs::OpenOptions::new().append(true).create(true).open(file);
-    open.and_then(|mut f| f.write_all(line.as_bytes())).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    open.and_then(|mut f| f.write_all(line.as_bytes()))
+        .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
 }
 
 /// Past the harness, which keeps what a test prints that passes.
@@ -68,7 +74,8 @@ pub fn bless() -> bool {
     is_set("XOFF_TEST_BLESS")
 }
 
-/// Compares a text with the file that holds what it should be; with `XOFF_TEST_BLESS` writes the file.
+/// Compares a text with the file that holds what it should be; with `XOFF_TEST_BLESS` writes the
+/// file.
 ///
 /// # Panics
 /// The text and the file differ.
@@ -104,20 +111,26 @@ pub fn page_has(page: &Path, computed: &str) {
 fn changed_lines(want: &str, got: &str) -> String {
     let only = |a: &str, b: &str, mark: char| {
         let others: std::collections::BTreeSet<&str> = b.lines().collect();
-        a.lines().filter(|l| !others.contains(l)).take(20).map(|l| format!("{mark} {l}\n")).collect::<String>()
+        a.lines()
+            .filter(|l| !others.contains(l))
+            .take(20)
+            .map(|l| format!("{mark} {l}\n"))
+            .collect::<String>()
     };
     let lines = only(want, got, '-') + &only(got, want, '+');
     if lines.is_empty() { "the same lines in another order, or another end".into() } else { lines }
 }
 
-/// The same for a long text in sections that begin with `## `: the file holds a hash for each section. A difference names the sections, and
-/// the folder `goldens` of the build folder has the text as it is now next to that of the last test that passed.
+/// The same for a long text in sections that begin with `## `: the file holds a hash for each
+/// section. A difference names the sections, and the folder `goldens` of the build folder has the
+/// text as it is now next to that of the last test that passed.
 ///
 /// # Panics
 /// A section differs, is missing or is new.
 #[track_caller]
 pub fn golden_sections(path: &Path, got: &str) {
-    let hashes: String = sections(got).map(|(name, text)| format!("{:016x} {name}\n", hash(text))).collect();
+    let hashes: String =
+        sections(got).map(|(name, text)| format!("{:016x} {name}\n", hash(text))).collect();
     let kept = target().join("goldens").join(path.file_name().unwrap_or_default());
     let now = kept.with_extension("now.txt");
     let write = |to: &Path, text: &str| {
@@ -133,9 +146,11 @@ pub fn golden_sections(path: &Path, got: &str) {
         return write(&kept, got);
     }
     write(&now, got);
-    let differ: Vec<&str> = hashes.lines().filter(|l| !want.lines().any(|w| w == *l)).map(|l| &l[17..]).collect();
+    let differ: Vec<&str> =
+        hashes.lines().filter(|l| !want.lines().any(|w| w == *l)).map(|l| &l[17..]).collect();
     let names: Vec<&str> = hashes.lines().map(|l| &l[17..]).collect();
-    let gone: Vec<&str> = want.lines().filter_map(|l| l.get(17..)).filter(|n| !names.contains(n)).collect();
+    let gone: Vec<&str> =
+        want.lines().filter_map(|l| l.get(17..)).filter(|n| !names.contains(n)).collect();
     panic!(
         "{} differs in {differ:?}, and lacks {gone:?}.\nThe text is in {}; {} has that of the last test that passed here, to compare.\n\
          If the change is right, run this test with XOFF_TEST_BLESS=1.",
@@ -152,7 +167,8 @@ fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// FNV-1a of 64 bits.
 pub fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// The build folder.
@@ -161,7 +177,8 @@ fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(own, PathBuf::from)
 }
 
-/// A file or folder among the samples of other programs' files, which are no part of the project; where it is absent, a skip is recorded.
+/// A file or folder among the samples of other programs' files, which are no part of the project;
+/// where it is absent, a skip is recorded.
 pub fn sample(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/formats");
     let path = std::env::var_os("XOFF_TEST_SAMPLES").map_or(beside, PathBuf::from).join(name);
@@ -177,18 +194,28 @@ pub fn inside(test: &str) -> bool {
     std::env::var_os(INSIDE).is_some_and(|inside| inside == OsStr::new(test))
 }
 
-/// Runs the test of this name again, by `child`, a command that runs this test program; returns what it printed.
+/// Runs the test of this name again, by `child`, a command that runs this test program; returns
+/// what it printed.
 ///
 /// # Panics
 /// The test fails there, or no test has this name.
 pub fn again(child: &mut Command, test: &str) -> String {
-    let child = child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(INSIDE, test).stdin(Stdio::null());
+    let child = child
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(INSIDE, test)
+        .stdin(Stdio::null());
     let output = child.output().unwrap_or_else(|e| panic!("{test} cannot run again: {e}"));
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(output.status.success(), "{test}, in a process of its own:\n{text}");
     // A name that matches no test would pass without running anything.
     assert!(text.contains("test result: ok. 1 passed"), "{test}, in a process of its own:\n{text}");
-    text.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| show(&format!("{line}\n")));
+    text.lines()
+        .filter(|line| line.starts_with("skipped: "))
+        .for_each(|line| show(&format!("{line}\n")));
     text
 }
 
@@ -203,7 +230,9 @@ mod tests {
     fn recorded(test: &str, variables: &[(&str, &str)]) -> (bool, String, String) {
         let file = std::env::temp_dir().join(format!("xoff-testing-{test}-{}", std::process::id()));
         let mut child = this_program();
-        child.args(["tests::child", "--exact", "--ignored", "--nocapture"]).env("XOFF_TEST_SKIPS", &file);
+        child
+            .args(["tests::child", "--exact", "--ignored", "--nocapture"])
+            .env("XOFF_TEST_SKIPS", &file);
         child.env_remove("XOFF_TEST_NO_SKIPS").env_remove("XOFF_TEST_MAY_SKIP").env_remove(INSIDE);
         let output = child.envs(variables.iter().copied()).output().unwrap();
         let lines = std::fs::read_to_string(&file).unwrap_or_default();
@@ -239,14 +268,19 @@ mod tests {
     #[test]
     fn a_golden_names_the_lines_that_differ() {
         assert_eq!(changed_lines("a\nb\nc\n", "a\nd\nc\n"), "- b\n+ d\n");
-        assert_eq!(changed_lines("a\nb\n", "b\na\n"), "the same lines in another order, or another end");
+        assert_eq!(
+            changed_lines("a\nb\n", "b\na\n"),
+            "the same lines in another order, or another end"
+        );
     }
 
     #[test]
     fn a_golden_names_the_section_that_differs() {
-        let path = std::env::temp_dir().join(format!("xoff-testing-sections-{}.txt", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("xoff-testing-sections-{}.txt", std::process::id()));
         let text = "about\n\n## a\n1\n\n## b on c\n2\n";
-        let lines: String = sections(text).map(|(name, s)| format!("{:016x} {name}\n", hash(s))).collect();
+        let lines: String =
+            sections(text).map(|(name, s)| format!("{:016x} {name}\n", hash(s))).collect();
         assert!(lines.ends_with(" b on c\n") && lines.lines().count() == 2, "{lines}");
         std::fs::write(&path, &lines).unwrap();
         golden_sections(&path, text);

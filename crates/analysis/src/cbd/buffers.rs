@@ -5,7 +5,8 @@ use xoff_net::topology::{LinkId, NodeId, Topology};
 
 use super::cycle::Graph;
 
-/// An ingress buffer of a switch, as the directed link that fills it: twice the link's number, plus 1 for b to a.
+/// An ingress buffer of a switch, as the directed link that fills it: twice the link's number, plus
+/// 1 for b to a.
 pub(super) type Buffer = u32;
 
 /// The buffer that a port fills.
@@ -30,7 +31,8 @@ pub(super) fn switch_of(t: &Topology, buffer: Buffer) -> NodeId {
 /// The dependencies found so far.
 pub(super) struct Dependencies<'a> {
     t: &'a Topology,
-    /// Start of the bits of each buffer, and one beyond the last; none for links that are not between switches.
+    /// Start of the bits of each buffer, and one beyond the last; none for links that are not
+    /// between switches.
     first: Vec<u32>,
     /// Bit p of a buffer: it depends on the buffer behind port p of its switch.
     bits: Vec<u64>,
@@ -50,7 +52,8 @@ impl<'a> Dependencies<'a> {
         Dependencies { t, first, bits: vec![0; words as usize] }
     }
 
-    /// Adds the dependencies of `buffer` on every port of `mask`, a set of fabric ports of its switch.
+    /// Adds the dependencies of `buffer` on every port of `mask`, a set of fabric ports of its
+    /// switch.
     #[inline]
     pub fn add(&mut self, buffer: Buffer, mask: &[u64]) {
         let first = self.first[buffer as usize] as usize;
@@ -71,7 +74,8 @@ impl<'a> Dependencies<'a> {
         let mut graph = Graph { first: Vec::with_capacity(n + 1), next: Vec::new() };
         for buffer in 0..n as Buffer {
             graph.first.push(graph.next.len() as u32);
-            let words = self.first[buffer as usize] as usize..self.first[buffer as usize + 1] as usize;
+            let words =
+                self.first[buffer as usize] as usize..self.first[buffer as usize + 1] as usize;
             let switch = switch_of(self.t, buffer);
             for (i, mut word) in self.bits[words].iter().copied().enumerate() {
                 while word != 0 {

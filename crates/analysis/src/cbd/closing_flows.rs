@@ -23,7 +23,8 @@ impl FlowPath {
     }
 }
 
-/// The cycle in words. A flow that closes several dependencies is named for each, so that few flows explain it.
+/// The cycle in words. A flow that closes several dependencies is named for each, so that few flows
+/// explain it.
 pub(super) fn explain(f: &Forwarding<'_>, cycle: &[Buffer]) -> Cycle {
     let name = |(node, port)| f.t.port_name(node, port);
     let links: Vec<(NodeId, u16)> = cycle.iter().map(|&b| filled_by(f.t, b)).collect();
@@ -34,8 +35,10 @@ pub(super) fn explain(f: &Forwarding<'_>, cycle: &[Buffer]) -> Cycle {
         if !used.iter().any(|flow| flow.passes(from, to)) {
             used.extend(flow_through(f, from, to));
         }
-        let flow = used.iter().find(|flow| flow.passes(from, to)).expect("a dependency comes from a flow");
-        let mut path: Vec<String> = flow.hops.iter().map(|&(node, _)| f.t.name(node).to_owned()).collect();
+        let flow =
+            used.iter().find(|flow| flow.passes(from, to)).expect("a dependency comes from a flow");
+        let mut path: Vec<String> =
+            flow.hops.iter().map(|&(node, _)| f.t.name(node).to_owned()).collect();
         let (last, port) = flow.hops[flow.hops.len() - 1];
         path.push(f.t.name(f.peer(last, port)).to_owned());
         let ends = format!("{}->{}", f.t.name(flow.src), f.t.name(flow.dst));
@@ -46,13 +49,16 @@ pub(super) fn explain(f: &Forwarding<'_>, cycle: &[Buffer]) -> Cycle {
 
 /// The first flow, by destination and then source, that goes over both links.
 fn flow_through(f: &Forwarding<'_>, from: (NodeId, u16), to: (NodeId, u16)) -> Option<FlowPath> {
-    let pair = |src, dst, hops| Some(FlowPath { src, dst, hops }).filter(|flow| flow.passes(from, to));
+    let pair =
+        |src, dst, hops| Some(FlowPath { src, dst, hops }).filter(|flow| flow.passes(from, to));
     match f.traffic {
         Traffic::Flows { flows, paths } => flows.iter().find_map(|flow| {
             let (src, dst) = (flow.key.src, flow.key.dst);
             match f.hops(flow, paths) {
                 Some(hops) => pair(src, dst, hops),
-                None if f.spread == Spread::All => pair(src, dst, along(f, dst, std::iter::once(src), from, to)?),
+                None if f.spread == Spread::All => {
+                    pair(src, dst, along(f, dst, std::iter::once(src), from, to)?)
+                }
                 None => None,
             }
         }),
@@ -70,11 +76,18 @@ fn flow_through(f: &Forwarding<'_>, from: (NodeId, u16), to: (NodeId, u16)) -> O
 }
 
 /// A path from one of the sources to `dst` that goes over both links, if the routes allow one.
-fn along(f: &Forwarding<'_>, dst: NodeId, sources: impl Iterator<Item = NodeId>, from: (NodeId, u16), to: (NodeId, u16)) -> Option<Hops> {
+fn along(
+    f: &Forwarding<'_>,
+    dst: NodeId,
+    sources: impl Iterator<Item = NodeId>,
+    from: (NodeId, u16),
+    to: (NodeId, u16),
+) -> Option<Hops> {
     if !f.ports(from.0, dst).contains(&from.1) || !f.ports(to.0, dst).contains(&to.1) {
         return None;
     }
-    // Breadth first from the sources to the first link, remembering the hop by which a node was reached.
+    // Breadth first from the sources to the first link, remembering the hop by which a node was
+    // reached.
     let mut reached_by: Vec<Option<(NodeId, u16)>> = vec![None; f.t.nodes.len()];
     let mut queue: VecDeque<NodeId> = sources.collect();
     let mut is_source = vec![false; f.t.nodes.len()];

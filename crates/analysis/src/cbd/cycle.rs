@@ -27,7 +27,8 @@ fn core(graph: &Graph) -> Vec<u32> {
     for &v in &graph.next {
         entering[v as usize] += 1;
     }
-    let mut free: Vec<u32> = (0..graph.len() as u32).filter(|&v| entering[v as usize] == 0).collect();
+    let mut free: Vec<u32> =
+        (0..graph.len() as u32).filter(|&v| entering[v as usize] == 0).collect();
     while let Some(v) = free.pop() {
         for &w in graph.successors(v) {
             entering[w as usize] -= 1;
@@ -57,7 +58,8 @@ pub(super) fn components(graph: &Graph) -> Vec<Vec<u32>> {
             inner.add_edge(place[v as usize].into(), place[w as usize].into(), ());
         }
     }
-    // Kosaraju and not Tarjan: the latter's implementation recurses, and a component may be as long as the fabric is large.
+    // Kosaraju and not Tarjan: the latter's implementation recurses, and a component may be as long
+    // as the fabric is large.
     let mut found: Vec<Vec<u32>> = kosaraju_scc(&inner)
         .into_iter()
         .filter(|c| c.len() > 1 || inner.contains_edge(c[0], c[0]))
@@ -71,7 +73,8 @@ pub(super) fn components(graph: &Graph) -> Vec<Vec<u32>> {
     found
 }
 
-/// A shortest cycle; of several the one found first from the lowest vertex, which comes first in it.
+/// A shortest cycle; of several the one found first from the lowest vertex, which comes first in
+/// it.
 pub(super) fn shortest(graph: &Graph, components: &[Vec<u32>]) -> Option<Vec<u32>> {
     let mut best: Option<Vec<u32>> = None;
     let mut component_of = vec![u32::MAX; graph.len()];
@@ -82,7 +85,8 @@ pub(super) fn shortest(graph: &Graph, components: &[Vec<u32>]) -> Option<Vec<u32
     let (mut seen, mut parent) = (vec![u32::MAX; graph.len()], vec![0u32; graph.len()]);
     let mut level = Vec::new();
     for &start in components.iter().flatten() {
-        // A cycle is found from its lowest vertex, so the search need not visit lower ones; nor go deeper than helps.
+        // A cycle is found from its lowest vertex, so the search need not visit lower ones; nor go
+        // deeper than helps.
         let mut depth_left = best.as_ref().map_or(usize::MAX, |b| b.len() - 1);
         level.clear();
         level.push(start);
@@ -100,7 +104,10 @@ pub(super) fn shortest(graph: &Graph, components: &[Vec<u32>]) -> Option<Vec<u32
                         best = Some(cycle);
                         break 'search;
                     }
-                    if w > start && seen[w as usize] != start && component_of[w as usize] == component_of[start as usize] {
+                    if w > start
+                        && seen[w as usize] != start
+                        && component_of[w as usize] == component_of[start as usize]
+                    {
                         seen[w as usize] = start;
                         parent[w as usize] = v;
                         level.push(w);

@@ -24,7 +24,12 @@ impl Forwarding<'_> {
                     match self.hops(flow, paths) {
                         Some(hops) => self.add_hops(&hops, &mut found),
                         None if self.spread == Spread::All => {
-                            sweep.run(self, flow.key.dst, std::iter::once(flow.key.src), &mut found);
+                            sweep.run(
+                                self,
+                                flow.key.dst,
+                                std::iter::once(flow.key.src),
+                                &mut found,
+                            );
                         }
                         None => {}
                     }
@@ -41,7 +46,8 @@ impl Forwarding<'_> {
             for src in self.t.hosts().filter(|&src| src != dst) {
                 // Pairs below one switch cross no link between switches.
                 if self.routes.group_of(src) != self.routes.group_of(dst)
-                    && let Some(hops) = trace_path(self.t, &self.routes, choice, &Self::key(src, dst))
+                    && let Some(hops) =
+                        trace_path(self.t, &self.routes, choice, &Self::key(src, dst))
                 {
                     self.add_hops(&hops, found);
                 }
@@ -82,10 +88,22 @@ impl Sweep {
                 words - words_for(f.t, n) as u32
             })
             .collect();
-        Sweep { visited: vec![0; f.t.nodes.len()], walk: 0, first, masks: vec![0; words as usize], order: Vec::new() }
+        Sweep {
+            visited: vec![0; f.t.nodes.len()],
+            walk: 0,
+            first,
+            masks: vec![0; words as usize],
+            order: Vec::new(),
+        }
     }
 
-    fn run(&mut self, f: &Forwarding<'_>, dst: NodeId, sources: impl Iterator<Item = NodeId>, found: &mut Dependencies<'_>) {
+    fn run(
+        &mut self,
+        f: &Forwarding<'_>,
+        dst: NodeId,
+        sources: impl Iterator<Item = NodeId>,
+        found: &mut Dependencies<'_>,
+    ) {
         self.walk += 1;
         self.order.clear();
         for src in sources {
@@ -117,7 +135,9 @@ impl Sweep {
 
     /// Notes a switch to be visited; the last node of a path is a host and needs no visit.
     fn visit(&mut self, f: &Forwarding<'_>, node: NodeId) {
-        if self.visited[node as usize] != self.walk && f.t.nodes[node as usize].kind == xoff_net::topology::NodeKind::Switch {
+        if self.visited[node as usize] != self.walk
+            && f.t.nodes[node as usize].kind == xoff_net::topology::NodeKind::Switch
+        {
             self.visited[node as usize] = self.walk;
             self.order.push(node);
         }

@@ -58,10 +58,11 @@ pub struct FailureStudy {
     pub disconnecting: Vec<Vec<String>>,
 }
 
-/// Fails every set of 1 to `n` working links between switches, reroutes, and looks for cycles. Run [`check`] first:
-/// where the network has a cycle already, nearly every set has one. Every single failure is examined; of
-/// each larger size at most `sets_max` sets: all, or as many drawn with `seed`.
-/// Given flows keep their explicit paths only while the links of these are up; a flow that loses its path is routed.
+/// Fails every set of 1 to `n` working links between switches, reroutes, and looks for cycles. Run
+/// [`check`] first: where the network has a cycle already, nearly every set has one. Every single
+/// failure is examined; of each larger size at most `sets_max` sets: all, or as many drawn with
+/// `seed`. Given flows keep their explicit paths only while the links of these are up; a flow that
+/// loses its path is routed.
 pub fn fail_any(
     topology: &Topology,
     rule: &Rule,
@@ -71,8 +72,9 @@ pub fn fail_any(
     seed: u64,
     go_on: &dyn Fn() -> bool,
 ) -> FailureStudy {
-    let links: Vec<LinkId> =
-        (0..topology.links.len() as LinkId).filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l)).collect();
+    let links: Vec<LinkId> = (0..topology.links.len() as LinkId)
+        .filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l))
+        .collect();
     let mut study = FailureStudy {
         links: links.len(),
         by_size: Vec::new(),
@@ -91,7 +93,12 @@ pub fn fail_any(
         let Sets { total, sampled, each: sets } = sets(&links, size, sets_max, seed);
         study.sets_total += total;
         study.sampled |= sampled;
-        study.by_size.push(OfSize { failures: size, sets_total: total, sets_checked: 0, cyclic: 0 });
+        study.by_size.push(OfSize {
+            failures: size,
+            sets_total: total,
+            sets_checked: 0,
+            cyclic: 0,
+        });
         for set in sets {
             if !go_on() {
                 study.interrupted = true;
@@ -110,7 +117,8 @@ pub fn fail_any(
                 _ => traffic,
             };
             let names = || -> Vec<String> { set.iter().map(|&l| link_name(topology, l)).collect() };
-            let disconnects = matches!(effect, Some(Effect::Safe { .. })) || !is_connected_hosts(&t);
+            let disconnects =
+                matches!(effect, Some(Effect::Safe { .. })) || !is_connected_hosts(&t);
             if disconnects && !contains_one(&disconnecting, &set) {
                 study.disconnecting.push(names());
                 disconnecting.push(set.clone());
@@ -119,7 +127,9 @@ pub fn fail_any(
                 study.cyclic_total += 1;
                 study.by_size[size - 1].cyclic += 1;
                 if !contains_one(&cyclic, &set) {
-                    let cycle = check(&t, rule, traffic).cycle.expect("the same question has the same answer");
+                    let cycle = check(&t, rule, traffic)
+                        .cycle
+                        .expect("the same question has the same answer");
                     study.cyclic.push(FailureSet { links: names(), disconnects, cycle });
                     cyclic.push(set.clone());
                 }
@@ -134,7 +144,12 @@ pub fn fail_any(
 pub(super) fn still_valid(t: &Topology, traffic: Traffic<'_>) -> Option<Vec<super::Flow>> {
     let Traffic::Flows { flows, paths } = traffic else { return None };
     let works = |path| paths.hops(path).iter().all(|&(node, port)| t.link_at(node, port).up);
-    Some(flows.iter().map(|f| super::Flow { key: f.key, path: f.path.filter(|&p| works(p)) }).collect())
+    Some(
+        flows
+            .iter()
+            .map(|f| super::Flow { key: f.key, path: f.path.filter(|&p| works(p)) })
+            .collect(),
+    )
 }
 
 /// True if one of the known sets is part of this one; both ascending.
@@ -207,7 +222,8 @@ fn sample(of: &[LinkId], size: usize, count: u64, seed: u64) -> impl Iterator<It
     while (seen.len() as u64) < count {
         let mut set = BTreeSet::new();
         while set.len() < size {
-            // The bias of this scaling is below 2^-40 for any number of links that fits into memory.
+            // The bias of this scaling is below 2^-40 for any number of links that fits into
+            // memory.
             set.insert(of[((rng.next_u64() as u128 * of.len() as u128) >> 64) as usize]);
         }
         seen.insert(set.into_iter().collect::<Vec<_>>());

@@ -1,4 +1,5 @@
-//! Changes by a set of failed links, without rerouting the whole network. All single failures of a large Clos take minutes this way.
+//! Changes by a set of failed links, without rerouting the whole network. All single failures of a
+//! large Clos take minutes this way.
 //!
 //! ```text
 //!   distance of every switch to every group of hosts, number of its candidates     kept, from the network without failures
@@ -8,11 +9,14 @@
 //!     else                                            walk from these hosts alone, and look at the dependencies found
 //! ```
 //!
-//! A switch that is not affected never takes an affected one as its next hop: a neighbour on a shortest path is one hop nearer, and an
-//! affected switch has only moved away. So new dependencies are on paths that begin at hosts whose distance grew. A new dependency that
-//! leads forward in a topological order of the old ones closes no cycle; where one leads back, the whole network is checked.
+//! A switch that is not affected never takes an affected one as its next hop: a neighbour on a
+//! shortest path is one hop nearer, and an affected switch has only moved away. So new dependencies
+//! are on paths that begin at hosts whose distance grew. A new dependency that leads forward in a
+//! topological order of the old ones closes no cycle; where one leads back, the whole network is
+//! checked.
 //!
-//! This holds for all pairs of hosts over any of the shortest paths. Other rules are checked set by set.
+//! This holds for all pairs of hosts over any of the shortest paths. Other rules are checked set by
+//! set.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -58,11 +62,14 @@ pub(super) struct Incremental<'a> {
 
 /// True if sets of failures are examined by their changes.
 pub fn is_incremental(rule: &Rule, traffic: Traffic<'_>) -> bool {
-    rule.paths == Paths::Shortest && rule.spread == Spread::All && matches!(traffic, Traffic::AllPairs)
+    rule.paths == Paths::Shortest
+        && rule.spread == Spread::All
+        && matches!(traffic, Traffic::AllPairs)
 }
 
 impl<'a> Incremental<'a> {
-    /// `None`: the rule is another, a pair of hosts has no route, there is a cycle already, or hosts are linked to hosts.
+    /// `None`: the rule is another, a pair of hosts has no route, there is a cycle already, or
+    /// hosts are linked to hosts.
     pub fn new(t: &'a Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<Incremental<'a>> {
         if !is_incremental(rule, traffic) {
             return None;
@@ -91,15 +98,33 @@ impl<'a> Incremental<'a> {
         let (mut first, mut edges) = (vec![0], Vec::new());
         for node in &t.nodes {
             if node.kind == NodeKind::Switch {
-                let fabric =
-                    |p: &xoff_net::topology::Port| t.links[p.link as usize].up && t.nodes[p.peer as usize].kind == NodeKind::Switch;
-                edges.extend(node.ports.iter().enumerate().filter(|(_, p)| fabric(p)).map(|(i, p)| (p.peer, i as u16, p.link)));
+                let fabric = |p: &xoff_net::topology::Port| {
+                    t.links[p.link as usize].up && t.nodes[p.peer as usize].kind == NodeKind::Switch
+                };
+                edges.extend(
+                    node.ports
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, p)| fabric(p))
+                        .map(|(i, p)| (p.peer, i as u16, p.link)),
+                );
             }
             first.push(edges.len() as u32);
         }
         let groups = neighbours.len();
-        let (distance, candidates) = (vec![FAR; groups * t.nodes.len()], vec![0; groups * t.nodes.len()]);
-        let mut all = Incremental { t, first, edges, groups, neighbours, groups_at, distance, candidates, place };
+        let (distance, candidates) =
+            (vec![FAR; groups * t.nodes.len()], vec![0; groups * t.nodes.len()]);
+        let mut all = Incremental {
+            t,
+            first,
+            edges,
+            groups,
+            neighbours,
+            groups_at,
+            distance,
+            candidates,
+            place,
+        };
         (0..groups).for_each(|g| all.measure(g));
         Some(all)
     }
@@ -147,12 +172,15 @@ impl<'a> Incremental<'a> {
         for &link in set {
             let l = &self.t.links[link as usize];
             for (from, to) in [(l.a, l.b), (l.b, l.a)] {
-                let row = |node: NodeId| node as usize * self.groups..(node as usize + 1) * self.groups;
+                let row =
+                    |node: NodeId| node as usize * self.groups..(node as usize + 1) * self.groups;
                 let (far, near) = (&self.distance[row(from)], &self.distance[row(to)]);
                 let left = &self.candidates[row(from)];
-                // With one failure a switch is affected when the link was all it had; with several it may be.
+                // With one failure a switch is affected when the link was all it had; with several
+                // it may be.
                 let spare = set.len() as u16;
-                let hit = |g: &usize| near[*g] != FAR && far[*g] == near[*g] + 1 && left[*g] <= spare;
+                let hit =
+                    |g: &usize| near[*g] != FAR && far[*g] == near[*g] + 1 && left[*g] <= spare;
                 alone.extend((0..self.groups).filter(hit).map(|g| (g, from)));
             }
         }
@@ -161,7 +189,8 @@ impl<'a> Incremental<'a> {
         for of_group in alone.chunk_by(|a, b| a.0 == b.0) {
             let group = of_group[0].0;
             let affected = self.affected(set, group, of_group);
-            let sends = |n: &NodeId| self.groups_at[*n as usize].iter().any(|&g| g as usize != group);
+            let sends =
+                |n: &NodeId| self.groups_at[*n as usize].iter().any(|&g| g as usize != group);
             if !affected.keys().any(sends) {
                 continue;
             }
@@ -174,28 +203,47 @@ impl<'a> Incremental<'a> {
     }
 
     /// The switches whose distance to a group grows, with their new one.
-    fn affected(&self, set: &[LinkId], group: usize, alone: &[(usize, NodeId)]) -> BTreeMap<NodeId, u16> {
+    fn affected(
+        &self,
+        set: &[LinkId],
+        group: usize,
+        alone: &[(usize, NodeId)],
+    ) -> BTreeMap<NodeId, u16> {
         let mut levels: BTreeMap<u16, Vec<NodeId>> = BTreeMap::new();
         alone.iter().for_each(|&(_, n)| levels.entry(self.distance(n, group)).or_default().push(n));
         let mut moved: BTreeMap<NodeId, u16> = BTreeMap::new();
         while let Some((level, nodes)) = levels.pop_first() {
             for node in nodes {
                 let keeps = |&&(peer, _, link): &&(NodeId, u16, LinkId)| {
-                    self.distance(peer, group) + 1 == level && !moved.contains_key(&peer) && !set.contains(&link)
+                    self.distance(peer, group) + 1 == level
+                        && !moved.contains_key(&peer)
+                        && !set.contains(&link)
                 };
-                if level == 1 || moved.contains_key(&node) || self.edges(node).iter().any(|e| keeps(&e)) {
+                if level == 1
+                    || moved.contains_key(&node)
+                    || self.edges(node).iter().any(|e| keeps(&e))
+                {
                     continue;
                 }
                 moved.insert(node, FAR);
-                let above = self.edges(node).iter().filter(|(peer, ..)| self.distance(*peer, group) == level + 1).map(|e| e.0);
+                let above = self
+                    .edges(node)
+                    .iter()
+                    .filter(|(peer, ..)| self.distance(*peer, group) == level + 1)
+                    .map(|e| e.0);
                 levels.entry(level + 1).or_default().extend(above);
             }
         }
         // Their new distances, nearest first.
         let mut open: BTreeMap<u16, Vec<NodeId>> = BTreeMap::new();
         for &node in moved.keys() {
-            let outside = self.edges(node).iter().filter(|(peer, _, link)| !moved.contains_key(peer) && !set.contains(link));
-            if let Some(nearest) = outside.map(|e| self.distance(e.0, group)).min().filter(|d| *d != FAR) {
+            let outside = self
+                .edges(node)
+                .iter()
+                .filter(|(peer, _, link)| !moved.contains_key(peer) && !set.contains(link));
+            if let Some(nearest) =
+                outside.map(|e| self.distance(e.0, group)).min().filter(|d| *d != FAR)
+            {
                 open.entry(nearest + 1).or_default().push(node);
             }
         }
@@ -205,7 +253,10 @@ impl<'a> Incremental<'a> {
                     continue;
                 }
                 moved.insert(node, level);
-                let inside = self.edges(node).iter().filter(|(peer, _, link)| moved.contains_key(peer) && !set.contains(link));
+                let inside = self
+                    .edges(node)
+                    .iter()
+                    .filter(|(peer, _, link)| moved.contains_key(peer) && !set.contains(link));
                 open.entry(level + 1).or_default().extend(inside.map(|e| e.0));
             }
         }
@@ -214,8 +265,10 @@ impl<'a> Incremental<'a> {
 
     /// Walks from the hosts whose distance grew, over the new routes.
     fn walk(&self, set: &[LinkId], group: usize, moved: &BTreeMap<NodeId, u16>) -> Effect {
-        let now = |node: NodeId| moved.get(&node).copied().unwrap_or_else(|| self.distance(node, group));
-        let mut sources: Vec<u32> = moved.keys().flat_map(|&n| self.groups_at[n as usize].iter().copied()).collect();
+        let now =
+            |node: NodeId| moved.get(&node).copied().unwrap_or_else(|| self.distance(node, group));
+        let mut sources: Vec<u32> =
+            moved.keys().flat_map(|&n| self.groups_at[n as usize].iter().copied()).collect();
         sources.sort_unstable();
         sources.dedup();
         let (mut disconnects, mut queue, mut seen) = (false, Vec::new(), HashSet::new());
@@ -230,13 +283,16 @@ impl<'a> Incremental<'a> {
         }
         let next = |node: NodeId| {
             let nearer = now(node) - 1;
-            self.edges(node).iter().filter(move |(peer, _, link)| now(*peer) == nearer && !set.contains(link))
+            self.edges(node)
+                .iter()
+                .filter(move |(peer, _, link)| now(*peer) == nearer && !set.contains(link))
         };
         while let Some(node) = queue.pop() {
             for &(peer, port, _) in next(node) {
                 let waits: Buffer = behind(self.t, node, port);
                 for &(_, out, _) in next(peer) {
-                    if self.place[waits as usize] >= self.place[behind(self.t, peer, out) as usize] {
+                    if self.place[waits as usize] >= self.place[behind(self.t, peer, out) as usize]
+                    {
                         return Effect::Unknown;
                     }
                 }
@@ -300,8 +356,11 @@ mod tests {
         ] {
             let mut t = build(name, keys);
             let intact = t.clone();
-            let Some(of) = Incremental::new(&intact, &rule, Traffic::AllPairs) else { panic!("{name}") };
-            let links: Vec<LinkId> = (0..t.links.len() as LinkId).filter(|&l| is_fabric_link(&t, l)).collect();
+            let Some(of) = Incremental::new(&intact, &rule, Traffic::AllPairs) else {
+                panic!("{name}")
+            };
+            let links: Vec<LinkId> =
+                (0..t.links.len() as LinkId).filter(|&l| is_fabric_link(&t, l)).collect();
             let mut sets: Vec<Vec<LinkId>> = links.iter().map(|&l| vec![l]).collect();
             for (i, &a) in links.iter().enumerate() {
                 for (j, &b) in links[..i].iter().enumerate() {
@@ -331,7 +390,13 @@ mod tests {
     fn other_rules_and_networks_are_checked_set_by_set() {
         let ring = build("ring", &[("switches", "5")]);
         let named = |name| Rule::named(name, 1).unwrap();
-        assert!(Incremental::new(&ring, &named("all-paths"), Traffic::AllPairs).is_none(), "a cycle already");
-        assert!(Incremental::new(&build("fat-tree", &[]), &named("up-down"), Traffic::AllPairs).is_none());
+        assert!(
+            Incremental::new(&ring, &named("all-paths"), Traffic::AllPairs).is_none(),
+            "a cycle already"
+        );
+        assert!(
+            Incremental::new(&build("fat-tree", &[]), &named("up-down"), Traffic::AllPairs)
+                .is_none()
+        );
     }
 }

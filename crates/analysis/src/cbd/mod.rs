@@ -5,9 +5,10 @@
 //!        [u->v]    [v->w]          that v->w fills, when some flow goes u, v, w:   [u->v] depends on [v->w]
 //! ```
 //!
-//! A cycle of dependencies is necessary for a deadlock under any backpressure (GFC section 2.1, "circular wait"), not
-//! sufficient: it takes the right flows at the right time to fill it. Only links between switches count. A host
-//! always drains, so nothing waits forever behind a link to a host, and nothing depends on a link from one.
+//! A cycle of dependencies is necessary for a deadlock under any backpressure (GFC section 2.1,
+//! "circular wait"), not sufficient: it takes the right flows at the right time to fill it. Only
+//! links between switches count. A host always drains, so nothing waits forever behind a link to a
+//! host, and nothing depends on a link from one.
 
 mod buffers;
 mod closing_flows;
@@ -25,14 +26,18 @@ mod tests;
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_net::topology::failures::link_name;
-use xoff_net::topology::{Choice, EcmpHash, ExplicitPaths, FlowKey, LinkId, Order, Paths, Topology};
+use xoff_net::topology::{
+    Choice, EcmpHash, ExplicitPaths, FlowKey, LinkId, Order, Paths, Topology,
+};
 use xoff_units::params::ParamError;
 
 use forwarding::Forwarding;
 
 pub use failures::{FailureSet, FailureStudy, OfSize, fail_any};
 pub use incremental::is_incremental;
-pub use installed::{Hole, HoleSet, HoleStudy, HolesOfSize, Installed, Loop, check_installed, fail_any_installed};
+pub use installed::{
+    Hole, HoleSet, HoleStudy, HolesOfSize, Installed, Loop, check_installed, fail_any_installed,
+};
 pub use remedy::{Remedy, remedies, remedies_after};
 
 /// Choice among equal candidates for the flows of a pair of hosts.
@@ -57,11 +62,13 @@ pub struct Rule {
 
 impl Rule {
     /// The names that [`Rule::named`] knows.
-    pub const NAMES: &'static [&'static str] = &["all-paths", "d-mod-k", "hashed", "lowest-id", "per-destination", "per-edge", "up-down"];
+    pub const NAMES: &'static [&'static str] =
+        &["all-paths", "d-mod-k", "hashed", "lowest-id", "per-destination", "per-edge", "up-down"];
 
-    /// The rule of this name: all equal-cost shortest paths; one per host pair by hash; the next hop of the lowest
-    /// number; one next hop per node and destination host; one tree per destination edge switch; all up-down paths; one path per
-    /// destination host by the digits of its number. `seed` enters the hashes.
+    /// The rule of this name: all equal-cost shortest paths; one per host pair by hash; the next
+    /// hop of the lowest number; one next hop per node and destination host; one tree per
+    /// destination edge switch; all up-down paths; one path per destination host by the digits of
+    /// its number. `seed` enters the hashes.
     ///
     /// # Errors
     /// An unknown name; the hint lists the known ones.
@@ -70,10 +77,18 @@ impl Rule {
         let (paths, order, spread) = match name {
             "all-paths" => (Paths::Shortest, Order::AscendingPort, Spread::All),
             "d-mod-k" => (Paths::DModK, Order::AscendingPort, chosen(Choice::First)),
-            "hashed" => (Paths::Shortest, Order::AscendingPort, chosen(Choice::Hashed(EcmpHash::Native { seed }))),
+            "hashed" => (
+                Paths::Shortest,
+                Order::AscendingPort,
+                chosen(Choice::Hashed(EcmpHash::Native { seed })),
+            ),
             "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, chosen(Choice::First)),
-            "per-destination" => (Paths::Shortest, Order::AscendingPort, chosen(Choice::PerDestination { seed })),
-            "per-edge" => (Paths::ShortestTree { seed }, Order::AscendingPort, chosen(Choice::First)),
+            "per-destination" => {
+                (Paths::Shortest, Order::AscendingPort, chosen(Choice::PerDestination { seed }))
+            }
+            "per-edge" => {
+                (Paths::ShortestTree { seed }, Order::AscendingPort, chosen(Choice::First))
+            }
             "up-down" => (Paths::UpDown, Order::AscendingPort, Spread::All),
             _ => {
                 return Err(ParamError::new(
@@ -175,17 +190,22 @@ pub struct Closing {
     pub path: Vec<String>,
 }
 
-/// Searches for cyclic buffer dependencies among the routes that `rule` gives to `traffic` over the links that are up.
+/// Searches for cyclic buffer dependencies among the routes that `rule` gives to `traffic` over the
+/// links that are up.
 pub fn check(topology: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Report {
     let forwarding = Forwarding::new(topology, rule, traffic);
     let dependencies = forwarding.dependencies();
     let graph = dependencies.graph();
     let components = cycle::components(&graph);
-    let cycle = cycle::shortest(&graph, &components).map(|buffers| closing_flows::explain(&forwarding, &buffers));
+    let cycle = cycle::shortest(&graph, &components)
+        .map(|buffers| closing_flows::explain(&forwarding, &buffers));
     Report {
         verdict: if cycle.is_some() { Verdict::Cyclic } else { Verdict::CycleFree },
         buffers: (0..topology.links.len() as LinkId)
-            .filter(|&l| topology.links[l as usize].up && xoff_net::topology::failures::is_fabric_link(topology, l))
+            .filter(|&l| {
+                topology.links[l as usize].up
+                    && xoff_net::topology::failures::is_fabric_link(topology, l)
+            })
             .count()
             * 2,
         dependencies: graph.edge_count(),

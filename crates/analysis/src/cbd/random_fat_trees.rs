@@ -21,12 +21,13 @@ pub struct Scan {
     pub lowest_id: Vec<u64>,
     /// A cycle under a tree of shortest paths per destination edge switch.
     pub per_edge: Vec<u64>,
-    /// A cycle if a flow may take any of the shortest paths; a network that is in no list has none under any choice.
+    /// A cycle if a flow may take any of the shortest paths; a network that is in no list has none
+    /// under any choice.
     pub all_paths: Vec<u64>,
 }
 
-/// Looks at the fat-trees of `k` ports a switch, of which each link between switches fails with this probability. A seed gives the
-/// failures and the hashes of the routing.
+/// Looks at the fat-trees of `k` ports a switch, of which each link between switches fails with
+/// this probability. A seed gives the failures and the hashes of the routing.
 ///
 /// # Errors
 /// A `k` for which there is no fat-tree, or a probability outside 0 to 1.
@@ -40,8 +41,11 @@ pub fn scan(k: u32, probability: f64, seeds: Range<u64>) -> Result<Scan, ParamEr
             found.disconnected.push(seed);
             continue;
         }
-        // Rules that use one of all shortest paths each cannot have a cycle where all paths together have none.
-        if is_valley_free(&t, k) || !is_cyclic(&t, &Rule::named("all-paths", seed)?, Traffic::AllPairs) {
+        // Rules that use one of all shortest paths each cannot have a cycle where all paths
+        // together have none.
+        if is_valley_free(&t, k)
+            || !is_cyclic(&t, &Rule::named("all-paths", seed)?, Traffic::AllPairs)
+        {
             continue;
         }
         found.all_paths.push(seed);
@@ -68,12 +72,14 @@ fn intact(k: u32) -> Result<Topology, ParamError> {
     fat_tree::build(&mut Defaults::of(fat_tree::PARAMS).with("k", &k.to_string()))
 }
 
-/// Whether every two edge switches of a fat-tree still have a path of the usual length: over an aggregation switch of
-/// the pod, or over a core switch between pods. Then all shortest paths go up and then down, and there is no cycle.
-/// A quick look that spares the analysis of most large networks; false says nothing.
+/// Whether every two edge switches of a fat-tree still have a path of the usual length: over an
+/// aggregation switch of the pod, or over a core switch between pods. Then all shortest paths go up
+/// and then down, and there is no cycle. A quick look that spares the analysis of most large
+/// networks; false says nothing.
 fn is_valley_free(t: &Topology, k: u32) -> bool {
     let (half, k) = (k as usize / 2, k as usize);
-    // Links come in the builder's order: hosts, then edge to aggregation by pod, then aggregation to core.
+    // Links come in the builder's order: hosts, then edge to aggregation by pod, then aggregation
+    // to core.
     let edge_links = half * half * k;
     let core_links = edge_links + k * half * half;
     let mask = |first: usize| (0..half).fold(0u64, |m, i| m | (t.links[first + i].up as u64) << i);
@@ -81,7 +87,9 @@ fn is_valley_free(t: &Topology, k: u32) -> bool {
     let cores: Vec<u64> = (0..k * half).map(|a| mask(core_links + a * half)).collect();
     (0..k).all(|p| {
         (p..k).all(|q| {
-            let over = (0..half).filter(|m| p == q || cores[p * half + m] & cores[q * half + m] != 0).fold(0u64, |all, m| all | 1 << m);
+            let over = (0..half)
+                .filter(|m| p == q || cores[p * half + m] & cores[q * half + m] != 0)
+                .fold(0u64, |all, m| all | 1 << m);
             let edges = |pod: usize| ups[pod * half..(pod + 1) * half].iter();
             edges(p).all(|a| edges(q).all(|b| a & b & over != 0))
         })
@@ -114,15 +122,20 @@ mod tests {
         let names = failed_links(4, 0.05, 4_009_960).unwrap();
         let mut t = intact(4).unwrap();
         fail_random(&mut t, 0.05, 4_009_960, false).unwrap();
-        let down: Vec<String> = (0..t.links.len() as u32).filter(|&l| !t.links[l as usize].up).map(|l| link_name(&t, l)).collect();
+        let down: Vec<String> = (0..t.links.len() as u32)
+            .filter(|&l| !t.links[l as usize].up)
+            .map(|l| link_name(&t, l))
+            .collect();
         assert!(!names.is_empty() && names == down, "{names:?} {down:?}");
     }
 
     #[test]
     fn ranges_add_up() {
         let whole = scan(4, 0.05, 4_000_000..4_000_300).unwrap();
-        let parts = [4_000_000..4_000_130, 4_000_130..4_000_300].map(|range| scan(4, 0.05, range).unwrap());
-        let joined = |of: fn(&Scan) -> &Vec<u64>| parts.iter().flat_map(of).copied().collect::<Vec<_>>();
+        let parts =
+            [4_000_000..4_000_130, 4_000_130..4_000_300].map(|range| scan(4, 0.05, range).unwrap());
+        let joined =
+            |of: fn(&Scan) -> &Vec<u64>| parts.iter().flat_map(of).copied().collect::<Vec<_>>();
         assert_eq!(whole.disconnected, joined(|s| &s.disconnected));
         assert_eq!(whole.all_paths, joined(|s| &s.all_paths));
         // All paths together have every cycle that one path per pair has.

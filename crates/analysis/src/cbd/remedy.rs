@@ -7,9 +7,9 @@
 //!                                                                           only rise, so no cycle leads through several
 //! ```
 //!
-//! A turn leads down to a switch and up from it (a bounce): in an order of the switches by level, then number, every cycle has one at
-//! its lowest switch. Turns that are not needed to break all cycles are left out one by one. A route needs one class more than the
-//! turns that it makes.
+//! A turn leads down to a switch and up from it (a bounce): in an order of the switches by level,
+//! then number, every cycle has one at its lowest switch. Turns that are not needed to break all
+//! cycles are left out one by one. A route needs one class more than the turns that it makes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -58,16 +58,29 @@ impl Remedy {
     /// A higher class after each of these turns. A route makes at most `most` of them.
     pub(super) fn second_class(turns: Vec<[String; 2]>, most: u32) -> Remedy {
         let shown: Vec<String> = turns.iter().take(3).map(|[a, b]| format!("{a} to {b}")).collect();
-        let more = if turns.len() > 3 { format!(", ... ({} turns, all in --json)", turns.len()) } else { String::new() };
-        let change = format!("Use {} for traffic that turns from {}{more}.", priorities(most), shown.join(", or from "));
-        let proof = format!("No route makes more than {most} of these turns, and no priority has a cycle.");
+        let more = if turns.len() > 3 {
+            format!(", ... ({} turns, all in --json)", turns.len())
+        } else {
+            String::new()
+        };
+        let change = format!(
+            "Use {} for traffic that turns from {}{more}.",
+            priorities(most),
+            shown.join(", or from ")
+        );
+        let proof =
+            format!("No route makes more than {most} of these turns, and no priority has a cycle.");
         Remedy { turns, classes: most + 1, ..Remedy::of("second-class", change, proof) }
     }
 }
 
 /// Lossless priorities for routes with at most `most` turns, in words.
 fn priorities(most: u32) -> String {
-    if most == 1 { "a second lossless priority".into() } else { format!("{} lossless priorities, the next one", most + 1) }
+    if most == 1 {
+        "a second lossless priority".into()
+    } else {
+        format!("{} lossless priorities, the next one", most + 1)
+    }
 }
 
 /// Remedies for a cycle that is there, the one that changes least first.
@@ -78,13 +91,21 @@ pub fn remedies(t: &Topology, rule: &Rule, traffic: Traffic<'_>, report: &Report
         found.extend(forbidden(t, rule, traffic));
     }
     if let Some((turns, most)) = bounces(t, rule, traffic) {
-        found.push(Remedy::second_class(turns.iter().map(|&(a, b)| [directed(t, a), directed(t, b)]).collect(), most));
+        found.push(Remedy::second_class(
+            turns.iter().map(|&(a, b)| [directed(t, a), directed(t, b)]).collect(),
+            most,
+        ));
     }
     found
 }
 
 /// Remedies for networks that have a cycle only after failures.
-pub fn remedies_after(t: &Topology, rule: &Rule, traffic: Traffic<'_>, study: &FailureStudy) -> Vec<Remedy> {
+pub fn remedies_after(
+    t: &Topology,
+    rule: &Rule,
+    traffic: Traffic<'_>,
+    study: &FailureStudy,
+) -> Vec<Remedy> {
     let (mut found, mut routed, mut most, mut examined) = (Vec::new(), true, Some(0), 0);
     let intact = up_down(t, traffic, 0).is_some();
     for set in study.cyclic.iter().take(SETS_MAX) {
@@ -97,21 +118,33 @@ pub fn remedies_after(t: &Topology, rule: &Rule, traffic: Traffic<'_>, study: &F
             (Some(flows), Traffic::Flows { paths, .. }) => Traffic::Flows { flows, paths },
             _ => traffic,
         };
-        routed &= intact && up_down(&failed, traffic, check(&failed, rule, traffic).unrouted).is_some();
+        routed &=
+            intact && up_down(&failed, traffic, check(&failed, rule, traffic).unrouted).is_some();
         most = match (most, bounces(&failed, rule, traffic)) {
             (Some(most), Some((_, own))) => Some(own.max(most)),
             _ => None,
         };
         examined += 1;
     }
-    let of = format!("the {examined} sets of failures that create a cycle and contain no smaller one");
+    let of =
+        format!("the {examined} sets of failures that create a cycle and contain no smaller one");
     if routed {
         let proof = format!("No cycle after any failure; no pair loses its route in {of}.");
-        found.push(Remedy::of("up-down", "Route up-down: never up again after going down (--routing up-down).".into(), proof));
+        found.push(Remedy::of(
+            "up-down",
+            "Route up-down: never up again after going down (--routing up-down).".into(),
+            proof,
+        ));
     }
     if let Some(most) = most.filter(|m| *m > 0) {
-        let change = format!("Use {} for traffic that turns from a down link to an up link.", priorities(most));
-        let proof = format!("No route makes more than {most} such turn{} in {of}.", if most == 1 { "" } else { "s" });
+        let change = format!(
+            "Use {} for traffic that turns from a down link to an up link.",
+            priorities(most)
+        );
+        let proof = format!(
+            "No route makes more than {most} such turn{} in {of}.",
+            if most == 1 { "" } else { "s" }
+        );
         found.push(Remedy { classes: most + 1, ..Remedy::of("second-class", change, proof) });
     }
     found
@@ -131,11 +164,15 @@ pub(super) fn up_down(t: &Topology, traffic: Traffic<'_>, unrouted: u64) -> Opti
 /// One or two links of a shortest cycle without which there is none, and all hosts stay connected.
 fn forbidden(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<Remedy> {
     let graph = Forwarding::new(t, rule, traffic).dependencies().graph();
-    let mut links: Vec<LinkId> = cycle::shortest(&graph, &cycle::components(&graph))?.iter().map(|b| b / 2).collect();
+    let mut links: Vec<LinkId> =
+        cycle::shortest(&graph, &cycle::components(&graph))?.iter().map(|b| b / 2).collect();
     links.sort_unstable();
     links.dedup();
     let mut sets: Vec<Vec<LinkId>> = links.iter().map(|&l| vec![l]).collect();
-    let pairs = links.iter().enumerate().flat_map(|(i, &a)| links[i + 1..].iter().map(move |&b| vec![a, b]));
+    let pairs = links
+        .iter()
+        .enumerate()
+        .flat_map(|(i, &a)| links[i + 1..].iter().map(move |&b| vec![a, b]));
     sets.extend(pairs.take(64));
     let mut less = t.clone();
     for set in sets {
@@ -147,7 +184,8 @@ fn forbidden(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<Remedy> 
         };
         if is_connected_hosts(&less) && !is_cyclic(&less, rule, traffic) {
             let links: Vec<String> = set.iter().map(|&l| link_name(t, l)).collect();
-            let change = format!("Remove {} from the routes of lossless traffic.", links.join(" and "));
+            let change =
+                format!("Remove {} from the routes of lossless traffic.", links.join(" and "));
             let proof = format!(
                 "No cycle without {}, and every host reaches every other.",
                 if links.len() == 1 { "this link" } else { "these links" }
@@ -170,7 +208,11 @@ type Turn = (Buffer, Buffer);
 /// Turns that are enough to break every cycle of these dependencies.
 pub(super) fn turns(t: &Topology, graph: &Graph) -> Option<HashSet<Turn>> {
     let rank = |node: u32| (t.nodes[node as usize].level, std::cmp::Reverse(node));
-    let of = |v: Buffer| graph.next[graph.first[v as usize] as usize..graph.first[v as usize + 1] as usize].iter().map(move |&w| (v, w));
+    let of = |v: Buffer| {
+        graph.next[graph.first[v as usize] as usize..graph.first[v as usize + 1] as usize]
+            .iter()
+            .map(move |&w| (v, w))
+    };
     let edges = || (0..graph.first.len() as u32 - 1).flat_map(of);
     let is_bounce = |&(a, b): &Turn| {
         let (from, at, to) = (filled_by(t, a).0, switch_of(t, a), switch_of(t, b));
@@ -210,13 +252,21 @@ fn bounces(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<(Vec<Turn>
                 let hops = match f.hops(flow, paths) {
                     Some(hops) => hops,
                     None if f.spread == Spread::All => {
-                        most = most.max(from(&f, flow.key.src, flow.key.dst, &cut, &mut HashMap::new()));
+                        most = most.max(from(
+                            &f,
+                            flow.key.src,
+                            flow.key.dst,
+                            &cut,
+                            &mut HashMap::new(),
+                        ));
                         continue;
                     }
                     None => continue,
                 };
-                let buffers: Vec<Buffer> = hops.iter().map(|&(node, port)| behind(t, node, port)).collect();
-                most = most.max(buffers.windows(2).filter(|w| cut.contains(&(w[0], w[1]))).count() as u32);
+                let buffers: Vec<Buffer> =
+                    hops.iter().map(|&(node, port)| behind(t, node, port)).collect();
+                most = most
+                    .max(buffers.windows(2).filter(|w| cut.contains(&(w[0], w[1]))).count() as u32);
             }
         }
         // A route of each pair: too many to walk in a large network.
@@ -225,16 +275,29 @@ fn bounces(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<(Vec<Turn>
                 return None;
             }
             let Spread::Chosen(choice) = &f.spread else { return None };
-            for (src, dst) in t.hosts().flat_map(|a| t.hosts().map(move |b| (a, b))).filter(|(a, b)| a != b) {
-                let hops = xoff_net::topology::trace_path(t, &f.routes, choice, &Forwarding::key(src, dst)).unwrap_or_default();
-                let buffers: Vec<Buffer> = hops.iter().map(|&(node, port)| behind(t, node, port)).collect();
-                most = most.max(buffers.windows(2).filter(|w| cut.contains(&(w[0], w[1]))).count() as u32);
+            for (src, dst) in
+                t.hosts().flat_map(|a| t.hosts().map(move |b| (a, b))).filter(|(a, b)| a != b)
+            {
+                let hops = xoff_net::topology::trace_path(
+                    t,
+                    &f.routes,
+                    choice,
+                    &Forwarding::key(src, dst),
+                )
+                .unwrap_or_default();
+                let buffers: Vec<Buffer> =
+                    hops.iter().map(|&(node, port)| behind(t, node, port)).collect();
+                most = most
+                    .max(buffers.windows(2).filter(|w| cut.contains(&(w[0], w[1]))).count() as u32);
             }
         }
         Traffic::AllPairs => {
             for dst in f.destinations() {
                 let mut known = HashMap::new();
-                most = f.sources(dst).map(|src| from(&f, src, dst, &cut, &mut known)).fold(most, u32::max);
+                most = f
+                    .sources(dst)
+                    .map(|src| from(&f, src, dst, &cut, &mut known))
+                    .fold(most, u32::max);
             }
         }
     }
@@ -244,12 +307,28 @@ fn bounces(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<(Vec<Turn>
 }
 
 /// The most turns on a way from a host.
-fn from(f: &Forwarding<'_>, src: u32, dst: u32, cut: &HashSet<Turn>, known: &mut HashMap<Buffer, u32>) -> u32 {
-    f.ports(src, dst).iter().map(|&p| onward(f, behind(f.t, src, p), dst, cut, known)).max().unwrap_or(0)
+fn from(
+    f: &Forwarding<'_>,
+    src: u32,
+    dst: u32,
+    cut: &HashSet<Turn>,
+    known: &mut HashMap<Buffer, u32>,
+) -> u32 {
+    f.ports(src, dst)
+        .iter()
+        .map(|&p| onward(f, behind(f.t, src, p), dst, cut, known))
+        .max()
+        .unwrap_or(0)
 }
 
 /// Largest number of turns on a path that starts at a buffer.
-fn onward(f: &Forwarding<'_>, at: Buffer, dst: u32, cut: &HashSet<Turn>, known: &mut HashMap<Buffer, u32>) -> u32 {
+fn onward(
+    f: &Forwarding<'_>,
+    at: Buffer,
+    dst: u32,
+    cut: &HashSet<Turn>,
+    known: &mut HashMap<Buffer, u32>,
+) -> u32 {
     if let Some(&n) = known.get(&at) {
         return n;
     }
@@ -258,7 +337,8 @@ fn onward(f: &Forwarding<'_>, at: Buffer, dst: u32, cut: &HashSet<Turn>, known: 
     if f.t.nodes[node as usize].kind == NodeKind::Switch {
         for &port in f.ports(node, dst) {
             let next = behind(f.t, node, port);
-            most = most.max(u32::from(cut.contains(&(at, next))) + onward(f, next, dst, cut, known));
+            most =
+                most.max(u32::from(cut.contains(&(at, next))) + onward(f, next, dst, cut, known));
         }
     }
     known.insert(at, most);

@@ -1,4 +1,5 @@
-//! CBFC: InfiniBand's credits in blocks of 64 bytes, announced once per period (IBA vol. 1, section 7.9).
+//! CBFC: InfiniBand's credits in blocks of 64 bytes, announced once per period (IBA vol. 1, section
+//! 7.9).
 //!
 //! ```text
 //!   sender may send while FCTBS + p <= FCCL      FCCL = ABR + free blocks, sent every T
@@ -28,7 +29,13 @@ const KEYS: &[ParamSpec] = &[
         "credit counters; 12-bit is the InfiniBand wire format",
         "IBA vol. 1, 7.9",
     ),
-    ParamSpec::new("lanes", Kind::Count, "4", "lanes of an InfiniBand link, for symbol times", "IBA vol. 1: 4X"),
+    ParamSpec::new(
+        "lanes",
+        Kind::Count,
+        "4",
+        "lanes of an InfiniBand link, for symbol times",
+        "IBA vol. 1: 4X",
+    ),
 ];
 
 /// Values of [`KEYS`].
@@ -45,7 +52,10 @@ impl Keys {
     /// An invalid value: its key, and the expected form.
     pub fn read(input: &PlanInput) -> Result<Keys, ParamError> {
         let mut v = input.own();
-        let keys = Keys { twelve_bit: choice(&mut v, "counters", COUNTERS)? == "12-bit", lanes: v.count("lanes")? };
+        let keys = Keys {
+            twelve_bit: choice(&mut v, "counters", COUNTERS)? == "12-bit",
+            lanes: v.count("lanes")?,
+        };
         within("lanes", keys.lanes, 1, 16)?;
         Ok(keys)
     }
@@ -70,7 +80,11 @@ pub(super) fn of_period(input: &PlanInput) -> (&'static str, &'static str) {
 }
 
 /// The conditions of its buffer, where that is given.
-fn beside_a_detector(input: &PlanInput, link: &Link, stop: Stop) -> Result<Vec<Warning>, ParamError> {
+fn beside_a_detector(
+    input: &PlanInput,
+    link: &Link,
+    stop: Stop,
+) -> Result<Vec<Warning>, ParamError> {
     let (Stop::Credits(period), Some(buffer)) = (stop, input.buffer) else { return Ok(Vec::new()) };
     let p = Parameters {
         rate: link.rate,
@@ -116,19 +130,20 @@ pub fn period_bytes(rate: Rate) -> Span {
     rate.time_for(Bytes(65_535))
 }
 
-/// Credit period of InfiniBand (and TCD section 4.4): at most 65,536 symbol times. A symbol is 10 bits on **one lane**
-/// (8b/10b), so with 4 lanes this is five times [`period_bytes`].
+/// Credit period of InfiniBand (and TCD section 4.4): at most 65,536 symbol times. A symbol is 10
+/// bits on **one lane** (8b/10b), so with 4 lanes this is five times [`period_bytes`].
 pub fn period_symbols(rate: Rate, lanes: u64) -> Span {
     rate.time_for(Bytes(65_536 * 10 / 8 * lanes))
 }
 
-/// The longest T + tau for which 12-bit counters sustain the rate: whole frames, each in whole blocks, of 2048 blocks.
+/// The longest T + tau for which 12-bit counters sustain the rate: whole frames, each in whole
+/// blocks, of 2048 blocks.
 pub(super) fn twelve_bit_reach(rate: Rate, mtu: Bytes) -> Span {
     Span(rate.time_for(mtu).0.saturating_mul(BLOCKS_TWELVE_BIT / blocks_of_packet(mtu).max(1)))
 }
 
-/// An upper bound that is still one when it is printed with three decimals and typed again: cut off to whole nanoseconds, above 1 ms to
-/// whole microseconds.
+/// An upper bound that is still one when it is printed with three decimals and typed again: cut off
+/// to whole nanoseconds, above 1 ms to whole microseconds.
 pub(super) fn printable(most: Span) -> Span {
     let step = if most < Span::from_ms(1) { 1_000 } else { 1_000_000 };
     Span(most.0 / step * step)
@@ -138,8 +153,13 @@ pub(super) fn printable(most: Span) -> Span {
 fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> ParamError {
     let limit = twelve_bit_limit().0;
     if input.buffer.is_some() {
-        let what = format!("12-bit counters announce at most {limit} B, and the buffer is {} B", buffer.0);
-        return ParamError::new("buffer", what, format!("set the buffer to {limit} B or less, or --counters 64-bit"));
+        let what =
+            format!("12-bit counters announce at most {limit} B, and the buffer is {} B", buffer.0);
+        return ParamError::new(
+            "buffer",
+            what,
+            format!("set the buffer to {limit} B or less, or --counters 64-bit"),
+        );
     }
     let what = format!(
         "impossible: 12-bit counters announce at most {limit} B, and {} with T = {period} and tau = {} takes {} B",
@@ -148,15 +168,25 @@ fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> Param
     let reach = twelve_bit_reach(link.rate, link.mtu);
     let mut paths = Vec::new();
     if reach > link.tau {
-        paths.push(format!("--credit-period of {:#} or less", printable(Span(reach.0 - link.tau.0))));
+        paths.push(format!(
+            "--credit-period of {:#} or less",
+            printable(Span(reach.0 - link.tau.0))
+        ));
     }
     // Share of the cable in tau, unless tau was measured.
-    if let Some(wire) = reach.0.checked_sub((period.0 + link.tau.0).saturating_sub(link.t_w.0 * 2)).filter(|_| input.tau.is_none()) {
+    if let Some(wire) = reach
+        .0
+        .checked_sub((period.0 + link.tau.0).saturating_sub(link.t_w.0 * 2))
+        .filter(|_| input.tau.is_none())
+    {
         paths.push(match input.t_w {
             Some(_) => format!("--t-w of {:#} or less", printable(Span(wire / 2))),
             None => {
                 let length = wire / 2 / Length(1).propagation().0.max(1);
-                format!("--length of {:#} or less", Length(if length < 1_000_000 { length } else { length / 1_000 * 1_000 }))
+                format!(
+                    "--length of {:#} or less",
+                    Length(if length < 1_000_000 { length } else { length / 1_000 * 1_000 })
+                )
             }
         });
     }
@@ -197,7 +227,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "MTU/64, rounded up",
             "IBA vol. 1, section 7.9",
         ),
-        PlanRow::span("credit period, by bytes", "T bytes", by_bytes, "65535 B / C", "GFC section 5.4"),
+        PlanRow::span(
+            "credit period, by bytes",
+            "T bytes",
+            by_bytes,
+            "65535 B / C",
+            "GFC section 5.4",
+        ),
         PlanRow::span(
             "credit period, by symbols",
             "T symbols",
@@ -205,8 +241,20 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "65536 x 10 bit / (C/lanes)",
             "IBA vol. 1, section 7.9; TCD section 4.4",
         ),
-        PlanRow::span("credit period", "T", period, if input.credit_period.is_some() { "given" } else { "65535 B / C" }, "GFC section 5.4"),
-        PlanRow::bytes("arrivals during one period", "C T", bytes_ceil(link.rate, period), "C T", "TCD section 4.4: B > C T_c"),
+        PlanRow::span(
+            "credit period",
+            "T",
+            period,
+            if input.credit_period.is_some() { "given" } else { "65535 B / C" },
+            "GFC section 5.4",
+        ),
+        PlanRow::bytes(
+            "arrivals during one period",
+            "C T",
+            bytes_ceil(link.rate, period),
+            "C T",
+            "TCD section 4.4: B > C T_c",
+        ),
         PlanRow::bytes(
             "smallest buffer for the full rate",
             "B_full",
@@ -214,10 +262,35 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "ceil((T + tau)/(MTU/C)) frames, each in whole blocks",
             "an announcement lasts until the next takes effect",
         ),
-        PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_full" }, ""),
-        PlanRow::count("buffer in blocks", "B blocks", blocks, "blocks", "B/64, rounded down", "IBA vol. 1, section 7.9"),
-        PlanRow::bytes("most that 12-bit counters announce", "B 12-bit", twelve_bit_limit(), "2048 x 64 B", "IBA vol. 1, section 7.9"),
-        PlanRow::rate("highest sustained rate", "R_max", sustained, "min(C, B/(T + tau))", "credits per period"),
+        PlanRow::bytes(
+            "ingress buffer",
+            "B",
+            buffer,
+            if input.buffer.is_some() { "given" } else { "B_full" },
+            "",
+        ),
+        PlanRow::count(
+            "buffer in blocks",
+            "B blocks",
+            blocks,
+            "blocks",
+            "B/64, rounded down",
+            "IBA vol. 1, section 7.9",
+        ),
+        PlanRow::bytes(
+            "most that 12-bit counters announce",
+            "B 12-bit",
+            twelve_bit_limit(),
+            "2048 x 64 B",
+            "IBA vol. 1, section 7.9",
+        ),
+        PlanRow::rate(
+            "highest sustained rate",
+            "R_max",
+            sustained,
+            "min(C, B/(T + tau))",
+            "credits per period",
+        ),
         PlanRow::rate(
             "bandwidth of the credit messages",
             "8 B/T",
@@ -254,7 +327,10 @@ fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
 
 fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
     let FlowControl::Cbfc(x) = fc else { return };
-    conditions(&Parameters { period: Some(x.period), twelve_bit: x.conformance, ..at.parameters(fc) }, w);
+    conditions(
+        &Parameters { period: Some(x.period), twelve_bit: x.conformance, ..at.parameters(fc) },
+        w,
+    );
 }
 
 fn credits_suffice(p: &Parameters, w: &mut Vec<Warning>) {
@@ -282,9 +358,14 @@ fn credits_suffice(p: &Parameters, w: &mut Vec<Warning>) {
     if announced.0 / BLOCK.0 * BLOCK.0 < need.0 {
         let reach = twelve_bit_reach(p.rate, p.mtu);
         let todo = match reach.0.checked_sub(p.tau.0) {
-            _ if !p.twelve_bit || need <= twelve_bit_limit() => format!("set the buffer to {need} or more, or a shorter period"),
+            _ if !p.twelve_bit || need <= twelve_bit_limit() => {
+                format!("set the buffer to {need} or more, or a shorter period")
+            }
             Some(0) | None => {
-                format!("set counters = \"64-bit\" and the buffer to {need} or more: 12-bit counters cannot carry tau = {}", p.tau)
+                format!(
+                    "set counters = \"64-bit\" and the buffer to {need} or more: 12-bit counters cannot carry tau = {}",
+                    p.tau
+                )
             }
             Some(most) => format!(
                 "set the period to {} or less with a buffer of 131072B, or counters = \"64-bit\" and the buffer to {need} or more",
@@ -293,7 +374,10 @@ fn credits_suffice(p: &Parameters, w: &mut Vec<Warning>) {
         };
         w.push(Warning {
             condition: "buffer >= C (T + tau)",
-            text: format!("{todo}: credits of {announced} per period {period} do not sustain {}", p.rate),
+            text: format!(
+                "{todo}: credits of {announced} per period {period} do not sustain {}",
+                p.rate
+            ),
             source: "TCD section 4.4 (B > C T_c), plus the latency of the message",
         });
     }

@@ -1,5 +1,5 @@
-//! Whether a set of parameters satisfies the assumptions of the papers. A violated condition is a warning, never an error: Fig. 5
-//! of the GFC paper violates its own Theorem 4.1, and has to run.
+//! Whether a set of parameters satisfies the assumptions of the papers. A violated condition is a
+//! warning, never an error: Fig. 5 of the GFC paper violates its own Theorem 4.1, and has to run.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::flow_control::gfc_conceptual::packet_slack;
@@ -8,8 +8,8 @@ use xoff_units::{Bytes, Rate, Span};
 
 use super::output::Warning;
 
-/// Real settings of a port, in plain numbers. Fields that a flow control does not use, or that are unknown, stay at their default. A
-/// condition whose parameters are missing is not checked.
+/// Real settings of a port, in plain numbers. Fields that a flow control does not use, or that are
+/// unknown, stay at their default. A condition whose parameters are missing is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// Link rate C.
@@ -24,7 +24,8 @@ pub struct Parameters {
     pub xoff: Option<Bytes>,
     /// PFC resume threshold; PFFC: Xon_s, of a flow [bytes].
     pub xon: Option<Bytes>,
-    /// PFC headroom above XOFF; `None`: the rest of the buffer. PFFC: of a flow above Xoff_s [bytes].
+    /// PFC headroom above XOFF; `None`: the rest of the buffer. PFFC: of a flow above Xoff_s
+    /// [bytes].
     pub headroom: Option<Bytes>,
     /// PFFC: flows of an ingress that may be congested at once.
     pub flows: Option<u64>,
@@ -86,21 +87,24 @@ impl Pool {
     fn promised(&self) -> u128 {
         u128::from(self.committed.0) * u128::from(self.priorities)
     }
-    /// Whether every ingress can hold this much at once. Its share of the pool counts alone, or with its reserve and headroom. Less than a
-    /// frame of each may stay unused.
+    /// Whether every ingress can hold this much at once. Its share of the pool counts alone, or
+    /// with its reserve and headroom. Less than a frame of each may stay unused.
     fn keeps(&self, held: Bytes, mtu: Bytes) -> bool {
         let from_pool = u128::from(held.saturating_sub(self.reserve).0);
-        let (pool, n, inverse) = (u128::from(self.pool().0), u128::from(self.ingresses), 1u128 << self.shift);
+        let (pool, n, inverse) =
+            (u128::from(self.pool().0), u128::from(self.ingresses), 1u128 << self.shift);
         if pool >= (n + inverse) * from_pool {
             return true;
         }
         let share = pool.saturating_sub((n - 1) * from_pool) / (1 + inverse);
-        u128::from(held.0) + 2 * u128::from(mtu.0) <= u128::from(self.reserve.0) + share + u128::from(self.headroom.0)
+        u128::from(held.0) + 2 * u128::from(mtu.0)
+            <= u128::from(self.reserve.0) + share + u128::from(self.headroom.0)
     }
     /// Memory with which every ingress can hold this amount from the pool.
     fn needed(&self, held: Bytes) -> u128 {
         u128::from(self.committed.0)
-            + (u128::from(self.ingresses) + (1u128 << self.shift)) * u128::from(held.saturating_sub(self.reserve).0)
+            + (u128::from(self.ingresses) + (1u128 << self.shift))
+                * u128::from(held.saturating_sub(self.reserve).0)
     }
 }
 
@@ -152,7 +156,8 @@ pub(super) fn pause_lasts(p: &Parameters, w: &mut Vec<Warning>) {
     });
 }
 
-/// Static thresholds promise every ingress a fixed amount; a shared pool has to provide it while all of them are full.
+/// Static thresholds promise every ingress a fixed amount; a shared pool has to provide it while
+/// all of them are full.
 pub(super) fn shared(p: &Parameters, held: Bytes, w: &mut Vec<Warning>) {
     let Some(pool) = p.pool else { return };
     let promised = pool.promised();
@@ -188,7 +193,10 @@ pub(super) fn start_at_most(name: &str, b_m: Bytes, range: Bytes, mtu: Bytes) ->
     match b_m.saturating_sub(range) {
         Bytes::ZERO => {
             let b_m = range + mtu * 2;
-            format!("set B_m to {b_m} or more, the buffer to {} or more, and {name} to B_m - {range} or less", b_m + packet_slack(mtu))
+            format!(
+                "set B_m to {b_m} or more, the buffer to {} or more, and {name} to B_m - {range} or less",
+                b_m + packet_slack(mtu)
+            )
         }
         most => format!("set {name} to {most} or less"),
     }

@@ -25,7 +25,8 @@ pub struct Entry {
     pub configured: fn(&FlowControl, &Configured, &mut Vec<Warning>),
     /// Values that a plan and a scenario both derive from a configured flow control.
     pub derived: fn(&FlowControl) -> Vec<Derived>,
-    /// Way in which it stops a port as a whole; `None`: it does not, and a detector of ON and OFF periods has no plan on such a link.
+    /// Way in which it stops a port as a whole; `None`: it does not, and a detector of ON and OFF
+    /// periods has no plan on such a link.
     pub on_off: Option<OnOff>,
 }
 
@@ -35,7 +36,13 @@ impl Entry {
         name: "",
         keys: &[],
         check: |_| Ok(()),
-        plan: |input| Err(ParamError::new("flow_control", format!("'{}' has no plan", input.flow_control), "name another mechanism")),
+        plan: |input| {
+            Err(ParamError::new(
+                "flow_control",
+                format!("'{}' has no plan", input.flow_control),
+                "name another mechanism",
+            ))
+        },
         conditions: |_, _| {},
         configured: |_, _, _| {},
         derived: |_| Vec::new(),
@@ -43,7 +50,8 @@ impl Entry {
     };
 }
 
-/// A value that follows from the link: its symbol in a plan, its key in a scenario, and the value there [bytes or ps].
+/// A value that follows from the link: its symbol in a plan, its key in a scenario, and the value
+/// there [bytes or ps].
 pub type Derived = (&'static str, &'static str, u64);
 
 /// Statements of a detector's plan about the flow control that switches its port on and off.
@@ -55,7 +63,10 @@ pub struct OnOff {
 }
 
 /// The conditions that do not hold, as a list.
-pub(super) fn conditions_of(conditions: fn(&Parameters, &mut Vec<Warning>), p: &Parameters) -> Vec<Warning> {
+pub(super) fn conditions_of(
+    conditions: fn(&Parameters, &mut Vec<Warning>),
+    p: &Parameters,
+) -> Vec<Warning> {
     let mut w = Vec::new();
     conditions(p, &mut w);
     w

@@ -1,5 +1,6 @@
-//! The headrooms that a plan of PFC can choose from: the engine's own rule, the standard's, and those of vendors and simulators, each
-//! with the contributions that it counts and those that it omits.
+//! The headrooms that a plan of PFC can choose from: the engine's own rule, the standard's, and
+//! those of vendors and simulators, each with the contributions that it counts and those that it
+//! omits.
 //!
 //! ```text
 //!   rules() -> Rules -choose("safe" or a name)-> headroom H, and Evidence: every rule against H
@@ -36,7 +37,13 @@ fn rule(
     counts: &'static str,
     leaves_out: &'static str,
 ) -> Rule {
-    Rule { choice, row: PlanRow::bytes(name, symbol, bytes, formula, source), bytes, counts, leaves_out }
+    Rule {
+        choice,
+        row: PlanRow::bytes(name, symbol, bytes, formula, source),
+        bytes,
+        counts,
+        leaves_out,
+    }
 }
 
 /// All rules for one link.
@@ -77,7 +84,9 @@ fn exact(link: &Link) -> Rule {
 
 fn standard(annex: &AnnexN) -> Rule {
     let (source, leaves_out) = match annex.basis {
-        Basis::Published => ("IEEE 802.1Q Annex N, delays published for this rate", "the frame that passes XOFF"),
+        Basis::Published => {
+            ("IEEE 802.1Q Annex N, delays published for this rate", "the frame that passes XOFF")
+        }
         Basis::Interpolated => (
             "IEEE 802.1Q Annex N, response published, interface delay interpolated",
             "the frame that passes XOFF; the interface delay is not published",
@@ -93,7 +102,8 @@ fn standard(annex: &AnnexN) -> Rule {
     )
 }
 
-/// The dynamic buffer model of SONiC, one rule for each generation that differs: without a shared pool of headroom, all frames of 64 B.
+/// The dynamic buffer model of SONiC, one rule for each generation that differs: without a shared
+/// pool of headroom, all frames of 64 B.
 fn sonic_formulas(link: &Link, other: Bytes) -> impl Iterator<Item = Rule> {
     let port = sonic::Port {
         rate: link.rate,
@@ -121,7 +131,12 @@ fn sonic_tables(link: &Link) -> impl Iterator<Item = Rule> {
     sonic::rows_for(link.rate, cable(link)).into_iter().map(|row| {
         rule(
             "",
-            ("headroom, SONiC lookup table", row.symbol, "xoff of the row with the shortest cable that is long enough", row.platform),
+            (
+                "headroom, SONiC lookup table",
+                row.symbol,
+                "xoff of the row with the shortest cable that is long enough",
+                row.platform,
+            ),
             row.profile.xoff,
             "the value that the vendor found for this rate and cable",
             "frames longer than the 9100 B of the platform; other chips",
@@ -134,21 +149,36 @@ fn closed_forms(link: &Link, other: Bytes) -> [Rule; 4] {
     [
         rule(
             "mlx5e",
-            ("headroom, NIC driver", "H mlx5e", "(301 + 2.16 m) x max(Gb/s, 40) + 2.72 MTU", "Linux mlx5e, port_buffer.c"),
+            (
+                "headroom, NIC driver",
+                "H mlx5e",
+                "(301 + 2.16 m) x max(Gb/s, 40) + 2.72 MTU",
+                "Linux mlx5e, port_buffer.c",
+            ),
             headroom::mlx5e(rate, mtu, length),
             "2.72 frames, a fitted cable and response of a NIC",
             "frames of other classes; t_r",
         ),
         rule(
             "cisco",
-            ("headroom, shorthand", "H cisco", "MTU_other + MTU + 3840 B + 130 B per 100 m and Gb/s", "Cisco white paper c11-542809"),
+            (
+                "headroom, shorthand",
+                "H cisco",
+                "MTU_other + MTU + 3840 B + 130 B per 100 m and Gb/s",
+                "Cisco white paper c11-542809",
+            ),
             headroom::cisco(rate, other, mtu, length),
             "two frames, 60 quanta of response, cable in both directions",
             "interfaces, the PAUSE, the frame that passes XOFF; above 10 Gb/s 60 quanta are less than peers take",
         ),
         rule(
             "gfc",
-            ("headroom, one feedback latency", "H gfc", "C tau, without the frame that passes XOFF", "GFC section 4.2"),
+            (
+                "headroom, one feedback latency",
+                "H gfc",
+                "C tau, without the frame that passes XOFF",
+                "GFC section 4.2",
+            ),
             headroom::gfc(rate, link.tau),
             "all bytes that arrive in one feedback latency",
             "the frame that passes XOFF",
@@ -169,7 +199,8 @@ impl Rules {
         &self.all[0]
     }
 
-    /// The rule of this name, or the safe one: the largest of the engine's own and the standard's. `None`: there is none for this rate.
+    /// The rule of this name, or the safe one: the largest of the engine's own and the standard's.
+    /// `None`: there is none for this rate.
     pub fn choose(&self, name: &str) -> Option<&Rule> {
         let named = |name: &str| self.all.iter().find(|r| r.choice == name);
         if name != HEADROOMS[0] {

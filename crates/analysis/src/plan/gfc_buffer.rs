@@ -30,7 +30,10 @@ pub(super) const PLAN: Entry = Entry {
     conditions,
     configured,
     derived,
-    on_off: Some(OnOff { formula: |_| ("2 MTU, the hysteresis below B_1", "not in the paper"), warnings: |_, _, _| Ok(Vec::new()) }),
+    on_off: Some(OnOff {
+        formula: |_| ("2 MTU, the hysteresis below B_1", "not in the paper"),
+        warnings: |_, _, _| Ok(Vec::new()),
+    }),
 };
 
 const KEYS: &[ParamSpec] = &[ParamSpec::new(
@@ -47,8 +50,8 @@ fn entry_ports(input: &PlanInput) -> Result<u64, ParamError> {
     Ok(ports)
 }
 
-/// Least B_1 with n entry ports: room for their stages, and enough below them that the egress does not run empty before they are faster
-/// again.
+/// Least B_1 with n entry ports: room for their stages, and enough below them that the egress does
+/// not run empty before they are faster again.
 pub fn entry_room(rate: Rate, tau: Span, ports: u64, hysteresis: Bytes) -> Bytes {
     let l = ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO };
     entry_range(&l, ports) + bytes_ceil(rate, tau) + hysteresis
@@ -71,7 +74,13 @@ fn entry_rows(link: &Link, ports: u64, b_1: Bytes, mtu: Bytes) -> Result<Vec<Pla
     let l = ControlLoop { rate: link.rate, tau: link.tau, mtu, buffer: Bytes::ZERO };
     let source = "ours; docs/theory/gfc-repair.md";
     Ok(vec![
-        PlanRow::bytes("start of entry ports, queue at the egress", "E_1", b_1 - entry_range(&l, ports), "B_1 - 2 n C tau", source),
+        PlanRow::bytes(
+            "start of entry ports, queue at the egress",
+            "E_1",
+            b_1 - entry_range(&l, ports),
+            "B_1 - 2 n C tau",
+            source,
+        ),
         PlanRow::count(
             "stages by which entry ports are ahead",
             "s",
@@ -80,7 +89,13 @@ fn entry_rows(link: &Link, ports: u64, b_1: Bytes, mtu: Bytes) -> Result<Vec<Pla
             "least s with 2^s >= 4 n",
             source,
         ),
-        PlanRow::bytes("least B_1 for them", "B_1 min", need, "2 n C tau + C tau + hysteresis", source),
+        PlanRow::bytes(
+            "least B_1 for them",
+            "B_1 min",
+            need,
+            "2 n C tau + C tau + hysteresis",
+            source,
+        ),
     ])
 }
 
@@ -94,21 +109,29 @@ fn derived(fc: &FlowControl) -> Vec<Derived> {
 pub struct Stage {
     /// Stage number k, from 1.
     pub k: u32,
-    /// Queue at which it starts, B_k [bytes]; the exact value rounded down, so that no stage starts late.
+    /// Queue at which it starts, B_k [bytes]; the exact value rounded down, so that no stage starts
+    /// late.
     pub threshold: Bytes,
     /// Rate R_k = C/2^k, cut off to whole bit/s.
     pub rate: Rate,
 }
 
-/// Smallest B_m - B_1: 2 C tau, rounded up (GFC section 5.4), as [`xoff_mech::flow_control::gfc_buffer::range`].
+/// Smallest B_m - B_1: 2 C tau, rounded up (GFC section 5.4), as
+/// [`xoff_mech::flow_control::gfc_buffer::range`].
 pub fn range(rate: Rate, tau: Span) -> Bytes {
-    xoff_mech::flow_control::gfc_buffer::range(&ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO })
+    xoff_mech::flow_control::gfc_buffer::range(&ControlLoop {
+        rate,
+        tau,
+        mtu: Bytes::ZERO,
+        buffer: Bytes::ZERO,
+    })
 }
 
-/// Number of stages N: the smallest with B_N - B_{N-1} = (B_m - B_1)/2^(N-1) <= 8 bit (GFC sections 4.2, 5.4).
+/// Number of stages N: the smallest with B_N - B_{N-1} = (B_m - B_1)/2^(N-1) <= 8 bit (GFC sections
+/// 4.2, 5.4).
 ///
-/// For 2 C tau at 10, 40 and 100 Gb/s this gives 16, 17 and 18. The paper prints 16, 18 and 20, which no reading of
-/// its own formula yields.
+/// For 2 C tau at 10, 40 and 100 Gb/s this gives 16, 17 and 18. The paper prints 16, 18 and 20,
+/// which no reading of its own formula yields.
 pub fn stage_count(b_m_minus_b_1: Bytes) -> u32 {
     (1..=64).find(|n| u128::from(b_m_minus_b_1.0) <= 1 << (n - 1)).unwrap_or(65)
 }
@@ -120,8 +143,8 @@ fn stage(rate: Rate, b_m: Bytes, b_1: Bytes, k: u32) -> Stage {
     Stage { k, threshold: b_m - Bytes(distance), rate: Rate(lowered as u64) }
 }
 
-/// The stages 1 to N of section 5.4, for B_1 < B_m. The last one still has a positive rate: hold-and-wait needs a
-/// rate of zero, and there is none.
+/// The stages 1 to N of section 5.4, for B_1 < B_m. The last one still has a positive rate:
+/// hold-and-wait needs a rate of zero, and there is none.
 pub fn stage_table(rate: Rate, b_m: Bytes, b_1: Bytes) -> Vec<Stage> {
     (1..=stage_count(b_m - b_1)).map(|k| stage(rate, b_m, b_1, k)).collect()
 }
@@ -144,7 +167,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let lowest = stages.last().map_or(link.rate, |s| s.rate);
 
     let mut rows = link.rows();
-    rows.push(PlanRow::bytes("smallest range", "2 C tau", range, "B_m - B_1 >= 2 C tau", "GFC section 5.4"));
+    rows.push(PlanRow::bytes(
+        "smallest range",
+        "2 C tau",
+        range,
+        "B_m - B_1 >= 2 C tau",
+        "GFC section 5.4",
+    ));
     rows.extend(buffer_rows(input, buffer, b_m));
     let m = input.message;
     rows.extend([
@@ -164,7 +193,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "GFC sections 4.2, 5.4",
         ),
         PlanRow::rate("rate of the last stage", "R_N", lowest, "C/2^N", "GFC section 5.4"),
-        PlanRow::rate("messages, transient worst case", "m/tau", message_rate::worst(m, link.tau), "m/tau", "GFC section 4.2"),
+        PlanRow::rate(
+            "messages, transient worst case",
+            "m/tau",
+            message_rate::worst(m, link.tau),
+            "m/tau",
+            "GFC section 4.2",
+        ),
         PlanRow::rate(
             "messages, steady worst case",
             "m/(2 tau)",
@@ -190,7 +225,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     ]);
     rows.extend(entry_rows(&link, ports, b_1, input.mtu)?);
     let stops = standstill::staged((b_m, b_1), input.rate_unit, link.rate, link.mtu);
-    let (row, check) = standing(&stops, if stops.lowest > lowest { "the rate unit" } else { "R_N" }, buffer);
+    let (row, check) =
+        standing(&stops, if stops.lowest > lowest { "the rate unit" } else { "R_N" }, buffer);
     rows.push(row);
     let parameters = Parameters {
         rate: link.rate,
@@ -214,14 +250,20 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     })
 }
 
-/// The stage table, with Eq. (1) for every stage: the room up to the next threshold, and the bytes that must fit in. Rounding
-/// to whole bytes may make the room one byte smaller.
+/// The stage table, with Eq. (1) for every stage: the room up to the next threshold, and the bytes
+/// that must fit in. Rounding to whole bytes may make the room one byte smaller.
 fn table(tau: Span, rate: Rate, b_m: Bytes, stages: &[Stage]) -> Table {
     let column = |name, unit| Column { name, unit };
     let rows = stages.iter().enumerate().map(|(i, s)| {
         let next = stages.get(i + 1).map_or(b_m, |n| n.threshold);
         let before = if i == 0 { rate } else { stages[i - 1].rate };
-        vec![u64::from(s.k), s.threshold.0, s.rate.0, (next - s.threshold).0, before.bytes_in(tau).0]
+        vec![
+            u64::from(s.k),
+            s.threshold.0,
+            s.rate.0,
+            (next - s.threshold).0,
+            before.bytes_in(tau).0,
+        ]
     });
     Table {
         name: "stages",
@@ -250,7 +292,15 @@ fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
 
 fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
     let FlowControl::GfcBuffer(x) = fc else { return };
-    conditions(&Parameters { b_m: Some(x.bm), b_1: Some(x.b1), rate_unit: Some(x.rate_unit), ..at.parameters(fc) }, w);
+    conditions(
+        &Parameters {
+            b_m: Some(x.bm),
+            b_1: Some(x.b1),
+            rate_unit: Some(x.rate_unit),
+            ..at.parameters(fc)
+        },
+        w,
+    );
 }
 
 /// Section 5.4: the first stage, and the smallest rate.
@@ -270,7 +320,8 @@ fn stages(p: &Parameters, w: &mut Vec<Warning>) {
         });
     }
     let unit = p.rate_unit.unwrap_or(RATE_UNIT);
-    let derived = || if b_1 < b_m { stage_table(p.rate, b_m, b_1).last().map(|s| s.rate) } else { None };
+    let derived =
+        || if b_1 < b_m { stage_table(p.rate, b_m, b_1).last().map(|s| s.rate) } else { None };
     if let Some(lowest) = p.rate_lowest.or_else(derived).filter(|r| *r < unit) {
         w.push(Warning {
             condition: "R_N >= rate unit",
@@ -294,11 +345,14 @@ mod tests {
         assert_eq!(stage_count(Bytes(u64::MAX)), 65);
     }
 
-    /// The testbed with two hosts a switch: 2 n C tau = 450 KB, so that E_1 = 300 KB; four do not fit below B_1 = 750 KB.
+    /// The testbed with two hosts a switch: 2 n C tau = 450 KB, so that E_1 = 300 KB; four do not
+    /// fit below B_1 = 750 KB.
     #[test]
     fn entry_ports_take_room_below_b_1() {
         let plan = |ports: &str, more: &[(&str, &str)]| {
-            let mut v = xoff_units::params::Defaults::of(super::super::PARAMS).with("flow_control", "gfc-buffer").with("tau", "90us");
+            let mut v = xoff_units::params::Defaults::of(super::super::PARAMS)
+                .with("flow_control", "gfc-buffer")
+                .with("tau", "90us");
             for (k, x) in more.iter().chain(&[("entry_ports", ports)]) {
                 v = v.with(k, x);
             }
@@ -315,13 +369,19 @@ mod tests {
         assert_eq!((row(&two, "E_1"), row(&two, "s")), (Some(300_000), Some(3)));
         assert_eq!(plan("4", &testbed).unwrap_err().key, "entry_ports");
         let smallest = plan("4", &[]).unwrap();
-        assert_eq!(row(&smallest, "B_1"), row(&smallest, "B_1 min"), "a buffer that fits is chosen");
+        assert_eq!(
+            row(&smallest, "B_1"),
+            row(&smallest, "B_1 min"),
+            "a buffer that fits is chosen"
+        );
     }
 
     #[test]
     fn thresholds_rise_and_rates_fall_and_neither_reaches_the_end() {
         let stages = stage_table(Rate::from_gbps(10), Bytes(300_000), Bytes(281_500));
-        assert!(stages.windows(2).all(|w| w[0].threshold < w[1].threshold && w[0].rate > w[1].rate));
+        assert!(
+            stages.windows(2).all(|w| w[0].threshold < w[1].threshold && w[0].rate > w[1].rate)
+        );
         let last = stages.last().unwrap();
         assert!(last.threshold < Bytes(300_000) && last.rate > Rate::ZERO);
     }

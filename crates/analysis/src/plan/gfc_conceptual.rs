@@ -1,4 +1,5 @@
-//! Conceptual GFC: continuous feedback, linear mapping between B_0 and B_m (GFC section 4.1, Theorem 4.1).
+//! Conceptual GFC: continuous feedback, linear mapping between B_0 and B_m (GFC section 4.1,
+//! Theorem 4.1).
 
 use xoff_mech::ControlLoop;
 use xoff_mech::flow_control::FlowControl;
@@ -21,7 +22,10 @@ pub(super) const PLAN: Entry = Entry {
     conditions,
     configured,
     derived,
-    on_off: Some(OnOff { formula: |_| ("both are B_0", "not in the paper"), warnings: |_, _, _| Ok(Vec::new()) }),
+    on_off: Some(OnOff {
+        formula: |_| ("both are B_0", "not in the paper"),
+        warnings: |_, _, _| Ok(Vec::new()),
+    }),
     ..Entry::PLAIN
 };
 
@@ -30,32 +34,51 @@ fn derived(fc: &FlowControl) -> Vec<Derived> {
     vec![("B_m", "bm", p.bm.0), ("B_0", "b0", p.b0.0)]
 }
 
-/// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1), as [`xoff_mech::flow_control::gfc_conceptual::range`].
+/// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1), as
+/// [`xoff_mech::flow_control::gfc_conceptual::range`].
 pub fn range_sufficient(rate: Rate, tau: Span) -> Bytes {
-    xoff_mech::flow_control::gfc_conceptual::range(&ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO })
+    xoff_mech::flow_control::gfc_conceptual::range(&ControlLoop {
+        rate,
+        tau,
+        mtu: Bytes::ZERO,
+        buffer: Bytes::ZERO,
+    })
 }
 
-/// Necessary B_m - B_0 when the drain may stop: e C tau, rounded up (see [`theorem_4_1`](crate::theorems::theorem_4_1)).
+/// Necessary B_m - B_0 when the drain may stop: e C tau, rounded up (see
+/// [`theorem_4_1`](crate::theorems::theorem_4_1)).
 pub fn range_necessary(rate: Rate, tau: Span) -> Bytes {
     Bytes((L_CRITICAL * rate.as_f64() * tau.as_secs_f64() / 8.0).ceil() as u64)
 }
 
-/// B and B_m of a GFC plan that needs `range` below B_m; `start` is the threshold B_0 or B_1, if it was given.
+/// B and B_m of a GFC plan that needs `range` below B_m; `start` is the threshold B_0 or B_1, if it
+/// was given.
 ///
-/// Without a buffer, the smallest one: the start, the range, and 2 MTU above. Without a start either, two frames may wait
-/// before the port is slowed down; a start of 0 would be safe, but then a port that is next to idle runs at half its rate. With one, B_m = B - 2 MTU: the
-/// paper's B_m = B (GFC section 5.4) has no room for whole frames and loses some. A given start replaces the bound; what it violates is
-/// then a warning, not a refusal.
-pub(super) fn buffer_and_b_m(input: &PlanInput, start: Option<Bytes>, range: Bytes) -> Result<(Bytes, Bytes), ParamError> {
+/// Without a buffer, the smallest one: the start, the range, and 2 MTU above. Without a start
+/// either, two frames may wait before the port is slowed down; a start of 0 would be safe, but then
+/// a port that is next to idle runs at half its rate. With one, B_m = B - 2 MTU: the paper's B_m =
+/// B (GFC section 5.4) has no room for whole frames and loses some. A given start replaces the
+/// bound; what it violates is then a warning, not a refusal.
+pub(super) fn buffer_and_b_m(
+    input: &PlanInput,
+    start: Option<Bytes>,
+    range: Bytes,
+) -> Result<(Bytes, Bytes), ParamError> {
     let (buffer, b_m) = match input.buffer {
-        Some(buffer) => (buffer, input.b_m.unwrap_or(buffer.saturating_sub(packet_slack(input.mtu)))),
+        Some(buffer) => {
+            (buffer, input.b_m.unwrap_or(buffer.saturating_sub(packet_slack(input.mtu))))
+        }
         None => {
             let b_m = input.b_m.unwrap_or(start.unwrap_or(input.mtu * 2) + range);
             (b_m + packet_slack(input.mtu), b_m)
         }
     };
     if b_m > buffer {
-        return Err(ParamError::new("b_m", format!("B_m {b_m} is above the buffer {buffer}"), "expected B_m <= buffer"));
+        return Err(ParamError::new(
+            "b_m",
+            format!("B_m {b_m} is above the buffer {buffer}"),
+            "expected B_m <= buffer",
+        ));
     }
     if start.is_none() && b_m < range {
         let (key, has, needs) = match input.b_m {
@@ -77,16 +100,31 @@ pub(super) fn buffer_rows(input: &PlanInput, buffer: Bytes, b_m: Bytes) -> [Plan
     };
     let source = "GFC section 5.4 has B_m = B for a fluid; xoff subtracts 2 MTU for whole frames";
     [
-        PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_m + 2 MTU" }, ""),
+        PlanRow::bytes(
+            "ingress buffer",
+            "B",
+            buffer,
+            if input.buffer.is_some() { "given" } else { "B_m + 2 MTU" },
+            "",
+        ),
         PlanRow::bytes("queue at which the rate is zero", "B_m", b_m, formula, source),
     ]
 }
 
 /// A threshold that was given, or `b_m - range`; refused above B_m.
-pub(super) fn threshold(key: &str, given: Option<Bytes>, b_m: Bytes, range: Bytes) -> Result<Bytes, ParamError> {
+pub(super) fn threshold(
+    key: &str,
+    given: Option<Bytes>,
+    b_m: Bytes,
+    range: Bytes,
+) -> Result<Bytes, ParamError> {
     let value = given.unwrap_or(b_m.saturating_sub(range));
     if value >= b_m {
-        return Err(ParamError::new(key, format!("{value} is not below B_m {b_m}"), "expected a value below B_m"));
+        return Err(ParamError::new(
+            key,
+            format!("{value} is not below B_m {b_m}"),
+            "expected a value below B_m",
+        ));
     }
     Ok(value)
 }
@@ -120,7 +158,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let b_0 = threshold("b_0", input.b_0, b_m, range)?;
     let mut rows = link.rows();
     rows.extend([
-        PlanRow::bytes("sufficient range", "4 C tau", range, "B_m - B_0 >= 4 C tau", "GFC Theorem 4.1"),
+        PlanRow::bytes(
+            "sufficient range",
+            "4 C tau",
+            range,
+            "B_m - B_0 >= 4 C tau",
+            "GFC Theorem 4.1",
+        ),
         PlanRow::bytes(
             "necessary range",
             "e C tau",
@@ -138,12 +182,29 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             if input.b_0.is_some() { "given" } else { "B_m - 4 C tau" },
             "GFC Theorem 4.1",
         ),
-        PlanRow::bytes("steady queue at half rate", "B_s", b_0 + (b_m - b_0) / 2, "B_m - (R_d/C)(B_m - B_0), R_d = C/2", "GFC section 4.1"),
+        PlanRow::bytes(
+            "steady queue at half rate",
+            "B_s",
+            b_0 + (b_m - b_0) / 2,
+            "B_m - (R_d/C)(B_m - B_0), R_d = C/2",
+            "GFC section 4.1",
+        ),
     ]);
-    let (row, check) = standing(&standstill::conceptual(b_m, input.rate_unit, link.rate, link.mtu), "the rate unit", buffer);
+    let (row, check) = standing(
+        &standstill::conceptual(b_m, input.rate_unit, link.rate, link.mtu),
+        "the rate unit",
+        buffer,
+    );
     rows.push(row);
-    let parameters =
-        Parameters { rate: link.rate, tau: link.tau, mtu: link.mtu, buffer, b_m: Some(b_m), b_0: Some(b_0), ..Parameters::default() };
+    let parameters = Parameters {
+        rate: link.rate,
+        tau: link.tau,
+        mtu: link.mtu,
+        buffer,
+        b_m: Some(b_m),
+        b_0: Some(b_0),
+        ..Parameters::default()
+    };
     let warnings = conditions_of(conditions, &parameters);
     Ok(Plan {
         flow_control: input.flow_control.clone(),
@@ -165,7 +226,15 @@ fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
 
 fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
     let FlowControl::GfcConceptual(x) = fc else { return };
-    conditions(&Parameters { b_m: Some(x.bm), b_0: Some(x.b0), rate_unit: Some(x.rate_unit), ..at.parameters(fc) }, w);
+    conditions(
+        &Parameters {
+            b_m: Some(x.bm),
+            b_0: Some(x.b0),
+            rate_unit: Some(x.rate_unit),
+            ..at.parameters(fc)
+        },
+        w,
+    );
 }
 
 /// Theorem 4.1.

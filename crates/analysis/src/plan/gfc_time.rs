@@ -1,4 +1,5 @@
-//! Time-based GFC: the conceptual mapping, sampled once per period T (GFC sections 5.2 and 5.4, Theorem 5.1).
+//! Time-based GFC: the conceptual mapping, sampled once per period T (GFC sections 5.2 and 5.4,
+//! Theorem 5.1).
 
 use xoff_mech::ControlLoop;
 use xoff_mech::flow_control::{FlowControl, standstill};
@@ -32,17 +33,22 @@ fn derived(fc: &FlowControl) -> Vec<Derived> {
 
 /// B_m - B_0 that is safe for every tau and T, as [`xoff_mech::flow_control::gfc_time::range`].
 pub fn range(rate: Rate, tau: Span, period: Span) -> Bytes {
-    xoff_mech::flow_control::gfc_time::range(&ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO }, period)
+    xoff_mech::flow_control::gfc_time::range(
+        &ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO },
+        period,
+    )
 }
 
-/// Steady queue when "remaining" means the occupancy at the time of the message: B_m - (R/C)(B_m - B_0), rounded down.
+/// Steady queue when "remaining" means the occupancy at the time of the message: B_m - (R/C)(B_m -
+/// B_0), rounded down.
 pub fn steady_by_occupancy(rate: Rate, drain: Rate, b_m: Bytes, b_0: Bytes) -> Bytes {
-    let below = (u128::from((b_m - b_0).0) * u128::from(drain.0)).div_ceil(u128::from(rate.0).max(1));
+    let below =
+        (u128::from((b_m - b_0).0) * u128::from(drain.0)).div_ceil(u128::from(rate.0).max(1));
     b_m.saturating_sub(Bytes(below as u64))
 }
 
-/// Steady queue when "remaining" means FCCL - FCTBS on arrival: bytes in flight count as occupied, so the queue is
-/// lower by the drain rate times the feedback delay.
+/// Steady queue when "remaining" means FCCL - FCTBS on arrival: bytes in flight count as occupied,
+/// so the queue is lower by the drain rate times the feedback delay.
 pub fn steady_by_credit(rate: Rate, drain: Rate, b_m: Bytes, b_0: Bytes, delay: Span) -> Bytes {
     steady_by_occupancy(rate, drain, b_m, b_0).saturating_sub(drain.bytes_in(delay))
 }
@@ -66,8 +72,20 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             if input.credit_period.is_some() { "given" } else { "65535 B / C" },
             "GFC section 5.4",
         ),
-        PlanRow::bytes("arrivals during one period", "C T", bytes_ceil(link.rate, period), "C T", "GFC section 5.4"),
-        PlanRow::ratio("latency over period", "tau/T", theorem_5_1::ratio(link.tau, period), "tau/T", "Theorem 5.1 needs tau <= T"),
+        PlanRow::bytes(
+            "arrivals during one period",
+            "C T",
+            bytes_ceil(link.rate, period),
+            "C T",
+            "GFC section 5.4",
+        ),
+        PlanRow::ratio(
+            "latency over period",
+            "tau/T",
+            theorem_5_1::ratio(link.tau, period),
+            "tau/T",
+            "Theorem 5.1 needs tau <= T",
+        ),
         PlanRow::bytes(
             "range by Theorem 5.1",
             "(sqrt(tau/T)+1)^2 C T",
@@ -106,9 +124,19 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "(B_m + B_0)/2 - (C/2) tau",
             "remaining = FCCL - FCTBS on arrival",
         ),
-        PlanRow::rate("bandwidth of the messages", "m/T", Rate::of(input.message, period), "m/T", "GFC section 5.4"),
+        PlanRow::rate(
+            "bandwidth of the messages",
+            "m/T",
+            Rate::of(input.message, period),
+            "m/T",
+            "GFC section 5.4",
+        ),
     ]);
-    let (row, check) = standing(&standstill::conceptual(b_m, input.rate_unit, link.rate, link.mtu), "the rate unit", buffer);
+    let (row, check) = standing(
+        &standstill::conceptual(b_m, input.rate_unit, link.rate, link.mtu),
+        "the rate unit",
+        buffer,
+    );
     rows.push(row);
     let parameters = Parameters {
         rate: link.rate,
@@ -141,7 +169,13 @@ fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
 fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
     let FlowControl::GfcTime(x) = fc else { return };
     conditions(
-        &Parameters { b_m: Some(x.bm), b_0: Some(x.b0), rate_unit: Some(x.rate_unit), period: Some(x.credit.period), ..at.parameters(fc) },
+        &Parameters {
+            b_m: Some(x.bm),
+            b_0: Some(x.b0),
+            rate_unit: Some(x.rate_unit),
+            period: Some(x.credit.period),
+            ..at.parameters(fc)
+        },
         w,
     );
 }

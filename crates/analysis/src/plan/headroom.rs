@@ -1,5 +1,5 @@
-//! PFC headroom by the published formulas. They differ by a factor of twenty, because they count different things; what each of them
-//! leaves out is in [`evidence`](super::evidence).
+//! PFC headroom by the published formulas. They differ by a factor of twenty, because they count
+//! different things; what each of them leaves out is in [`evidence`](super::evidence).
 //!
 //! | name | counts | source |
 //! | --- | --- | --- |
@@ -9,7 +9,8 @@
 //! | mlx5e | fitted constants per Gb/s, metre and MTU | Linux, mlx5e port_buffer.c |
 //! | hpcc | bandwidth-delay product only | HPCC simulator, third.cc |
 //!
-//! The figures of the 802.1q and cisco sums were taken from published digests of these texts, not from the texts.
+//! The figures of the 802.1q and cisco sums were taken from published digests of these texts, not
+//! from the texts.
 
 use xoff_units::{Bytes, Length, Rate, Span};
 
@@ -44,9 +45,11 @@ const fn delays(gbps: u64, interface: u64, quanta: u64, basis: Basis) -> Delays 
     Delays { gbps, interface, response: quanta * 512, basis }
 }
 
-/// The delays of a rate. Response times are pause quanta of 802.3 Annex 31B: 10, 25, 40, 100 and 400 Gb/s from a digest of Annex N, 50
-/// and 200 Gb/s from the table of sonic-swss, which has the digest's numbers for 25, 40, 100 and 400. Interface delays are the digest's
-/// for 10, 25, 40 and 100 Gb/s; at 50 Gb/s their time is interpolated between 40 and 100, and above 100 Gb/s it is that of 100, 1228.8 ns.
+/// The delays of a rate. Response times are pause quanta of 802.3 Annex 31B: 10, 25, 40, 100 and
+/// 400 Gb/s from a digest of Annex N, 50 and 200 Gb/s from the table of sonic-swss, which has the
+/// digest's numbers for 25, 40, 100 and 400. Interface delays are the digest's for 10, 25, 40 and
+/// 100 Gb/s; at 50 Gb/s their time is interpolated between 40 and 100, and above 100 Gb/s it is
+/// that of 100, 1228.8 ns.
 const ANNEX_N: &[Delays] = &[
     delays(10, 8_192, 60, Basis::Published),
     delays(25, 6_144, 80, Basis::Published),
@@ -77,10 +80,12 @@ pub struct AnnexN {
 }
 
 impl AnnexN {
-    /// The parts for a link, `None` if there are no figures for the rate. `mtu_other` is
-    /// the largest frame in the pausing direction, `mtu` that of the paused class, `t_w` the one-way cable delay.
+    /// The parts for a link, `None` if there are no figures for the rate. `mtu_other` is the
+    /// largest frame in the pausing direction, `mtu` that of the paused class, `t_w` the one-way
+    /// cable delay.
     pub fn of(rate: Rate, mtu_other: Bytes, mtu: Bytes, t_w: Span) -> Option<AnnexN> {
-        let &Delays { interface, response, basis, .. } = ANNEX_N.iter().find(|d| Rate::from_gbps(d.gbps) == rate)?;
+        let &Delays { interface, response, basis, .. } =
+            ANNEX_N.iter().find(|d| Rate::from_gbps(d.gbps) == rate)?;
         let bits = |b: Bytes| (b + FRAME_OVERHEAD).0 * 8;
         // A bit time is 10^12/rate ps; the cable delay in bit times, rounded up.
         let cable = (u128::from(t_w.0) * 2 * u128::from(rate.0)).div_ceil(1_000_000_000_000) as u64;
@@ -96,7 +101,12 @@ impl AnnexN {
     }
     /// The sum [bit times].
     pub fn bit_times(&self) -> u64 {
-        self.frame_receiver + self.pause + self.cable + self.interfaces + self.response + self.frame_sender
+        self.frame_receiver
+            + self.pause
+            + self.cable
+            + self.interfaces
+            + self.response
+            + self.frame_sender
     }
     /// All that it lets the two stations take, t_r of GFC Eq. (6): two interfaces and the response.
     pub fn processing(&self, rate: Rate) -> Span {
@@ -109,15 +119,15 @@ impl AnnexN {
     }
 }
 
-/// MTU of the receiver + MTU of the sender + 3840 B (60 quanta of response) + 130 B per 100 m and Gb/s, rounded up
-/// (Cisco white paper c11-542809).
+/// MTU of the receiver + MTU of the sender + 3840 B (60 quanta of response) + 130 B per 100 m and
+/// Gb/s, rounded up (Cisco white paper c11-542809).
 pub fn cisco(rate: Rate, mtu_other: Bytes, mtu: Bytes, length: Length) -> Bytes {
     let cable = (130 * u128::from(length.0) * u128::from(rate.0)).div_ceil(100_000 * 1_000_000_000);
     mtu_other + mtu + Bytes(3_840) + Bytes(cable as u64)
 }
 
-/// (301 + 2.16 x metres) x Gb/s + 2.72 MTU, with the rate taken as at least 40 Gb/s, rounded up (Linux mlx5e driver,
-/// port_buffer.c).
+/// (301 + 2.16 x metres) x Gb/s + 2.72 MTU, with the rate taken as at least 40 Gb/s, rounded up
+/// (Linux mlx5e driver, port_buffer.c).
 pub fn mlx5e(rate: Rate, mtu: Bytes, length: Length) -> Bytes {
     let rate = rate.max(Rate::from_gbps(40));
     // 301 + 2.16 m in units of 10^-5: length is in mm.
@@ -126,7 +136,8 @@ pub fn mlx5e(rate: Rate, mtu: Bytes, length: Length) -> Bytes {
     Bytes(link as u64 + (mtu.0 * 272).div_ceil(100))
 }
 
-/// 3 x rate x one-way delay (HPCC simulator, third.cc); it has no frame term, so it vanishes on a short link.
+/// 3 x rate x one-way delay (HPCC simulator, third.cc); it has no frame term, so it vanishes on a
+/// short link.
 pub fn hpcc(rate: Rate, t_w: Span) -> Bytes {
     bytes_ceil(rate, t_w * 3)
 }
@@ -154,17 +165,32 @@ mod tests {
         assert_eq!(sum(100, 100).processing(Rate::from_gbps(100)), Span(4_474_880));
     }
 
-    /// Published delays as the digest prints them; the others are between their neighbours, in time.
+    /// Published delays as the digest prints them; the others are between their neighbours, in
+    /// time.
     #[test]
     fn delays_of_the_rates() {
-        let of = |gbps| AnnexN::of(Rate::from_gbps(gbps), Bytes(1_500), Bytes(1_500), Span::ZERO).unwrap();
-        for (gbps, interface, response) in [(10, 8_192, 30_720), (25, 6_144, 40_960), (40, 24_576, 60_416), (100, 122_880, 201_728)] {
+        let of = |gbps| {
+            AnnexN::of(Rate::from_gbps(gbps), Bytes(1_500), Bytes(1_500), Span::ZERO).unwrap()
+        };
+        for (gbps, interface, response) in [
+            (10, 8_192, 30_720),
+            (25, 6_144, 40_960),
+            (40, 24_576, 60_416),
+            (100, 122_880, 201_728),
+        ] {
             let a = of(gbps);
-            assert_eq!((a.interfaces, a.response, a.basis), (2 * interface, response, Basis::Published), "{gbps}");
+            assert_eq!(
+                (a.interfaces, a.response, a.basis),
+                (2 * interface, response, Basis::Published),
+                "{gbps}"
+            );
         }
         assert_eq!((of(400).response, of(400).basis), (463_360, Basis::Interpolated));
         let interface_ps = |gbps| of(gbps).interfaces * 500 / gbps;
-        assert_eq!((interface_ps(40), interface_ps(50), interface_ps(100)), (614_400, 716_800, 1_228_800));
+        assert_eq!(
+            (interface_ps(40), interface_ps(50), interface_ps(100)),
+            (614_400, 716_800, 1_228_800)
+        );
         assert_eq!((interface_ps(200), interface_ps(400)), (1_228_800, 1_228_800));
     }
 

@@ -3,7 +3,8 @@
 use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
-/// Names of the headroom rules, the default first; see [`headroom`](super::headroom) and [`sonic`](super::sonic).
+/// Names of the headroom rules, the default first; see [`headroom`](super::headroom) and
+/// [`sonic`](super::sonic).
 pub const HEADROOMS: &[&str] = &[
     "safe",
     "worst-case",
@@ -28,7 +29,12 @@ impl Own {
     /// The values of these keys that are given.
     pub(super) fn read(v: &mut dyn Values, keys: &[ParamSpec]) -> Result<Own, ParamError> {
         let value = |key: &'static str| Ok(v.raw(key)?.map(|text| (key, text)));
-        keys.iter().map(|p| p.key).map(value).filter_map(Result::transpose).collect::<Result<_, _>>().map(Own)
+        keys.iter()
+            .map(|p| p.key)
+            .map(value)
+            .filter_map(Result::transpose)
+            .collect::<Result<_, _>>()
+            .map(Own)
     }
 }
 
@@ -41,7 +47,8 @@ impl Values for &Own {
 /// Largest size that a plan takes.
 pub(super) const SIZE_MAX: Bytes = Bytes(1_000_000_000_000_000);
 
-/// One link direction and priority to be dimensioned. Every field is documented in [`PARAMS`](super::PARAMS).
+/// One link direction and priority to be dimensioned. Every field is documented in
+/// [`PARAMS`](super::PARAMS).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanInput {
     /// Detection, one of [`DETECTIONS`](super::DETECTIONS); `None`: the flow control is planned.
@@ -104,12 +111,25 @@ pub(super) fn choice(v: &mut dyn Values, key: &str, words: &[&str]) -> Result<St
 }
 
 pub(super) fn unknown(key: &str, text: &str, words: &[&str]) -> ParamError {
-    ParamError::new(key, format!("unknown value '{text}'"), format!("expected one of {}", words.join(", ")))
+    ParamError::new(
+        key,
+        format!("unknown value '{text}'"),
+        format!("expected one of {}", words.join(", ")),
+    )
 }
 
-pub(super) fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), ParamError> {
+pub(super) fn within<T: PartialOrd + std::fmt::Display>(
+    key: &str,
+    value: T,
+    least: T,
+    most: T,
+) -> Result<(), ParamError> {
     if value < least || value > most {
-        return Err(ParamError::new(key, format!("{value} is out of range"), format!("expected {least} to {most}")));
+        return Err(ParamError::new(
+            key,
+            format!("{value} is out of range"),
+            format!("expected {least} to {most}"),
+        ));
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
-//! Facts of a link that every flow control needs: the feedback latency tau, and the bytes that arrive during tau.
+//! Facts of a link that every flow control needs: the feedback latency tau, and the bytes that
+//! arrive during tau.
 //!
-//! The loop itself, with a picture of its parts, is [`xoff_mech::ControlLoop`]: a run derives its thresholds from the same one.
+//! The loop itself, with a picture of its parts, is [`xoff_mech::ControlLoop`]: a run derives its
+//! thresholds from the same one.
 
 pub use xoff_mech::bytes_ceil;
 use xoff_mech::{ControlLoop, LinkFacts};
@@ -9,8 +11,8 @@ use xoff_units::{Bytes, Rate, Span};
 use super::input::PlanInput;
 use super::output::PlanRow;
 
-/// Worst-case feedback latency, from the receiver's decision to the change it sees: 2 MTU/C + 2 t_w + t_r
-/// (GFC section 5.4, Eq. (6)).
+/// Worst-case feedback latency, from the receiver's decision to the change it sees: 2 MTU/C + 2
+/// t_w + t_r (GFC section 5.4, Eq. (6)).
 pub fn tau(rate: Rate, mtu: Bytes, t_w: Span, t_r: Span) -> Span {
     rate.time_for(mtu * 2) + t_w * 2 + t_r
 }
@@ -33,7 +35,10 @@ pub struct Link {
 }
 
 /// Formula of tau for a control loop.
-const LOOP: (&str, &str) = ("MTU/C + MTU_other/C + k m/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6), and the wire time of k messages");
+const LOOP: (&str, &str) = (
+    "MTU/C + MTU_other/C + k m/C + 2 t_w + t_r",
+    "GFC section 5.4, Eq. (6), and the wire time of k messages",
+);
 /// Formula of tau where messages take no wire time, and in detection.
 const EQ_6: (&str, &str) = ("MTU/C + MTU_other/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6)");
 /// Measured value of tau.
@@ -54,7 +59,9 @@ impl Link {
         let facts = facts(input);
         let (tau, tau_is) = match input.tau {
             Some(tau) => (tau, GIVEN),
-            None => (facts.control_loop(message).tau, if message == Bytes::ZERO { EQ_6 } else { LOOP }),
+            None => {
+                (facts.control_loop(message).tau, if message == Bytes::ZERO { EQ_6 } else { LOOP })
+            }
         };
         Link { rate: input.rate, mtu: input.mtu, t_w: facts.delay, t_r: input.t_r, tau, tau_is }
     }
@@ -81,11 +88,35 @@ impl Link {
         vec![
             PlanRow::rate("link rate", "C", self.rate, "given", ""),
             PlanRow::bytes("largest frame", "MTU", self.mtu, "given", ""),
-            PlanRow::span("frame time", "MTU/C", self.rate.time_for(self.mtu), "MTU/C", "GFC section 5.4 (1)"),
-            PlanRow::span("wire delay, one way", "t_w", self.t_w, "length x 5 ns/m, or given", "GFC section 5.4 (2): 2 x 10^8 m/s"),
-            PlanRow::span("message processing", "t_r", self.t_r, "given", "GFC section 5.4 (3): at most 3 us"),
+            PlanRow::span(
+                "frame time",
+                "MTU/C",
+                self.rate.time_for(self.mtu),
+                "MTU/C",
+                "GFC section 5.4 (1)",
+            ),
+            PlanRow::span(
+                "wire delay, one way",
+                "t_w",
+                self.t_w,
+                "length x 5 ns/m, or given",
+                "GFC section 5.4 (2): 2 x 10^8 m/s",
+            ),
+            PlanRow::span(
+                "message processing",
+                "t_r",
+                self.t_r,
+                "given",
+                "GFC section 5.4 (3): at most 3 us",
+            ),
             PlanRow::span("feedback latency", "tau", self.tau, formula, source),
-            PlanRow::bytes("arrivals during the feedback latency", "C tau", self.c_tau(1), "C tau", "GFC section 4.2"),
+            PlanRow::bytes(
+                "arrivals during the feedback latency",
+                "C tau",
+                self.c_tau(1),
+                "C tau",
+                "GFC section 4.2",
+            ),
         ]
     }
 }
@@ -94,15 +125,24 @@ impl Link {
 pub(super) fn checks(input: &PlanInput) -> Vec<String> {
     let mut checks = Vec::new();
     match (input.tau, input.t_w) {
-        (Some(tau), _) => checks.push(format!("feedback latency at most tau = {tau}, as measured (--tau)")),
+        (Some(tau), _) => {
+            checks.push(format!("feedback latency at most tau = {tau}, as measured (--tau)"))
+        }
         (None, t_w) => {
-            checks.push(format!("peer: reacts within t_r = {}, interfaces included (--t-r)", input.t_r));
+            checks.push(format!(
+                "peer: reacts within t_r = {}, interfaces included (--t-r)",
+                input.t_r
+            ));
             checks.push(match t_w {
                 Some(t_w) => format!("cable: at most t_w = {t_w} one way (--t-w)"),
                 None => format!("cable: at most {} (--length)", input.length),
             });
             let (of_class, other) = (input.mtu, input.mtu_other.unwrap_or(input.mtu));
-            let (longest, option) = if other > of_class { (other, "--mtu-other") } else { (of_class, "--mtu, --mtu-other") };
+            let (longest, option) = if other > of_class {
+                (other, "--mtu-other")
+            } else {
+                (of_class, "--mtu, --mtu-other")
+            };
             checks.push(format!("frames: at most {longest} in any priority ({option})"));
             if other < of_class {
                 checks

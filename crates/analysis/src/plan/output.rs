@@ -35,16 +35,58 @@ pub struct PlanRow {
 
 impl PlanRow {
     /// A size.
-    pub fn bytes(name: &'static str, symbol: &'static str, v: Bytes, formula: &'static str, source: &'static str) -> Self {
-        PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "bytes", formula, source }
+    pub fn bytes(
+        name: &'static str,
+        symbol: &'static str,
+        v: Bytes,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow {
+            name,
+            symbol,
+            value: v.to_string(),
+            value_exact: Exact::Integer(v.0),
+            unit: "bytes",
+            formula,
+            source,
+        }
     }
     /// A duration.
-    pub fn span(name: &'static str, symbol: &'static str, v: Span, formula: &'static str, source: &'static str) -> Self {
-        PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "ps", formula, source }
+    pub fn span(
+        name: &'static str,
+        symbol: &'static str,
+        v: Span,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow {
+            name,
+            symbol,
+            value: v.to_string(),
+            value_exact: Exact::Integer(v.0),
+            unit: "ps",
+            formula,
+            source,
+        }
     }
     /// A rate.
-    pub fn rate(name: &'static str, symbol: &'static str, v: Rate, formula: &'static str, source: &'static str) -> Self {
-        PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "bit/s", formula, source }
+    pub fn rate(
+        name: &'static str,
+        symbol: &'static str,
+        v: Rate,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow {
+            name,
+            symbol,
+            value: v.to_string(),
+            value_exact: Exact::Integer(v.0),
+            unit: "bit/s",
+            formula,
+            source,
+        }
     }
     /// A count of `unit`.
     pub fn count(
@@ -55,11 +97,33 @@ impl PlanRow {
         formula: &'static str,
         source: &'static str,
     ) -> Self {
-        PlanRow { name, symbol, value: format!("{v} {unit}"), value_exact: Exact::Integer(v), unit, formula, source }
+        PlanRow {
+            name,
+            symbol,
+            value: format!("{v} {unit}"),
+            value_exact: Exact::Integer(v),
+            unit,
+            formula,
+            source,
+        }
     }
     /// A ratio without unit.
-    pub fn ratio(name: &'static str, symbol: &'static str, v: f64, formula: &'static str, source: &'static str) -> Self {
-        PlanRow { name, symbol, value: format!("{v:.3}"), value_exact: Exact::Real(v), unit: "", formula, source }
+    pub fn ratio(
+        name: &'static str,
+        symbol: &'static str,
+        v: f64,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow {
+            name,
+            symbol,
+            value: format!("{v:.3}"),
+            value_exact: Exact::Real(v),
+            unit: "",
+            formula,
+            source,
+        }
     }
 }
 
@@ -87,12 +151,14 @@ pub struct Table {
     pub source: &'static str,
 }
 
-/// A condition that does not hold. xoff accepts the parameters, but the guarantee of the source no longer holds.
+/// A condition that does not hold. xoff accepts the parameters, but the guarantee of the source no
+/// longer holds.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Warning {
     /// The condition that is violated, as a formula: stable, so that scripts can match it.
     pub condition: &'static str,
-    /// The fix, if there is one, as an imperative; after a colon the problem, with numbers, and its consequence.
+    /// The fix, if there is one, as an imperative; after a colon the problem, with numbers, and its
+    /// consequence.
     pub text: String,
     /// Source of the condition.
     pub source: &'static str,
@@ -101,7 +167,9 @@ pub struct Warning {
 impl Warning {
     /// The problem with its consequence, and the fix.
     pub fn parts(&self) -> (&str, Option<&str>) {
-        let is_fix = |text: &str| ["set ", "use ", "raise ", "check "].iter().any(|verb| text.starts_with(verb));
+        let is_fix = |text: &str| {
+            ["set ", "use ", "raise ", "check "].iter().any(|verb| text.starts_with(verb))
+        };
         match self.text.split_once(": ") {
             Some((fix, problem)) if is_fix(fix) => (problem, Some(fix)),
             _ => (&self.text, None),

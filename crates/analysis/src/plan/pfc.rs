@@ -4,7 +4,8 @@
 //!   0 ------- XON -- 2 MTU -- XOFF ---- headroom ---- B        XOFF + headroom <= B
 //! ```
 //!
-//! Thresholds and the headroom of the worst case are those of a run, [`xoff_mech::flow_control::pfc`].
+//! Thresholds and the headroom of the worst case are those of a run,
+//! [`xoff_mech::flow_control::pfc`].
 
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_units::params::ParamError;
@@ -43,7 +44,8 @@ fn derived(fc: &FlowControl) -> Vec<Derived> {
     vec![("XOFF", "xoff", xoff.0), ("XON", "xon", xon.0)]
 }
 
-/// Length of `quanta` pause quanta at `rate`, 512 bit times of the port each -- IEEE 802.3 Annex 31B.
+/// Length of `quanta` pause quanta at `rate`, 512 bit times of the port each -- IEEE 802.3 Annex
+/// 31B.
 pub fn pause(rate: Rate, quanta: u16) -> Span {
     pfc::duration(quanta.into(), rate)
 }
@@ -68,13 +70,20 @@ impl Sizes {
         if input.xoff.is_none() && buffer < lossless {
             return Err(ParamError::new(
                 "buffer",
-                format!("{buffer} cannot hold the headroom of {headroom} and 2 MTU between XOFF and XON"),
+                format!(
+                    "{buffer} cannot hold the headroom of {headroom} and 2 MTU between XOFF and XON"
+                ),
                 format!("expected at least {} bytes, or another rule for the headroom", lossless.0),
             ));
         }
-        let (xoff, xon) = pfc::thresholds(&link.control_loop(buffer), headroom, input.xoff, input.xon);
+        let (xoff, xon) =
+            pfc::thresholds(&link.control_loop(buffer), headroom, input.xoff, input.xon);
         if xon > xoff {
-            return Err(ParamError::new("xon", format!("XON {xon} is above XOFF {xoff}"), "expected XON <= XOFF"));
+            return Err(ParamError::new(
+                "xon",
+                format!("XON {xon} is above XOFF {xoff}"),
+                "expected XON <= XOFF",
+            ));
         }
         Ok(Sizes { headroom, lossless, full_rate, buffer, xoff, xon })
     }
@@ -83,7 +92,13 @@ impl Sizes {
         let given = |yes: bool, formula: &'static str| if yes { "given" } else { formula };
         let of_port = self.headroom * input.priorities;
         [
-            PlanRow::bytes("smallest buffer without loss", "B_min", self.lossless, "H + 2 MTU", "GFC sections 4.1, 4.2"),
+            PlanRow::bytes(
+                "smallest buffer without loss",
+                "B_min",
+                self.lossless,
+                "H + 2 MTU",
+                "GFC sections 4.1, 4.2",
+            ),
             PlanRow::bytes(
                 "smallest buffer without loss or idle link",
                 "B_full",
@@ -91,11 +106,41 @@ impl Sizes {
                 "H + 2 MTU + C tau",
                 "drain at C while a resume takes effect",
             ),
-            PlanRow::bytes("ingress buffer", "B", self.buffer, given(input.buffer.is_some(), "B_full, or XOFF + H"), ""),
-            PlanRow::bytes("pause threshold", "XOFF", self.xoff, given(input.xoff.is_some(), "B - H"), "XOFF + H <= B"),
-            PlanRow::bytes("resume threshold", "XON", self.xon, given(input.xon.is_some(), "XOFF - 2 MTU"), "GFC section 4.1"),
-            PlanRow::bytes("headroom of one port", "H port", of_port, "H x priorities", "one headroom per lossless priority"),
-            PlanRow::bytes("headroom of the switch", "H switch", of_port * input.ports, "H x priorities x ports", ""),
+            PlanRow::bytes(
+                "ingress buffer",
+                "B",
+                self.buffer,
+                given(input.buffer.is_some(), "B_full, or XOFF + H"),
+                "",
+            ),
+            PlanRow::bytes(
+                "pause threshold",
+                "XOFF",
+                self.xoff,
+                given(input.xoff.is_some(), "B - H"),
+                "XOFF + H <= B",
+            ),
+            PlanRow::bytes(
+                "resume threshold",
+                "XON",
+                self.xon,
+                given(input.xon.is_some(), "XOFF - 2 MTU"),
+                "GFC section 4.1",
+            ),
+            PlanRow::bytes(
+                "headroom of one port",
+                "H port",
+                of_port,
+                "H x priorities",
+                "one headroom per lossless priority",
+            ),
+            PlanRow::bytes(
+                "headroom of the switch",
+                "H switch",
+                of_port * input.ports,
+                "H x priorities x ports",
+                "",
+            ),
         ]
     }
 }
@@ -109,7 +154,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
 
     let mut rows = link.rows();
     rows.extend(rules.all.iter().map(|r| r.row.clone()));
-    rows.push(PlanRow::bytes("headroom", "H", sizes.headroom, chosen.row.formula, chosen.row.source));
+    rows.push(PlanRow::bytes(
+        "headroom",
+        "H",
+        sizes.headroom,
+        chosen.row.formula,
+        chosen.row.source,
+    ));
     rows.extend(sizes.rows(input));
     rows.extend(pauses(link.rate));
 
@@ -156,7 +207,13 @@ fn pauses(rate: Rate) -> [PlanRow; 3] {
     [
         PlanRow::span("pause quantum", "quantum", pause(rate, 1), "512 bit times", annex),
         PlanRow::span("longest pause", "65535 quanta", longest, "65535 x 512 bit times", annex),
-        PlanRow::span("refresh while above XON", "refresh", longest / 2, "half of the longest pause", "keeps a pause from expiring"),
+        PlanRow::span(
+            "refresh while above XON",
+            "refresh",
+            longest / 2,
+            "half of the longest pause",
+            "keeps a pause from expiring",
+        ),
     ]
 }
 
@@ -164,10 +221,17 @@ fn pauses(rate: Rate) -> [PlanRow; 3] {
 fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
     let exact = rules.exact();
     let standard = rules.all.iter().find(|r| r.choice == "802.1q");
-    let own = format!("C tau + MTU = {} B, the exact rule for a peer that reacts within t_r = {}", exact.bytes.0, link.t_r);
+    let own = format!(
+        "C tau + MTU = {} B, the exact rule for a peer that reacts within t_r = {}",
+        exact.bytes.0, link.t_r
+    );
     let annex = |r: &Rule| {
         let interpolated = rules.annex.is_some_and(|a| a.basis == Basis::Interpolated);
-        format!("802.1Q Annex N = {} B{}", r.bytes.0, if interpolated { " (interface delay interpolated)" } else { "" })
+        format!(
+            "802.1Q Annex N = {} B{}",
+            r.bytes.0,
+            if interpolated { " (interface delay interpolated)" } else { "" }
+        )
     };
     let decided = match (input.headroom.as_str(), standard) {
         ("safe", Some(r)) if r.bytes > exact.bytes => format!("{}; it exceeds {own}", annex(r)),
@@ -176,7 +240,8 @@ fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Siz
         (name, _) => format!("--headroom {name} gives {} B; {own}", chosen.bytes.0),
     };
     let mut why = vec![format!("headroom: {decided}")];
-    let others: Vec<u64> = rules.all.iter().map(|r| r.bytes.0).filter(|b| *b != chosen.bytes.0).collect();
+    let others: Vec<u64> =
+        rules.all.iter().map(|r| r.bytes.0).filter(|b| *b != chosen.bytes.0).collect();
     if let Some((least, most)) = others.iter().min().zip(others.iter().max()) {
         why.push(format!("{} other rules give {least} to {most} B: see the table", others.len()));
     }
@@ -207,7 +272,10 @@ fn check(link: &Link, rules: &Rules, chosen: &Rule) -> Vec<String> {
     if let Some(slower) = rules.annex.and_then(|a| link.slower(a.processing(link.rate))) {
         let needed = pfc::headroom(&slower.control_loop(Bytes::ZERO));
         let option = slower.t_r.compact();
-        check.push(format!("peer: 802.1Q allows {}; --t-r {option} needs H = {} B", slower.t_r, needed.0));
+        check.push(format!(
+            "peer: 802.1Q allows {}; --t-r {option} needs H = {} B",
+            slower.t_r, needed.0
+        ));
     }
     if let Some(r) = rules.all.iter().find(|r| r.choice == "802.1q" && r.bytes > chosen.bytes) {
         check.push(format!("headroom: {} B less than 802.1Q Annex N", r.bytes.0 - chosen.bytes.0));
@@ -219,9 +287,15 @@ fn check(link: &Link, rules: &Rules, chosen: &Rule) -> Vec<String> {
 fn apply(rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
     let mut apply = Vec::new();
     if chosen.bytes != rules.exact().bytes {
-        apply.push(format!("xoff run: flow_control.xoff = \"{}B\", flow_control.xon = \"{}B\"", sizes.xoff.0, sizes.xon.0));
+        apply.push(format!(
+            "xoff run: flow_control.xoff = \"{}B\", flow_control.xon = \"{}B\"",
+            sizes.xoff.0, sizes.xon.0
+        ));
     }
-    apply.push(format!("SONiC: xoff = {} in the profile (SONiC's xoff is headroom, not the threshold)", sizes.headroom.0));
+    apply.push(format!(
+        "SONiC: xoff = {} in the profile (SONiC's xoff is headroom, not the threshold)",
+        sizes.headroom.0
+    ));
     apply
 }
 
@@ -253,7 +327,9 @@ fn static_thresholds(p: &Parameters, w: &mut Vec<Warning>) {
     if needs > p.buffer.0 {
         let buffer = Bytes(needs);
         let todo = match p.buffer.saturating_sub(headroom) {
-            Bytes::ZERO => format!("set the buffer to {buffer} or more (no XOFF works in a buffer that does not exceed the headroom)"),
+            Bytes::ZERO => format!(
+                "set the buffer to {buffer} or more (no XOFF works in a buffer that does not exceed the headroom)"
+            ),
             most => format!("set XOFF to {most} or less, or the buffer to {buffer} or more"),
         };
         w.push(Warning {

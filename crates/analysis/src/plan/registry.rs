@@ -5,7 +5,8 @@
 //!   here:    REGISTRY = [.., pfc::PLAN, ..]  -->  names and keys of `xoff plan`, its entry points, the warnings of a scenario
 //! ```
 //!
-//! A mechanism without a line here still runs: `xoff plan` refuses it with the reason, and a scenario gets no warnings of this kind.
+//! A mechanism without a line here still runs: `xoff plan` refuses it with the reason, and a
+//! scenario gets no warnings of this kind.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::{detection, flow_control, rate_control};
@@ -19,7 +20,8 @@ use super::read::SHARED;
 use super::{cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc, pffc, tcd};
 
 /// Flow controls with a plan.
-pub const FLOW_CONTROL_PLANS: [Entry; 6] = [pfc::PLAN, cbfc::PLAN, gfc_conceptual::PLAN, gfc_buffer::PLAN, gfc_time::PLAN, pffc::PLAN];
+pub const FLOW_CONTROL_PLANS: [Entry; 6] =
+    [pfc::PLAN, cbfc::PLAN, gfc_conceptual::PLAN, gfc_buffer::PLAN, gfc_time::PLAN, pffc::PLAN];
 
 /// Detections with a plan, on a link with one of the flow controls.
 pub const DETECTION_PLANS: [Entry; 1] = [tcd::PLAN];
@@ -89,7 +91,8 @@ const SHARED_KEYS: usize = SHARED.len();
 /// The keys of single mechanisms, in the order of the registry.
 pub(super) const OWN_KEYS: &[ParamSpec] = &own::<OWN>(SHARED[0]);
 
-/// The parameters of a plan: the command line, the schema and the documentation come from this table.
+/// The parameters of a plan: the command line, the schema and the documentation come from this
+/// table.
 pub const PARAMS: &[ParamSpec] = &joined::<_, { SHARED_KEYS + OWN }>(SHARED, OWN_KEYS, SHARED[0]);
 
 /// Values that a plan and a scenario both derive from it: `xoff plan` and a run agree in these.
@@ -97,7 +100,8 @@ pub fn derived(name: &str, fc: &FlowControl) -> Vec<Derived> {
     find(name).map_or(Vec::new(), |e| (e.derived)(fc))
 }
 
-/// The flow controls that stop a port as a whole, so that a detector of ON and OFF periods has a plan there.
+/// The flow controls that stop a port as a whole, so that a detector of ON and OFF periods has a
+/// plan there.
 pub fn that_stop_ports() -> impl Iterator<Item = &'static str> {
     FLOW_CONTROL_PLANS.iter().filter(|e| e.on_off.is_some()).map(|e| e.name)
 }
@@ -114,7 +118,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     all().find(|e| e.name == name)
 }
 
-/// The conditions of the mechanism of this name that do not hold; empty for one without conditions ("none", or one without a plan).
+/// The conditions of the mechanism of this name that do not hold; empty for one without conditions
+/// ("none", or one without a plan).
 pub fn conditions(name: &str, p: &Parameters) -> Vec<Warning> {
     let mut w = Vec::new();
     // Where nothing flows, nothing can be violated.
@@ -167,14 +172,17 @@ pub(super) fn refused(key: &str, name: &str, planned: &[&str]) -> ParamError {
 mod tests {
     use super::*;
 
-    /// A name is that of a mechanism, a key is declared once, and an entry belongs to its own mechanism only.
+    /// A name is that of a mechanism, a key is declared once, and an entry belongs to its own
+    /// mechanism only.
     #[test]
     fn entries_are_those_of_mechanisms() {
         for (i, name) in PLANNED.iter().enumerate() {
             assert!(!PLANNED[..i].contains(name), "{name} twice");
         }
-        let known =
-            |name: &str| flow_control::REGISTRY.iter().any(|e| e.name == name) || detection::REGISTRY.iter().any(|e| e.name == name);
+        let known = |name: &str| {
+            flow_control::REGISTRY.iter().any(|e| e.name == name)
+                || detection::REGISTRY.iter().any(|e| e.name == name)
+        };
         assert!(all().all(|e| known(e.name)));
         for (i, p) in PARAMS.iter().enumerate() {
             assert!(PARAMS[..i].iter().all(|q| q.key != p.key), "{} twice", p.key);
@@ -182,7 +190,10 @@ mod tests {
         assert!(OWN_KEYS.iter().all(|k| PARAMS.iter().any(|p| p.key == k.key)));
         for (name, _) in unplanned() {
             let e = refused("detection", name, PLANNED);
-            assert!(e.what.contains(name) && e.what.contains("has no plan") && e.hint.contains("pfc"), "{e}");
+            assert!(
+                e.what.contains(name) && e.what.contains("has no plan") && e.hint.contains("pfc"),
+                "{e}"
+            );
         }
         assert!(unplanned().count() > 3, "or this tests nothing");
     }

@@ -1,15 +1,18 @@
-//! Reserves of SONiC for a lossless priority group: its dynamic headroom formula and rows of its lookup tables.
+//! Reserves of SONiC for a lossless priority group: its dynamic headroom formula and rows of its
+//! lookup tables.
 //!
 //! ```text
 //!   PG occupancy   0 ...... xon ...... [reserved size] ...... limit of the shared part ........ + xoff
 //!                           resume at or below                PAUSE is sent                     full: a frame is dropped
 //! ```
 //!
-//! In SONiC (and SAI) `xoff` is **room above the trigger**, called headroom here; it is no threshold.
+//! In SONiC (and SAI) `xoff` is **room above the trigger**, called headroom here; it is no
+//! threshold.
 //!
-//! The formula is that of sonic-swss `cfgmgr/buffer_headroom_mellanox.lua` with the constants of `asic_table.j2`, computed here in
-//! exact fractions. The lookup tables are `pg_profile_lookup.ini` of sonic-buildimage, folder `device/`. Formula and table of one
-//! platform differ, by up to 2.4 times: the tables of Spectrum-1 are older than the response times of the formula.
+//! The formula is that of sonic-swss `cfgmgr/buffer_headroom_mellanox.lua` with the constants of
+//! `asic_table.j2`, computed here in exact fractions. The lookup tables are `pg_profile_lookup.ini`
+//! of sonic-buildimage, folder `device/`. Formula and table of one platform differ, by up to 2.4
+//! times: the tables of Spectrum-1 are older than the response times of the formula.
 
 use xoff_units::{Bytes, Length, Rate};
 
@@ -43,7 +46,12 @@ pub struct Asic {
     extra_kib: u64,
 }
 
-const fn asic(name: &'static str, (choice, symbol): (&'static str, &'static str), cell: u64, tiles: bool) -> Asic {
+const fn asic(
+    name: &'static str,
+    (choice, symbol): (&'static str, &'static str),
+    cell: u64,
+    tiles: bool,
+) -> Asic {
     Asic { name, choice, symbol, cell, pipeline_kib: 19, tiles, extra_kib: 0 }
 }
 
@@ -54,10 +62,15 @@ pub const ASICS: &[Asic] = &[
     asic("SPECTRUM-3", ("sonic-spectrum-3", "H sonic-spectrum-3"), 144, false),
     asic("SPECTRUM-4", ("sonic-spectrum-4", "H sonic-spectrum-4"), 192, true),
     asic("SPECTRUM-5", ("sonic-spectrum-5", "H sonic-spectrum-5"), 192, true),
-    Asic { pipeline_kib: 42, extra_kib: 18, ..asic("SPECTRUM-6", ("sonic-spectrum-6", "H sonic-spectrum-6"), 256, false) },
+    Asic {
+        pipeline_kib: 42,
+        extra_kib: 18,
+        ..asic("SPECTRUM-6", ("sonic-spectrum-6", "H sonic-spectrum-6"), 256, false)
+    },
 ];
 
-/// Response time of the peer [pause quanta of 512 bit times] by rate [Mb/s]; other rates take 3.8 us.
+/// Response time of the peer [pause quanta of 512 bit times] by rate [Mb/s]; other rates take 3.8
+/// us.
 const QUANTA: [(u64, u64); 10] = [
     (100, 1),
     (1_000, 2),
@@ -71,8 +84,8 @@ const QUANTA: [(u64, u64); 10] = [
     (800_000, 905),
 ];
 
-/// All fractions of the sum have this denominator: 792,000 of the cable (198,000 km/s, in both directions, in mm), 5 of the times in tenths
-/// of a microsecond, 200 of the tiles.
+/// All fractions of the sum have this denominator: 792,000 of the cable (198,000 km/s, in both
+/// directions, in mm), 5 of the times in tenths of a microsecond, 200 of the tiles.
 const DENOMINATOR: u128 = 792_000;
 
 /// Traffic of the port, besides its rate and cable.
@@ -86,7 +99,8 @@ pub struct Port {
     pub mtu: Bytes,
     /// Largest frame of the lossless group, `mtu` of LOSSLESS_TRAFFIC_PATTERN.
     pub lossless_mtu: Bytes,
-    /// Share of frames of 64 B in the lossless traffic [per cent], `small_packet_percentage`; 100 is SONiC's own default.
+    /// Share of frames of 64 B in the lossless traffic [per cent], `small_packet_percentage`; 100
+    /// is SONiC's own default.
     pub small_percent: u64,
     /// Lanes of the port: 8 doubles the pipeline's latency.
     pub lanes: u64,
@@ -99,21 +113,26 @@ pub fn dynamic(asic: &Asic, p: &Port) -> Profile {
     let mbps = u128::from(p.rate.0.div_ceil(1_000_000));
     let (mtu, lossless) = (u128::from(p.mtu.0), u128::from(p.lossless_mtu.0));
     let quanta = QUANTA.iter().find(|q| u128::from(q.0) == mbps).map(|q| u128::from(q.1));
-    // In units of 1/DENOMINATOR bytes: the port's largest frame, the cable, 0.8 us of MAC and PHY, the peer's response, the tiles.
+    // In units of 1/DENOMINATOR bytes: the port's largest frame, the cable, 0.8 us of MAC and PHY,
+    // the peer's response, the tiles.
     let propagation = mtu * DENOMINATOR
         + u128::from(p.length.0) * mbps
         + 8 * 1024 * DENOMINATOR / 10
         + quanta.map_or(38 * 1024 * DENOMINATOR / 10, |q| q * 64 * DENOMINATOR)
         + if asic.tiles { mbps * 3 * DENOMINATOR / 200 } else { 0 };
     let cell = u128::from(asic.cell);
-    // Cells that a worst-case frame takes for one that it fills: a frame of 64 B, or one of a byte more than a cell.
+    // Cells that a worst-case frame takes for one that it fills: a frame of 64 B, or one of a byte
+    // more than a cell.
     let worst = if cell > 128 { cell.div_ceil(64) } else { (2 * cell).div_ceil(1 + cell) };
     let small = u128::from(p.small_percent.min(100));
     let mean = small * 64 + (100 - small) * lossless;
     // 1 + (worst - 1) x share of small frames by bytes, as a fraction over `mean`.
     let occupancy = mean + 64 * 100 * (worst - 1);
-    let kib = |numerator: u128, denominator: u128| Bytes((numerator.div_ceil(denominator * 1024) * 1024) as u64);
-    let mut xoff = kib(lossless * DENOMINATOR * mean + propagation * occupancy, DENOMINATOR * mean) + Bytes(asic.extra_kib * 1024);
+    let kib = |numerator: u128, denominator: u128| {
+        Bytes((numerator.div_ceil(denominator * 1024) * 1024) as u64)
+    };
+    let mut xoff = kib(lossless * DENOMINATOR * mean + propagation * occupancy, DENOMINATOR * mean)
+        + Bytes(asic.extra_kib * 1024);
     let most = kib(lossless * DENOMINATOR + propagation * worst, DENOMINATOR);
     if !p.shared_headroom && small != 100 && xoff + Bytes(2048) < most {
         xoff += Bytes(2048);
@@ -143,15 +162,32 @@ pub struct Row {
 
 type Platform = (&'static str, &'static str);
 
-const fn row((platform, symbol): Platform, gbps: u64, metres: u64, size: u64, xon: u64, xoff: u64) -> Row {
-    Row { platform, symbol, gbps, metres, profile: Profile { size: Bytes(size), xon: Bytes(xon), xoff: Bytes(xoff) } }
+const fn row(
+    (platform, symbol): Platform,
+    gbps: u64,
+    metres: u64,
+    size: u64,
+    xon: u64,
+    xoff: u64,
+) -> Row {
+    Row {
+        platform,
+        symbol,
+        gbps,
+        metres,
+        profile: Profile { size: Bytes(size), xon: Bytes(xon), xoff: Bytes(xoff) },
+    }
 }
 
-const MSN2700: Platform = ("pg_profile_lookup.ini of mellanox ACS-MSN2700 (Spectrum-1)", "H MSN2700");
+const MSN2700: Platform =
+    ("pg_profile_lookup.ini of mellanox ACS-MSN2700 (Spectrum-1)", "H MSN2700");
 const SN4280: Platform = ("pg_profile_lookup.ini of mellanox SN4280-O28 (Spectrum-3)", "H SN4280");
-const SN5610N: Platform = ("pg_profile_lookup.ini of mellanox SN5610N-C256S2 (Spectrum-4)", "H SN5610N");
-const ARISTA7050: Platform = ("pg_profile_lookup.ini of arista 7050CX3-32S-C28S4 (Trident 3)", "H 7050CX3");
-const ARISTA7060: Platform = ("pg_profile_lookup.ini of arista 7060X6-64PE-O128S2 (Tomahawk 5)", "H 7060X6");
+const SN5610N: Platform =
+    ("pg_profile_lookup.ini of mellanox SN5610N-C256S2 (Spectrum-4)", "H SN5610N");
+const ARISTA7050: Platform =
+    ("pg_profile_lookup.ini of arista 7050CX3-32S-C28S4 (Trident 3)", "H 7050CX3");
+const ARISTA7060: Platform =
+    ("pg_profile_lookup.ini of arista 7060X6-64PE-O128S2 (Tomahawk 5)", "H 7060X6");
 
 /// Rows of published tables, one platform after the other, by rate and cable.
 pub const ROWS: &[Row] = &[
@@ -177,7 +213,8 @@ pub const ROWS: &[Row] = &[
     row(ARISTA7060, 400, 150, 18_796, 0, 612_140),
 ];
 
-/// The row of each platform that covers this link: its rate, and the shortest cable that is no shorter.
+/// The row of each platform that covers this link: its rate, and the shortest cable that is no
+/// shorter.
 pub fn rows_for(rate: Rate, length: Length) -> Vec<&'static Row> {
     let covers = |r: &&Row| Rate::from_gbps(r.gbps) == rate && Length::from_m(r.metres) >= length;
     let mut found: Vec<&Row> = Vec::new();
@@ -224,12 +261,21 @@ mod tests {
             ("SPECTRUM-4", 400, 40, (19_456, 283_648, 303_104)),
             ("SPECTRUM-6", 800, 40, (43_008, 452_608, 495_616)),
         ] {
-            assert_eq!(numbers(dynamic(asic(name), &port(gbps, metres))), expected, "{name} {gbps}G {metres} m");
+            assert_eq!(
+                numbers(dynamic(asic(name), &port(gbps, metres))),
+                expected,
+                "{name} {gbps}G {metres} m"
+            );
         }
         let eight = Port { lanes: 8, ..port(800, 5) };
         assert_eq!(numbers(dynamic(asic("SPECTRUM-4"), &eight)), (38_912, 256_000, 304_128));
         let small = |percent, mtu, port_mtu| {
-            let p = Port { small_percent: percent, lossless_mtu: Bytes(mtu), mtu: Bytes(port_mtu), ..port(100, 300) };
+            let p = Port {
+                small_percent: percent,
+                lossless_mtu: Bytes(mtu),
+                mtu: Bytes(port_mtu),
+                ..port(100, 300)
+            };
             numbers(dynamic(asic("SPECTRUM-3"), &p))
         };
         assert_eq!(small(0, 1_024, 9_100), (19_456, 86_016, 105_472));
@@ -239,8 +285,8 @@ mod tests {
         assert_eq!(numbers(dynamic(asic("SPECTRUM"), &pool)), (19_456, 72_704, 19_456));
     }
 
-    /// 36 drawn ports as the script computes them: Mb/s, metres, MTU, lossless MTU, per cent of small frames, lanes; whether headroom
-    /// is shared; xon, xoff, size.
+    /// 36 drawn ports as the script computes them: Mb/s, metres, MTU, lossless MTU, per cent of
+    /// small frames, lanes; whether headroom is shared; xon, xoff, size.
     #[test]
     fn drawn_ports_as_in_the_script() {
         type Vector = (&'static str, [u64; 6], bool, [u64; 3]);
@@ -283,20 +329,36 @@ mod tests {
             ("SPECTRUM-6", [100000, 1, 1500, 1024, 100, 1], false, [43008, 131072, 174080]),
         ];
         for v in vectors {
-            let (name, [mbps, metres, mtu, lossless_mtu, small_percent, lanes], shared_headroom, expected) = v;
+            let (
+                name,
+                [mbps, metres, mtu, lossless_mtu, small_percent, lanes],
+                shared_headroom,
+                expected,
+            ) = v;
             let (rate, length) = (Rate(mbps * 1_000_000), Length::from_m(metres));
-            let p = Port { rate, length, mtu: Bytes(mtu), lossless_mtu: Bytes(lossless_mtu), small_percent, lanes, shared_headroom };
+            let p = Port {
+                rate,
+                length,
+                mtu: Bytes(mtu),
+                lossless_mtu: Bytes(lossless_mtu),
+                small_percent,
+                lanes,
+                shared_headroom,
+            };
             let (xon, xoff, size) = numbers(dynamic(asic(name), &p));
             assert_eq!([xon, xoff, size], expected, "{v:?}");
         }
     }
 
-    /// Over drawn ports: more of anything never needs less, and a pool of headroom reserves XON only.
+    /// Over drawn ports: more of anything never needs less, and a pool of headroom reserves XON
+    /// only.
     #[test]
     fn a_longer_or_faster_link_never_needs_less() {
         let mut state = 7u64;
         let mut roll = |n: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % n
         };
         for _ in 0..2_000 {
@@ -317,21 +379,40 @@ mod tests {
             for more in [longer, larger] {
                 assert!(dynamic(a, &more).xoff >= base.xoff, "{a:?} {p:?} {more:?}");
             }
-            assert!(base.xoff >= p.lossless_mtu + p.mtu && base.xoff.0.is_multiple_of(1_024), "{p:?}");
-            assert!(if p.shared_headroom { base.size == base.xon } else { base.size >= base.xon + base.xoff }, "{p:?}");
+            assert!(
+                base.xoff >= p.lossless_mtu + p.mtu && base.xoff.0.is_multiple_of(1_024),
+                "{p:?}"
+            );
+            assert!(
+                if p.shared_headroom {
+                    base.size == base.xon
+                } else {
+                    base.size >= base.xon + base.xoff
+                },
+                "{p:?}"
+            );
         }
     }
 
     #[test]
     fn a_row_covers_cables_up_to_its_own() {
-        let of =
-            |gbps, metres| rows_for(Rate::from_gbps(gbps), Length::from_m(metres)).iter().map(|r| r.profile.xoff.0).collect::<Vec<_>>();
+        let of = |gbps, metres| {
+            rows_for(Rate::from_gbps(gbps), Length::from_m(metres))
+                .iter()
+                .map(|r| r.profile.xoff.0)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(of(100, 5), [30_720, 75_776, 83_968, 160_000]);
         assert_eq!(of(100, 41), [104_448, 75_776, 83_968, 160_000]);
         assert_eq!(of(800, 301), [1_153_024]);
         assert!(of(100, 2_001).is_empty());
-        for pair in ROWS.windows(2).filter(|p| p[0].platform == p[1].platform && p[0].gbps == p[1].gbps) {
-            assert!(pair[0].metres < pair[1].metres && pair[0].profile.xoff <= pair[1].profile.xoff, "{pair:?}");
+        for pair in
+            ROWS.windows(2).filter(|p| p[0].platform == p[1].platform && p[0].gbps == p[1].gbps)
+        {
+            assert!(
+                pair[0].metres < pair[1].metres && pair[0].profile.xoff <= pair[1].profile.xoff,
+                "{pair:?}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Admission to the network: output arbiters that keep a limit, and traffic that requests the worst case.
+//! Admission to the network: output arbiters that keep a limit, and traffic that requests the worst
+//! case.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -10,10 +11,11 @@ use super::rational::Q;
 /// Rule of every output arbiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Granted and not yet departed from the fabric-output buffer: at most this [segments]. Premise (iv).
+    /// Granted and not yet departed from the fabric-output buffer: at most this [segments]. Premise
+    /// (iv).
     Outstanding(Q),
-    /// At most T plus this many segments in any interval of T segment times, wherever the traffic is by then: what the
-    /// paper's outline of the proof uses of premise (iv), and weaker.
+    /// At most T plus this many segments in any interval of T segment times, wherever the traffic
+    /// is by then: what the paper's outline of the proof uses of premise (iv), and weaker.
     Envelope(Q),
     /// No limit but that of the inputs.
     None,
@@ -44,8 +46,9 @@ pub struct Arbitrated {
     pub limit: Limit,
     /// Seed of everything that is random.
     pub seed: u64,
-    /// In how many of eight epochs an input sends to the current hotspot, the outputs behind one buffer of the routing
-    /// half: 8 is a pure rush, one hotspot after the other; 0 is uniform traffic.
+    /// In how many of eight epochs an input sends to the current hotspot, the outputs behind one
+    /// buffer of the routing half: 8 is a pure rush, one hotspot after the other; 0 is uniform
+    /// traffic.
     pub hot_eighths: u64,
     /// Length of an epoch [segment times].
     pub epoch: Q,
@@ -53,8 +56,8 @@ pub struct Arbitrated {
     pub epochs: u64,
 }
 
-/// Rates are multiples of 1/GRAIN link rates, so that fractions do not grow from epoch to epoch: the arbiters round the admitted rates down
-/// to this grain.
+/// Rates are multiples of 1/GRAIN link rates, so that fractions do not grow from epoch to epoch:
+/// the arbiters round the admitted rates down to this grain.
 const GRAIN: i128 = 12;
 /// A hotspot lasts 1 to this many epochs.
 const HOTSPOT_EPOCHS: u64 = 12;
@@ -79,7 +82,15 @@ impl<'a> Arbiters<'a> {
             Limit::Envelope(burst) => vec![burst; clos.ports()],
             _ => Vec::new(),
         };
-        Arbiters { rule, rng: ChaCha8Rng::seed_from_u64(rule.seed), epoch: 0, hot: Vec::new(), hot_until: 0, tokens, unreliable }
+        Arbiters {
+            rule,
+            rng: ChaCha8Rng::seed_from_u64(rule.seed),
+            epoch: 0,
+            hot: Vec::new(),
+            hot_until: 0,
+            tokens,
+            unreliable,
+        }
     }
 
     /// The flows of the epoch that begins.
@@ -98,7 +109,13 @@ impl<'a> Arbiters<'a> {
             let mut left = Q::ONE;
             for output in self.wishes(n) {
                 let rate = left.min(allowed[output]);
-                if rate.is_positive() && flows.iter().rev().take_while(|f| f.input == input).all(|f| f.output != output) {
+                if rate.is_positive()
+                    && flows
+                        .iter()
+                        .rev()
+                        .take_while(|f| f.input == input)
+                        .all(|f| f.output != output)
+                {
                     left -= rate;
                     allowed[output] -= rate;
                     flows.push(Injection { input, output, rate });
@@ -118,8 +135,10 @@ impl<'a> Arbiters<'a> {
             Limit::None => Q::int(clos.ports() as i128),
             Limit::Envelope(_) => self.tokens[output] / h + Q::ONE,
             Limit::Outstanding(b) => {
-                // A fabric-output buffer that holds an epoch's worth sends at link rate to its end; else nothing is certain.
-                let busy = fluid.backlog(clos.buffer_at(clos.stages(), output)) >= h && !self.unreliable[output];
+                // A fabric-output buffer that holds an epoch's worth sends at link rate to its end;
+                // else nothing is certain.
+                let busy = fluid.backlog(clos.buffer_at(clos.stages(), output)) >= h
+                    && !self.unreliable[output];
                 (b - fluid.outstanding(output)) / h + if busy { Q::ONE } else { Q::ZERO }
             }
         }

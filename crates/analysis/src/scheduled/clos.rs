@@ -1,4 +1,5 @@
-//! Clos/Benes networks with any odd number of stages made of m x m elements, with their connections.
+//! Clos/Benes networks with any odd number of stages made of m x m elements, with their
+//! connections.
 //!
 //! ```text
 //!   N = m^k ports, 2k - 1 stages. A position is a link between two stages, written in base m; an element of a stage
@@ -10,8 +11,8 @@
 //!                distribution| routing: the digit becomes the destination's
 //! ```
 //!
-//! Taking away the first and the last stage leaves m networks of N/m ports (fixed digit 0): Clos' recursion. Source:
-//! RG (request-grant paper) Figs. 1 and 7.
+//! Taking away the first and the last stage leaves m networks of N/m ports (fixed digit 0): Clos'
+//! recursion. Source: RG (request-grant paper) Figs. 1 and 7.
 
 use std::fmt;
 
@@ -22,7 +23,8 @@ pub struct Clos {
     k: usize,
 }
 
-/// The buffer in front of one output of one switch. With the first-stage buffers of Fig. 7 being E, its D, C, B, A are stages 2 to 5.
+/// The buffer in front of one output of one switch. With the first-stage buffers of Fig. 7 being E,
+/// its D, C, B, A are stages 2 to 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BufferId {
     /// Stage, from 1.
@@ -40,8 +42,8 @@ impl fmt::Display for BufferId {
 }
 
 impl Clos {
-    /// A network of `m` x `m` elements in `stages` stages. `None` unless m >= 2, the number of stages is odd, and there
-    /// are at most 4096 ports.
+    /// A network of `m` x `m` elements in `stages` stages. `None` unless m >= 2, the number of
+    /// stages is odd, and there are at most 4096 ports.
     pub fn new(m: usize, stages: usize) -> Option<Clos> {
         let k = stages.div_ceil(2);
         let ports = m.checked_pow(u32::try_from(k).ok()?)?;
@@ -109,9 +111,11 @@ impl Clos {
         buffer.switch / weight * weight * self.m + buffer.port * weight + buffer.switch % weight
     }
 
-    /// The outputs that a buffer of the routing half leads to; all of them in the distribution half.
+    /// The outputs that a buffer of the routing half leads to; all of them in the distribution
+    /// half.
     pub fn outputs_behind(self, buffer: BufferId) -> Vec<usize> {
-        let fixed = if self.routes_in(buffer.stage) { self.digit_of_stage(buffer.stage) } else { self.k };
+        let fixed =
+            if self.routes_in(buffer.stage) { self.digit_of_stage(buffer.stage) } else { self.k };
         let weight = self.m.pow(fixed as u32);
         let position = self.position_of(buffer);
         (0..self.ports()).filter(|o| o / weight == position / weight).collect()
@@ -127,7 +131,10 @@ mod tests {
         let fig7 = Clos::new(2, 5).unwrap();
         assert_eq!((fig7.ports(), fig7.distribution_stages(), fig7.routes()), (8, 2, 4));
         let evaluated = Clos::new(8, 3).unwrap();
-        assert_eq!((evaluated.ports(), evaluated.distribution_stages(), evaluated.routes()), (64, 1, 8));
+        assert_eq!(
+            (evaluated.ports(), evaluated.distribution_stages(), evaluated.routes()),
+            (64, 1, 8)
+        );
         assert_eq!([Clos::new(2, 4), Clos::new(1, 3), Clos::new(8, 9)], [None; 3]);
     }
 
@@ -147,7 +154,8 @@ mod tests {
 
     #[test]
     fn the_recursion_is_that_of_fig_7() {
-        // The paper follows output 5 (number 4 here) upstream: A serves it alone, B1 and B2 also output 6, C1 to C4 5 to 8.
+        // The paper follows output 5 (number 4 here) upstream: A serves it alone, B1 and B2 also
+        // output 6, C1 to C4 5 to 8.
         let net = Clos::new(2, 5).unwrap();
         let behind = |stage, position| net.outputs_behind(net.buffer_at(stage, position));
         assert_eq!(behind(5, 4), [4]);
@@ -155,6 +163,14 @@ mod tests {
         assert!((4..8).all(|p| behind(3, p) == [4, 5, 6, 7]));
         assert_eq!(behind(2, 3).len(), 8);
         // B1 and B2 feed the switch of A: they differ in digit 0 only, which is the last stage's.
-        assert_eq!((net.digit_of_stage(5), net.digit_of_stage(4), net.digit_of_stage(3), net.digit_of_stage(1)), (0, 1, 2, 0));
+        assert_eq!(
+            (
+                net.digit_of_stage(5),
+                net.digit_of_stage(4),
+                net.digit_of_stage(3),
+                net.digit_of_stage(1)
+            ),
+            (0, 1, 2, 0)
+        );
     }
 }

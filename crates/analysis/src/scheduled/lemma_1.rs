@@ -1,5 +1,5 @@
-//! Lemma 1 of the request-grant paper (RG section 2.3): with implicit rate regulation, the backlog of a fabric-output
-//! buffer caused by different round-trip times is at most (rtt_max - rtt_min) L.
+//! Lemma 1 of the request-grant paper (RG section 2.3): with implicit rate regulation, the backlog
+//! of a fabric-output buffer caused by different round-trip times is at most (rtt_max - rtt_min) L.
 //!
 //! ```text
 //!   arbiter  |grant 5 to input 1| idle 5 segment times |grant 4 to input 2| idle 4 | ...
@@ -7,16 +7,18 @@
 //!                                            \-- rtt(2) --> 4 segments -+-> [ fabric-output buffer ] --> L
 //! ```
 //!
-//! Why it holds: segments that arrive in an interval (u, v] were granted places in (u - rtt_max, v - rtt_min], and places do not
-//! overlap, so it is at most v - u + rtt_max - rtt_min of link time, while the link takes v - u.
+//! Why it holds: segments that arrive in an interval (u, v] were granted places in (u - rtt_max,
+//! v - rtt_min], and places do not overlap, so it is at most v - u + rtt_max - rtt_min of link time,
+//! while the link takes v - u.
 //!
-//! Work is counted in time the link needs for it [ps], which is exact for every rate. Segments arrive as they are sent,
-//! at link rate. Where a segment counts only once it is whole, it counts while it is on the wire as well: one segment
-//! more, [`Run::whole_segments_max`].
+//! Work is counted in time the link needs for it [ps], which is exact for every rate. Segments
+//! arrive as they are sent, at link rate. Where a segment counts only once it is whole, it counts
+//! while it is on the wire as well: one segment more, [`Run::whole_segments_max`].
 //!
-//! An input that answers late, because it was granted by several outputs at once (Fig. 2(b)), has an *effective* round
-//! trip that is longer. The lemma then holds with the spread of the effective ones ([`Regulated::effective_bound`]) and
-//! fails with that of the real ones; [`one_at_a_time`] computes the delays.
+//! An input that answers late, because it was granted by several outputs at once (Fig. 2(b)), has
+//! an *effective* round trip that is longer. The lemma then holds with the spread of the effective
+//! ones ([`Regulated::effective_bound`]) and fails with that of the real ones; [`one_at_a_time`]
+//! computes the delays.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -69,7 +71,8 @@ pub struct Run {
     pub corners: Vec<Corner>,
     /// The first time of the highest backlog.
     pub peak: Corner,
-    /// Highest backlog if a segment counts from the time it is whole until it has left, in segments.
+    /// Highest backlog if a segment counts from the time it is whole until it has left, in
+    /// segments.
     pub whole_segments_max: u64,
 }
 
@@ -95,21 +98,29 @@ impl Regulated {
         grants.iter().map(issue).collect()
     }
 
-    /// Two grants of `segments`: the longest round trip just before the shortest, which reaches the bound if they are long enough.
+    /// Two grants of `segments`: the longest round trip just before the shortest, which reaches the
+    /// bound if they are long enough.
     pub fn longest_first(&self, segments: u64) -> [Grant; 2] {
-        let place = |longest: bool| (0..self.rtts.len()).max_by_key(|&i| if longest { self.rtts[i].0 } else { u64::MAX - self.rtts[i].0 });
+        let place = |longest: bool| {
+            (0..self.rtts.len())
+                .max_by_key(|&i| if longest { self.rtts[i].0 } else { u64::MAX - self.rtts[i].0 })
+        };
         [place(true), place(false)].map(|i| Grant::now(i.unwrap_or(0), segments))
     }
 
     /// Plays the grants in their order and records the buffer. Exact.
     pub fn run(&self, grants: &[Grant]) -> Run {
         let issued = self.issue(Time::ZERO, grants);
-        let arrivals: Vec<(Time, u64)> =
-            grants.iter().zip(&issued).map(|(g, at)| (*at + self.rtts[g.input] + g.late, g.segments)).collect();
+        let arrivals: Vec<(Time, u64)> = grants
+            .iter()
+            .zip(&issued)
+            .map(|(g, at)| (*at + self.rtts[g.input] + g.late, g.segments))
+            .collect();
         let corners = self.fluid(&arrivals);
         let none = Corner { time: Time::ZERO, backlog: Span::ZERO };
         // Of equal backlogs the first.
-        let peak = corners.iter().fold(none, |best, c| if c.backlog > best.backlog { *c } else { best });
+        let peak =
+            corners.iter().fold(none, |best, c| if c.backlog > best.backlog { *c } else { best });
         Run { issued, corners, peak, whole_segments_max: self.whole(&arrivals) }
     }
 
@@ -147,10 +158,13 @@ impl Regulated {
         corners
     }
 
-    /// Highest number of whole segments in the buffer, the one on the wire included: each leaves one segment time
-    /// after the link turned to it.
+    /// Highest number of whole segments in the buffer, the one on the wire included: each leaves
+    /// one segment time after the link turned to it.
     fn whole(&self, arrivals: &[(Time, u64)]) -> u64 {
-        let mut whole: Vec<Time> = arrivals.iter().flat_map(|&(at, n)| (1..=n).map(move |j| at + self.segment_time * j)).collect();
+        let mut whole: Vec<Time> = arrivals
+            .iter()
+            .flat_map(|&(at, n)| (1..=n).map(move |j| at + self.segment_time * j))
+            .collect();
         whole.sort_unstable();
         let mut left: Vec<Time> = Vec::with_capacity(whole.len());
         let (mut gone, mut most) = (0, 0);
@@ -172,16 +186,24 @@ fn spread(spans: impl Iterator<Item = Span> + Clone) -> Span {
     }
 }
 
-/// Sets [`Grant::late`] for outputs that share their inputs: an input answers one grant at a time, at link rate, in the
-/// order in which the grants become due (of equal times the lower output first). `outputs` pairs each output's first
-/// time with its grants; all have the round trips and segments of `fabric`.
+/// Sets [`Grant::late`] for outputs that share their inputs: an input answers one grant at a time,
+/// at link rate, in the order in which the grants become due (of equal times the lower output
+/// first). `outputs` pairs each output's first time with its grants; all have the round trips and
+/// segments of `fabric`.
 ///
-/// An input is equally far from all outputs here, so that times at the buffers stand for times at the input.
+/// An input is equally far from all outputs here, so that times at the buffers stand for times at
+/// the input.
 pub fn one_at_a_time(fabric: &Regulated, outputs: &mut [(Time, Vec<Grant>)]) {
     let mut due: Vec<(Time, usize, usize)> = Vec::new();
     for (o, (start, grants)) in outputs.iter().enumerate() {
         let issued = fabric.issue(*start, grants);
-        due.extend(grants.iter().zip(issued).enumerate().map(|(n, (g, at))| (at + fabric.rtts[g.input], o, n)));
+        due.extend(
+            grants
+                .iter()
+                .zip(issued)
+                .enumerate()
+                .map(|(n, (g, at))| (at + fabric.rtts[g.input], o, n)),
+        );
     }
     due.sort_unstable();
     let mut free = vec![Time::ZERO; fabric.rtts.len()];
@@ -193,26 +215,31 @@ pub fn one_at_a_time(fabric: &Regulated, outputs: &mut [(Time, Vec<Grant>)]) {
     }
 }
 
-/// Fig. 3: inputs with round trips of 20 down to 16 segment times, granted `segments` each in that order. Any number of
-/// segments brings the backlog to the bound, 4 segment times.
+/// Fig. 3: inputs with round trips of 20 down to 16 segment times, granted `segments` each in that
+/// order. Any number of segments brings the backlog to the bound, 4 segment times.
 pub fn fig_3(segment_time: Span, segments: u64) -> (Regulated, Vec<Grant>) {
     let rtts = (16..=20).rev().map(|r| segment_time * r).collect();
     (Regulated { segment_time, rtts }, (0..5).map(|input| Grant::now(input, segments)).collect())
 }
 
-/// Fig. 2(b) as a counter-example: two inputs with equal round trips (bound 0), two outputs. Both outputs grant `segments`
-/// to input 0 at time zero; it answers output 0 first, and its answer to output 1 then coincides with that of input 1.
-/// Returns the fabric and the grants of output 1, whose backlog reaches `segments`.
+/// Fig. 2(b) as a counter-example: two inputs with equal round trips (bound 0), two outputs. Both
+/// outputs grant `segments` to input 0 at time zero; it answers output 0 first, and its answer to
+/// output 1 then coincides with that of input 1. Returns the fabric and the grants of output 1,
+/// whose backlog reaches `segments`.
 pub fn fig_2b(segment_time: Span, segments: u64) -> (Regulated, Vec<Grant>) {
     let fabric = Regulated { segment_time, rtts: vec![segment_time * 10; 2] };
-    let mut outputs = [(Time::ZERO, vec![Grant::now(0, segments)]), (Time::ZERO, vec![Grant::now(0, segments), Grant::now(1, segments)])];
+    let mut outputs = [
+        (Time::ZERO, vec![Grant::now(0, segments)]),
+        (Time::ZERO, vec![Grant::now(0, segments), Grant::now(1, segments)]),
+    ];
     one_at_a_time(&fabric, &mut outputs);
     let [_, (_, grants)] = outputs;
     (fabric, grants)
 }
 
-/// A random output and grants for it: 2 to 16 inputs, round trips that differ by up to 400 ns in steps of a picosecond, 1
-/// to 64 grants of 1 to 50 segments of 256 B at 100 Gb/s, one in four after a pause. Answers are prompt.
+/// A random output and grants for it: 2 to 16 inputs, round trips that differ by up to 400 ns in
+/// steps of a picosecond, 1 to 64 grants of 1 to 50 segments of 256 B at 100 Gb/s, one in four
+/// after a pause. Answers are prompt.
 pub fn random(seed: u64) -> (Regulated, Vec<Grant>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut below = |bound: u64| ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64;
@@ -228,8 +255,8 @@ pub fn random(seed: u64) -> (Regulated, Vec<Grant>) {
     (Regulated { segment_time, rtts }, (0..count).map(grant).collect())
 }
 
-/// Four outputs with random grants that share the inputs of one: their round trips, and each output's first time and grants, with the
-/// delays of [`one_at_a_time`].
+/// Four outputs with random grants that share the inputs of one: their round trips, and each
+/// output's first time and grants, with the delays of [`one_at_a_time`].
 pub fn random_sharing(seed: u64) -> (Regulated, Vec<(Time, Vec<Grant>)>) {
     let fabric = random(4 * seed).0;
     let grants = |o| {
@@ -268,22 +295,34 @@ mod tests {
             let (o, grants) = fig_3(Span(1), segments);
             assert_eq!(o.run(&grants).peak.backlog, Span(4));
         }
-        // The figure's end: the longest round trip again. The answer leaves a gap in which the backlog drains.
+        // The figure's end: the longest round trip again. The answer leaves a gap in which the
+        // backlog drains.
         let run = o.run(&[grants, vec![Grant::now(0, 1)]].concat());
-        assert_eq!(run.corners[1..3], [Corner { time: Time(21), backlog: Span(4) }, Corner { time: Time(25), backlog: Span::ZERO }]);
+        assert_eq!(
+            run.corners[1..3],
+            [
+                Corner { time: Time(21), backlog: Span(4) },
+                Corner { time: Time(25), backlog: Span::ZERO }
+            ]
+        );
     }
 
     #[test]
     fn increasing_round_trips_never_queue() {
-        let run = output(&[16, 17, 18, 19, 20]).run(&grants(&[(0, 3), (1, 3), (2, 3), (3, 3), (4, 3)]));
+        let run =
+            output(&[16, 17, 18, 19, 20]).run(&grants(&[(0, 3), (1, 3), (2, 3), (3, 3), (4, 3)]));
         assert_eq!((run.peak.backlog, run.whole_segments_max), (Span::ZERO, 1));
     }
 
     #[test]
     fn the_papers_arithmetic() {
-        let o = Regulated { segment_time: Span(20_480), rtts: vec![Span::from_ns(1_400), Span::from_ns(1_000)] };
+        let o = Regulated {
+            segment_time: Span(20_480),
+            rtts: vec![Span::from_ns(1_400), Span::from_ns(1_000)],
+        };
         assert_eq!(Rate::from_gbps(100).bytes_in(o.bound()), Bytes::from_kb(5));
-        // 400 ns are not whole segments of 256 B; the bound is still reached, by a grant of 20 segments.
+        // 400 ns are not whole segments of 256 B; the bound is still reached, by a grant of 20
+        // segments.
         let run = o.run(&grants(&[(0, 20), (1, 20)]));
         assert_eq!(run.peak.backlog, Span::from_ns(400));
     }
@@ -292,7 +331,10 @@ mod tests {
     fn an_input_that_answers_late_breaks_it() {
         let (o, grants) = fig_2b(Span(1), 8);
         assert_eq!(grants, [Grant { late: Span(8), ..Grant::now(0, 8) }, Grant::now(1, 8)]);
-        assert_eq!((o.bound(), o.run(&grants).peak.backlog, o.effective_bound(&grants)), (Span::ZERO, Span(8), Span(8)));
+        assert_eq!(
+            (o.bound(), o.run(&grants).peak.backlog, o.effective_bound(&grants)),
+            (Span::ZERO, Span(8), Span(8))
+        );
     }
 
     #[test]
@@ -304,8 +346,12 @@ mod tests {
         let mut passed = 0;
         for seed in 0..20 {
             let (fabric, outputs) = random_sharing(seed);
-            let peaks: Vec<_> =
-                outputs.iter().map(|(_, grants)| (fabric.run(grants).peak.backlog, fabric.effective_bound(grants))).collect();
+            let peaks: Vec<_> = outputs
+                .iter()
+                .map(|(_, grants)| {
+                    (fabric.run(grants).peak.backlog, fabric.effective_bound(grants))
+                })
+                .collect();
             assert!(peaks.iter().all(|(peak, bound)| peak <= bound), "seed {seed}: {peaks:?}");
             passed += u32::from(peaks.iter().any(|(peak, _)| *peak > fabric.bound()));
         }
@@ -316,10 +362,16 @@ mod tests {
     #[test]
     fn an_answer_that_finds_its_input_busy_waits_for_it() {
         let o = output(&[10, 10]);
-        let mut outputs = [(Time(0), grants(&[(0, 4), (1, 4)])), (Time(1), grants(&[(0, 4)])), (Time(6), grants(&[(0, 1), (1, 1)]))];
+        let mut outputs = [
+            (Time(0), grants(&[(0, 4), (1, 4)])),
+            (Time(1), grants(&[(0, 4)])),
+            (Time(6), grants(&[(0, 1), (1, 1)])),
+        ];
         one_at_a_time(&o, &mut outputs);
-        let late: Vec<Vec<u64>> = outputs.iter().map(|o| o.1.iter().map(|g| g.late.0).collect()).collect();
-        // Input 0 sends [10, 14), then [14, 18) for output 1, which wanted it at 11; output 2 wanted it at 16.
+        let late: Vec<Vec<u64>> =
+            outputs.iter().map(|o| o.1.iter().map(|g| g.late.0).collect()).collect();
+        // Input 0 sends [10, 14), then [14, 18) for output 1, which wanted it at 11; output 2
+        // wanted it at 16.
         assert_eq!(late, [vec![0, 0], vec![3], vec![2, 1]]);
     }
 
@@ -329,9 +381,17 @@ mod tests {
         for seed in 0..300 {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let mut below = |bound: u64| rng.next_u64() % bound;
-            let o = Regulated { segment_time: Span(3), rtts: (0..4).map(|_| Span(5 + below(12))).collect() };
-            let grants: Vec<Grant> =
-                (0..12).map(|_| Grant { wait: Span(below(3)), late: Span(below(9)), ..Grant::now(below(4) as usize, below(5)) }).collect();
+            let o = Regulated {
+                segment_time: Span(3),
+                rtts: (0..4).map(|_| Span(5 + below(12))).collect(),
+            };
+            let grants: Vec<Grant> = (0..12)
+                .map(|_| Grant {
+                    wait: Span(below(3)),
+                    late: Span(below(9)),
+                    ..Grant::now(below(4) as usize, below(5))
+                })
+                .collect();
             let run = o.run(&grants);
             let (mut backlog, mut most, mut first) = (0u64, 0, 0);
             for t in 0..400 {

@@ -1,4 +1,5 @@
-//! The two analytical claims of the request-grant paper (RG: Chrysos et al., IBM Research), each as a small solver.
+//! The two analytical claims of the request-grant paper (RG: Chrysos et al., IBM Research), each as
+//! a small solver.
 //!
 //! | file | claim | answer |
 //! | --- | --- | --- |
@@ -7,8 +8,9 @@
 //! | [`slots`] | Figs. 2 and 3: grants of real granters, slot by slot | effect of contention at inputs and of round trips |
 //! | [`examples`] | purpose of each premise | exact levels with one premise taken away |
 //!
-//! [`fluid`] solves the network exactly: [`clos`] is its shape, [`network`] its assumptions, [`admission`] its traffic,
-//! [`rational`] its numbers. What was found is in `docs/theory/request-grant.md`.
+//! [`fluid`] solves the network exactly: [`clos`] is its shape, [`network`] its assumptions,
+//! [`admission`] its traffic, [`rational`] its numbers. What was found is in
+//! `docs/theory/request-grant.md`.
 
 pub mod admission;
 pub mod clos;

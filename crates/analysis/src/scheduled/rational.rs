@@ -1,19 +1,22 @@
-//! Exact fractions in 128 bits for the fluid solver: a queue that drains shares of other queues needs thirds and sevenths.
+//! Exact fractions in 128 bits for the fluid solver: a queue that drains shares of other queues
+//! needs thirds and sevenths.
 //!
-//! Like a float that knows infinity, a fraction that no longer fits becomes [`Q::LOST`] and stays so through every
-//! operation; nothing wraps and nothing is rounded. Whoever keeps results asks [`Q::fits`] ([`super::fluid`] does so
-//! at every event and stops).
+//! Like a float that knows infinity, a fraction that no longer fits becomes [`Q::LOST`] and stays
+//! so through every operation; nothing wraps and nothing is rounded. Whoever keeps results asks
+//! [`Q::fits`] ([`super::fluid`] does so at every event and stops).
 //!
-//! Not `num_rational::Ratio<i128>`: with its checked operations in an `Option` this file is 47 lines shorter and takes 1.7 to 2.7 times as
-//! long (10 million operations on fractions of the solver's size: 6.3 to 8.4 s instead of 3.1 to 3.6 s), as its greatest common divisor
-//! works on 128 bits throughout.
+//! Not `num_rational::Ratio<i128>`: with its checked operations in an `Option` this file is 47
+//! lines shorter and takes 1.7 to 2.7 times as long (10 million operations on fractions of the
+//! solver's size: 6.3 to 8.4 s instead of 3.1 to 3.6 s), as its greatest common divisor works on
+//! 128 bits throughout.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-/// A fraction in lowest terms. The unit is the user's: time in segment times, volume in segments, rate in link rates.
+/// A fraction in lowest terms. The unit is the user's: time in segment times, volume in segments,
+/// rate in link rates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Q {
     num: i128,
@@ -169,13 +172,16 @@ impl Ord for Q {
         if let (Some(l), Some(r)) = (self.num.checked_mul(o.den), o.num.checked_mul(self.den)) {
             return l.cmp(&r);
         }
-        // Continued fractions: compare whole parts, then the inverted rests the other way round. Nothing overflows.
+        // Continued fractions: compare whole parts, then the inverted rests the other way round.
+        // Nothing overflows.
         let (mut a, mut b) = ((self.num, self.den), (o.num, o.den));
         loop {
             let (wa, wb) = (a.0.div_euclid(a.1), b.0.div_euclid(b.1));
             let (ra, rb) = (a.0.rem_euclid(a.1), b.0.rem_euclid(b.1));
             match (wa.cmp(&wb), ra == 0, rb == 0) {
-                (Ordering::Equal, true, _) | (Ordering::Equal, _, true) => return (ra != 0).cmp(&(rb != 0)),
+                (Ordering::Equal, true, _) | (Ordering::Equal, _, true) => {
+                    return (ra != 0).cmp(&(rb != 0));
+                }
                 (Ordering::Equal, false, false) => (a, b) = ((b.1, rb), (a.1, ra)),
                 (other, _, _) => return other,
             }
@@ -212,7 +218,10 @@ mod tests {
     #[test]
     fn arithmetic_is_exact_and_reduced() {
         let (a, b) = (Q::new(2, 3), Q::new(-5, 6));
-        assert_eq!([a + b, a - b, a * b, a / b], [Q::new(-1, 6), Q::new(3, 2), Q::new(-5, 9), Q::new(-4, 5)]);
+        assert_eq!(
+            [a + b, a - b, a * b, a / b],
+            [Q::new(-1, 6), Q::new(3, 2), Q::new(-5, 9), Q::new(-4, 5)]
+        );
         assert_eq!((Q::new(4, -6).num, Q::new(4, -6).den), (-2, 3));
         assert_eq!([Q::new(7, 3).floor_to(2), Q::new(-7, 3).floor_to(1)], [Q::int(2), Q::int(-3)]);
         assert_eq!(format!("{} {}", Q::new(8, 6), Q::int(5)), "4/3 5");
@@ -221,7 +230,14 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_lost_and_stays_lost() {
         let big = Q::int(i128::MAX / 2);
-        let lost = [big * big, big + big + big, Q::ONE / Q::ZERO, Q::new(1, 0), Q::LOST - Q::LOST, -Q::LOST];
+        let lost = [
+            big * big,
+            big + big + big,
+            Q::ONE / Q::ZERO,
+            Q::new(1, 0),
+            Q::LOST - Q::LOST,
+            -Q::LOST,
+        ];
         assert!(lost.iter().all(|q| !q.fits() && !(*q + Q::ONE).fits()), "{lost:?}");
         assert!(Q::LOST > big, "a lost peak must not be overlooked");
     }

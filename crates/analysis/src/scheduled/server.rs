@@ -1,11 +1,13 @@
-//! One fluid queue: traffic of several destinations arrives at constant rates, waits and is served at a given rate.
+//! One fluid queue: traffic of several destinations arrives at constant rates, waits and is served
+//! at a given rate.
 //!
 //! ```text
 //!   inflow a b -> [ a a b | a b b b | b ] -> capacity c
 //!                   layers: each a fixed mix, served first in, first out; one such queue per rank
 //! ```
 //!
-//! Between two events (a rate changes, a layer is used up, a queue runs empty) everything moves in straight lines.
+//! Between two events (a rate changes, a layer is used up, a queue runs empty) everything moves in
+//! straight lines.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -56,7 +58,12 @@ struct Rank {
 
 impl Rank {
     fn new() -> Rank {
-        Rank { inflow: Arc::new(Mix::EMPTY), layers: VecDeque::new(), backlog: Q::ZERO, capacity: Q::ZERO }
+        Rank {
+            inflow: Arc::new(Mix::EMPTY),
+            layers: VecDeque::new(),
+            backlog: Q::ZERO,
+            capacity: Q::ZERO,
+        }
     }
 
     /// The mix that is being served, and its rate.
@@ -75,7 +82,11 @@ impl Rank {
     /// Time for which the served mix stays the same if nothing else changes.
     fn lasts(&self) -> Option<Q> {
         let head = self.layers.front()?;
-        let shrinks = if self.layers.len() == 1 && self.grows(head) { self.capacity - self.inflow.total } else { self.capacity };
+        let shrinks = if self.layers.len() == 1 && self.grows(head) {
+            self.capacity - self.inflow.total
+        } else {
+            self.capacity
+        };
         // A lost rate is positive to the caller, who then finds the lost time.
         (shrinks.is_positive() || !shrinks.fits()).then(|| head.volume / shrinks)
     }
@@ -125,7 +136,12 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(ranks: usize, capacity: Q) -> Server {
-        Server { ranks: vec![Rank::new(); ranks], capacity, output: Arc::new(Mix::EMPTY), stale: false }
+        Server {
+            ranks: vec![Rank::new(); ranks],
+            capacity,
+            output: Arc::new(Mix::EMPTY),
+            stale: false,
+        }
     }
 
     /// Number of ranks.
@@ -161,7 +177,11 @@ impl Server {
             if !rate.is_zero() {
                 // Most mixes pass whole.
                 let scale = if rate == mix.total { Q::ONE } else { rate / mix.total };
-                parts.extend(mix.parts.iter().map(|p| (p.0, if scale == Q::ONE { p.1 } else { p.1 * scale })));
+                parts.extend(
+                    mix.parts
+                        .iter()
+                        .map(|p| (p.0, if scale == Q::ONE { p.1 } else { p.1 * scale })),
+                );
             }
             left -= rate;
         }
@@ -204,7 +224,10 @@ mod tests {
         s.advance(Q::int(3)); // 6 wait
         s.set_inflow(mix(&[(9, 2)]));
         assert!(!s.refresh(), "the old mix continues");
-        assert_eq!((s.lasts(), s.ranks[0].inflow.total - s.output.total), (Some(Q::int(6)), Q::ONE));
+        assert_eq!(
+            (s.lasts(), s.ranks[0].inflow.total - s.output.total),
+            (Some(Q::int(6)), Q::ONE)
+        );
         s.advance(Q::int(6));
         assert!(s.refresh());
         assert_eq!((s.backlog(), s.output.parts.clone()), (Q::int(12), vec![(9, Q::ONE)]));
@@ -243,6 +266,9 @@ mod tests {
         s.advance(Q::int(4));
         s.set_inflow(both(Q::ONE, Q::ZERO));
         s.refresh();
-        assert_eq!((s.backlog(), s.output.parts.clone(), s.lasts()), (Q::int(3), vec![(1, Q::ONE)], None));
+        assert_eq!(
+            (s.backlog(), s.output.parts.clone(), s.lasts()),
+            (Q::int(3), vec![(1, Q::ONE)], None)
+        );
     }
 }

@@ -5,7 +5,9 @@
 //!                                                                                                      1 segment per slot leaves
 //! ```
 
-use xoff_mech::scheduled::request_grant::{Admission, Decision, Granter, GranterParams, MaySend, Requester, Service};
+use xoff_mech::scheduled::request_grant::{
+    Admission, Decision, Granter, GranterParams, MaySend, Requester, Service,
+};
 use xoff_units::{Span, Time};
 
 /// A slot [ps].
@@ -86,13 +88,19 @@ mod tests {
     fn grants_at_the_rate_of_the_output_leave_no_backlog() {
         let s = run(&[3, 3], 1, &[(0, 0, 0, 5), (1, 1, 0, 4)], 20);
         assert_eq!(s.grants, [(0, 0, 0, 5), (5, 0, 1, 4)]);
-        assert_eq!((arrives(&s, 0), arrives(&s, 1), s.backlog[0].iter().copied().max().unwrap()), ((3, 7), (8, 11), 0));
+        assert_eq!(
+            (arrives(&s, 0), arrives(&s, 1), s.backlog[0].iter().copied().max().unwrap()),
+            ((3, 7), (8, 11), 0)
+        );
     }
 
     /// A larger round trip first: what comes later catches up by the difference.
     #[test]
     fn arrivals_move_together_by_the_difference_of_round_trips() {
         let s = run(&[6, 3], 1, &[(0, 0, 0, 5), (1, 1, 0, 4)], 30);
-        assert_eq!((arrives(&s, 0), arrives(&s, 1), s.backlog[0].iter().copied().max().unwrap()), ((6, 10), (8, 11), 3));
+        assert_eq!(
+            (arrives(&s, 0), arrives(&s, 1), s.backlog[0].iter().copied().max().unwrap()),
+            ((6, 10), (8, 11), 3)
+        );
     }
 }

@@ -1,25 +1,29 @@
-//! Theorem 1 and Corollary 1 of the request-grant paper (RG section 2.4) as a trial: play an admission, measure every
-//! buffer and every premise.
+//! Theorem 1 and Corollary 1 of the request-grant paper (RG section 2.4) as a trial: play an
+//! admission, measure every buffer and every premise.
 //!
-//! > Assume a fluid model in which (i) there is a buffer in front of every switch output that can hold b; (ii) every
-//! > switch output buffer has a full write bandwidth; (iii) there is no flow control between adjacent stages; (iv) each
-//! > output arbiter ensures that no more than b grants are outstanding; and (v) the traffic is distributed evenly on a
-//! > per-flow basis over all possible routes. Then the output buffers in switching elements never overflow.
+//! > Assume a fluid model in which (i) there is a buffer in front of every switch output that can
+//! > hold b; (ii) every switch output buffer has a full write bandwidth; (iii) there is no flow
+//! > control between adjacent stages; (iv) each output arbiter ensures that no more than b grants
+//! > are outstanding; and (v) the traffic is distributed evenly on a per-flow basis over all
+//! > possible routes. Then the output buffers in switching elements never overflow.
 //! > Corollary 1: with flow control, it is never activated.
 //!
-//! Why it holds, if "outstanding" means granted and not yet departed from the fabric-output buffer: a buffer of the
-//! routing half that leads to g outputs is one of g that share their traffic. If all g are alike at every time, it holds
-//! 1/g of the outstanding bytes for each output, and so at most g b/g. This counts and does not use that anything
-//! drains: it holds with a stopped host. Three premises are implied:
+//! Why it holds, if "outstanding" means granted and not yet departed from the fabric-output buffer:
+//! a buffer of the routing half that leads to g outputs is one of g that share their traffic. If
+//! all g are alike at every time, it holds 1/g of the outstanding bytes for each output, and so at
+//! most g b/g. This counts and does not use that anything drains: it holds with a stopped host.
+//! Three premises are implied:
 //!
 //! - inputs inject at most at link rate; else the distribution half queues;
 //! - the routes of a flow are equally long ([`Premise::EqualLinks`]);
 //! - the g buffers serve alike ([`Premise::AlikeService`]); needed from five stages on.
 //!
-//! Without the last two, (i) to (v) are not enough ([`super::examples::unequal_links`], [`super::examples::unlike_service`]).
+//! Without the last two, (i) to (v) are not enough ([`super::examples::unequal_links`],
+//! [`super::examples::unlike_service`]).
 //!
-//! The paper's outline uses less than (iv): at most T + b granted in any T ([`super::admission::Limit::Envelope`]). That
-//! is not enough ([`super::examples::envelope_only`]).
+//! The paper's outline uses less than (iv): at most T + b granted in any T
+//! ([`super::admission::Limit::Envelope`]). That is not enough
+//! ([`super::examples::envelope_only`]).
 
 use super::admission::{Admission, Arbiters};
 use super::clos::BufferId;
@@ -42,8 +46,8 @@ pub enum Premise {
     InputRate,
     /// Implied from five stages on: buffers that share the traffic to an output serve it alike.
     AlikeService,
-    /// Implied: the links behind a stage are equally long. (Enough, and a little more than needed: what counts is that the
-    /// routes of a flow are.)
+    /// Implied: the links behind a stage are equally long. (Enough, and a little more than needed:
+    /// what counts is that the routes of a flow are.)
     EqualLinks,
 }
 
@@ -65,7 +69,8 @@ pub struct Trial {
     pub network: Network,
     /// The theorem's b [segments].
     pub b: Q,
-    /// Size of each buffer [segments]; b in premise (i). Only for [`Report::first_full`]: nothing is lost.
+    /// Size of each buffer [segments]; b in premise (i). Only for [`Report::first_full`]: nothing
+    /// is lost.
     pub buffer: Q,
     /// Admitted traffic.
     pub admission: Admission,
@@ -104,13 +109,14 @@ pub struct Report {
     pub distribution_stages: usize,
     /// Most that waited at a switch's inputs for one buffer; zero with full write bandwidth.
     pub waiting: Peak,
-    /// First action of flow control: a buffer is full and still filling. Up to then a network with flow control behaves like this one, so
-    /// `None` is Corollary 1.
+    /// First action of flow control: a buffer is full and still filling. Up to then a network with
+    /// flow control behaves like this one, so `None` is Corollary 1.
     pub first_full: Option<Peak>,
     /// Most outstanding for one output: premise (iv) as it turned out.
     pub outstanding: OutputPeak,
-    /// Largest excess of the bytes admitted to one output in some interval over the bytes that its link carries in it. At most b is the
-    /// outline's version of premise (iv). For links that never stop, (iv) implies it.
+    /// Largest excess of the bytes admitted to one output in some interval over the bytes that its
+    /// link carries in it. At most b is the outline's version of premise (iv). For links that never
+    /// stop, (iv) implies it.
     pub burst: OutputPeak,
     /// Highest rate of one input [link rates].
     pub input_rate: Q,
@@ -169,7 +175,8 @@ impl Trial {
                 }
             }
             Admission::Arbitrated(rule) => {
-                let unreliable = (0..clos.ports()).map(|o| self.stopped.iter().any(|s| s.output == o)).collect();
+                let unreliable =
+                    (0..clos.ports()).map(|o| self.stopped.iter().any(|s| s.output == o)).collect();
                 let mut arbiters = Arbiters::new(rule, clos, unreliable);
                 for n in 1..=rule.epochs {
                     let flows = arbiters.next(&fluid);
@@ -187,7 +194,8 @@ impl Trial {
         while fluid.now() < end {
             let now = fluid.now();
             for s in &self.stopped {
-                fluid.drain(s.output, if s.from <= now && now < s.until { Q::ZERO } else { Q::ONE });
+                fluid
+                    .drain(s.output, if s.from <= now && now < s.until { Q::ZERO } else { Q::ONE });
             }
             let changes = self.stopped.iter().flat_map(|s| [s.from, s.until]).filter(|t| *t > now);
             fluid.advance_to(changes.min().map_or(end, |t| t.min(end)), &mut |f| meter.look(f))?;
@@ -216,7 +224,8 @@ impl Meter {
         let clos = trial.network.clos;
         let positions = |stage| (0..clos.ports()).map(move |p| clos.buffer_at(stage, p));
         let buffers: Vec<BufferId> = (1..=clos.stages()).flat_map(positions).collect();
-        let empty = |stage| Peak { buffer: clos.buffer_at(stage, 0), time: Q::ZERO, level: Q::ZERO };
+        let empty =
+            |stage| Peak { buffer: clos.buffer_at(stage, 0), time: Q::ZERO, level: Q::ZERO };
         let none = OutputPeak { output: 0, time: Q::ZERO, level: Q::ZERO };
         Meter {
             levels: vec![Q::ZERO; buffers.len()],

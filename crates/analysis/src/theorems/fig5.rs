@@ -7,7 +7,8 @@
 //!     | /    \/    \/      mapping gives back exactly the draining rate
 //! ```
 //!
-//! The paper's B_m - B_0 = 50 KB is 1.6 C tau, outside Theorem 4.1 (125 KB). It works because R_d = C/2 never stops.
+//! The paper's B_m - B_0 = 50 KB is 1.6 C tau, outside Theorem 4.1 (125 KB). It works because R_d =
+//! C/2 never stops.
 
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -18,7 +19,8 @@ use super::theorem_4_1::ConceptualFluid;
 pub struct Fig5 {
     /// Link rate C -- constant. Default 10 Gb/s.
     pub rate: Rate,
-    /// Draining rate R_d of the ingress queue -- constant. Default 5 Gb/s, half of the shared output.
+    /// Draining rate R_d of the ingress queue -- constant. Default 5 Gb/s, half of the shared
+    /// output.
     pub drain: Rate,
     /// Feedback latency tau -- constant. Default 25 us.
     pub tau: Span,
@@ -80,7 +82,12 @@ impl Fig5 {
         // A queue that runs dry waits at zero for the rest of tau.
         let dry = self.tau.0.saturating_sub(self.drain.time_for(self.xon).0);
         let swing = queue_max - queue_min;
-        PfcSwing { queue_min, queue_max, on: occupancy.time_for(swing), off: self.drain.time_for(swing) + Span(dry) }
+        PfcSwing {
+            queue_min,
+            queue_max,
+            on: occupancy.time_for(swing),
+            off: self.drain.time_for(swing) + Span(dry),
+        }
     }
 
     /// PFC from an empty queue: the corners of the curve up to `until`, in time order.
@@ -101,8 +108,8 @@ impl Fig5 {
         points
     }
 
-    /// Conceptual GFC from an empty queue: about 512 points per tau from the time B_0 is reached, up to `until`.
-    /// Queue and rate are rounded to whole bytes and bit/s.
+    /// Conceptual GFC from an empty queue: about 512 points per tau from the time B_0 is reached,
+    /// up to `until`. Queue and rate are rounded to whole bytes and bit/s.
     pub fn gfc(&self, until: Time) -> Vec<Point> {
         let ctau = self.rate.as_f64() * self.tau.as_secs_f64() / 8.0;
         let l = (self.b_m - self.b_0).0 as f64 / ctau;
@@ -116,7 +123,11 @@ impl Fig5 {
                 return points;
             }
             let queue = Bytes((self.b_m.0 as f64 - fluid.gap() * ctau).max(0.0).round() as u64);
-            points.push(Point { time, queue, rate: Rate::from_f64((fluid.rate() * self.rate.as_f64()).round()) });
+            points.push(Point {
+                time,
+                queue,
+                rate: Rate::from_f64((fluid.rate() * self.rate.as_f64()).round()),
+            });
             fluid.step();
         }
     }
@@ -129,11 +140,18 @@ mod tests {
     #[test]
     fn pfc_swings_as_computed() {
         let f = Fig5::default();
-        let expected =
-            PfcSwing { queue_min: Bytes(61_375), queue_max: Bytes(95_625), on: Span::from_ns(54_800), off: Span::from_ns(54_800) };
+        let expected = PfcSwing {
+            queue_min: Bytes(61_375),
+            queue_max: Bytes(95_625),
+            on: Span::from_ns(54_800),
+            off: Span::from_ns(54_800),
+        };
         assert_eq!(f.pfc_swing(), expected);
         let curve = f.pfc(Time::from_us(1_000));
-        assert_eq!(curve[1], Point { time: Time::from_us(153), queue: Bytes(95_625), rate: Rate::ZERO });
+        assert_eq!(
+            curve[1],
+            Point { time: Time::from_us(153), queue: Bytes(95_625), rate: Rate::ZERO }
+        );
         assert_eq!(curve[3].time - curve[1].time, Span::from_ns(109_600));
         assert!(curve.windows(2).all(|w| w[0].time < w[1].time));
     }
@@ -143,7 +161,8 @@ mod tests {
         let f = Fig5 { xoff: Bytes::from_kb(10), xon: Bytes::from_kb(7), ..Fig5::default() };
         let s = f.pfc_swing();
         assert_eq!(s.queue_min, Bytes::ZERO);
-        // 25.625 KB drain in 41 us; XON is passed 11.2 us before the end, so 13.8 us of tau are spent empty.
+        // 25.625 KB drain in 41 us; XON is passed 11.2 us before the end, so 13.8 us of tau are
+        // spent empty.
         assert_eq!(s.off, Span::from_ns(41_000 + 13_800));
     }
 
@@ -156,7 +175,8 @@ mod tests {
         assert_eq!((curve[1].time, curve[1].queue), (Time::from_us(80), Bytes::from_kb(50)));
         let peak = curve.iter().max_by_key(|p| p.queue).unwrap();
         assert!((78_400..=78_600).contains(&peak.queue.0), "{peak:?}");
-        // The peak comes exactly tau after the queue passed B_s, and B_s cannot be reached before 120 us.
+        // The peak comes exactly tau after the queue passed B_s, and B_s cannot be reached before
+        // 120 us.
         assert!((149..=151).contains(&(peak.time.as_ns() / 1_000)), "{peak:?}");
         for p in curve.iter().filter(|p| p.time >= Time::from_us(400)) {
             assert!((74_800..=75_200).contains(&p.queue.0), "{p:?}");

@@ -1,4 +1,5 @@
-//! Share of the link that the messages of buffer-based GFC take (GFC section 4.2, "Occupied bandwidth").
+//! Share of the link that the messages of buffer-based GFC take (GFC section 4.2, "Occupied
+//! bandwidth").
 //!
 //! ```text
 //!           u tau
@@ -8,9 +9,10 @@
 //!            d tau
 //! ```
 //!
-//! u = R_{k-1} - R_d and d = R_d - R_k, a drain between two stages. The paper states m/(8 tau) for the steady worst
-//! case and omits the calculation; the limit cycle above, without hysteresis, gives up to m/(2 tau), which is four
-//! times as much and agrees with the 0.21 % the paper measures (Fig. 19).
+//! u = R_{k-1} - R_d and d = R_d - R_k, a drain between two stages. The paper states m/(8 tau) for
+//! the steady worst case and omits the calculation; the limit cycle above, without hysteresis,
+//! gives up to m/(2 tau), which is four times as much and agrees with the 0.21 % the paper measures
+//! (Fig. 19).
 
 use xoff_units::{Bytes, Rate, Span};
 
@@ -22,7 +24,8 @@ pub fn worst(message: Bytes, tau: Span) -> Rate {
     Rate::of(message, tau)
 }
 
-/// The steady worst case as the paper states it: m/(8 tau) [bit/s] (GFC section 4.2). See [`steady_worst`].
+/// The steady worst case as the paper states it: m/(8 tau) [bit/s] (GFC section 4.2). See
+/// [`steady_worst`].
 pub fn steady_as_printed(message: Bytes, tau: Span) -> Rate {
     Rate::of(message, tau * 8)
 }
@@ -32,14 +35,16 @@ pub fn steady_worst(message: Bytes, tau: Span) -> Rate {
     Rate::of(message, tau * 2)
 }
 
-/// Period of the limit cycle between two stages: tau (u + d)^2/(u d), rounded down to the picosecond. `None` if the
-/// drain does not lie strictly between the stages: then there is no cycle.
+/// Period of the limit cycle between two stages: tau (u + d)^2/(u d), rounded down to the
+/// picosecond. `None` if the drain does not lie strictly between the stages: then there is no
+/// cycle.
 pub fn limit_cycle_period(tau: Span, upper: Rate, lower: Rate, drain: Rate) -> Option<Span> {
     if !(lower < drain && drain < upper) {
         return None;
     }
     let (u, d) = (u128::from((upper - drain).0), u128::from((drain - lower).0));
-    // (u + d)^2/(u d) may be as large as the rates themselves; tau below 2^40 ps (1 s) keeps this inside 128 bits.
+    // (u + d)^2/(u d) may be as large as the rates themselves; tau below 2^40 ps (1 s) keeps this
+    // inside 128 bits.
     let period = u128::from(tau.0).checked_mul((u + d) * (u + d))? / (u * d);
     u64::try_from(period).ok().map(Span)
 }
@@ -60,9 +65,17 @@ pub struct LimitCycle {
     pub swing: (f64, f64),
 }
 
-/// Simulates the two-stage cycle event by event: crossings of the threshold send messages, messages change the rate
-/// tau later. Starts at the threshold, rising at the upper stage, and runs for `until`.
-pub fn simulate(message: Bytes, tau: Span, upper: Rate, lower: Rate, drain: Rate, until: Span) -> LimitCycle {
+/// Simulates the two-stage cycle event by event: crossings of the threshold send messages, messages
+/// change the rate tau later. Starts at the threshold, rising at the upper stage, and runs for
+/// `until`.
+pub fn simulate(
+    message: Bytes,
+    tau: Span,
+    upper: Rate,
+    lower: Rate,
+    drain: Rate,
+    until: Span,
+) -> LimitCycle {
     let slope = |stage_up: bool| (if stage_up { upper } else { lower }).as_f64() - drain.as_f64();
     let (tau, until) = (tau.as_secs_f64(), until.as_secs_f64());
     // Queue relative to the threshold [bits]; the crossing at time zero has just sent its message.
@@ -122,7 +135,10 @@ mod tests {
         assert_eq!(limit_cycle_period(TAU, C, half, drain), Some(TAU * 4));
         assert_eq!(limit_cycle(MESSAGE, TAU, C, half, drain), steady_worst(MESSAGE, TAU));
         // At a fifth of the step: 2 + 4 + 1/4 tau.
-        assert_eq!(limit_cycle_period(TAU, C, half, Rate::from_gbps(6)), Some(Span(TAU.0 * 625 / 100)));
+        assert_eq!(
+            limit_cycle_period(TAU, C, half, Rate::from_gbps(6)),
+            Some(Span(TAU.0 * 625 / 100))
+        );
         assert_eq!(limit_cycle_period(TAU, C, half, half), None);
         assert_eq!(limit_cycle_period(TAU, C, half, C), None);
     }
@@ -135,7 +151,9 @@ mod tests {
             let period = limit_cycle_period(TAU, C, lower, drain).unwrap().as_secs_f64();
             assert!((seen.period / period - 1.0).abs() < 1e-9, "{seen:?} {period}");
             let (u, d) = ((C - drain).bytes_in(TAU), (drain - lower).bytes_in(TAU));
-            assert!((seen.swing.0 - u.0 as f64).abs() < 1.0 && (seen.swing.1 + d.0 as f64).abs() < 1.0);
+            assert!(
+                (seen.swing.0 - u.0 as f64).abs() < 1.0 && (seen.swing.1 + d.0 as f64).abs() < 1.0
+            );
             let expected = limit_cycle(MESSAGE, TAU, C, lower, drain).as_f64();
             assert!((seen.rate.as_f64() / expected - 1.0).abs() < 1e-6);
         }

@@ -8,8 +8,8 @@
 //! | [`gfc_repair`] | the ring with FIFO, with and without entry ports (an extension) | 1/t without, C/(2 n) with |
 //! | [`fig5`] | PFC swings, conceptual GFC settles (Fig. 5) | true; peak 78.5 KB, rest 75.0 KB |
 //!
-//! These are fluid models: bytes are infinitely divisible and the laws are exact. What whole packets add is the
-//! packet simulator's business.
+//! These are fluid models: bytes are infinitely divisible and the laws are exact. What whole
+//! packets add is the packet simulator's business.
 
 pub mod fig5;
 pub mod gfc_repair;

@@ -8,25 +8,26 @@
 //!                     B_0  B_m    queue           = 0                           q >= B_m
 //! ```
 //!
-//! A delay differential equation, solved by the method of steps from the worst start: the queue has just reached
-//! B_0 at full rate. Time is counted in tau and sizes in C tau, so that only l = (B_m - B_0)/(C tau) and R_d/C
-//! remain. The state is the gap B_m - q, not q: it shrinks by hundreds of orders of magnitude without ever
-//! becoming zero when the theorem holds, and only the gap keeps its relative precision in floating point.
+//! A delay differential equation, solved by the method of steps from the worst start: the queue has
+//! just reached B_0 at full rate. Time is counted in tau and sizes in C tau, so that only l =
+//! (B_m - B_0)/(C tau) and R_d/C remain. The state is the gap B_m - q, not q: it shrinks by hundreds of
+//! orders of magnitude without ever becoming zero when the theorem holds, and only the gap keeps
+//! its relative precision in floating point.
 //!
-//! With R_d = 0 the gap obeys y' = -y(t - 1)/l, whose solutions stay positive exactly when l >= e. So 4 is
-//! sufficient, as the paper says, and e = 2.718 is necessary.
+//! With R_d = 0 the gap obeys y' = -y(t - 1)/l, whose solutions stay positive exactly when l >= e.
+//! So 4 is sufficient, as the paper says, and e = 2.718 is necessary.
 
 /// Sufficient value of l = (B_m - B_0)/(C tau) [no unit] -- Theorem 4.1.
 pub const L_SUFFICIENT: f64 = 4.0;
-/// Necessary and sufficient value of l when the drain may stop (R_d = 0) [no unit] -- onset of oscillation of
-/// y' = -y(t - 1)/l.
+/// Necessary and sufficient value of l when the drain may stop (R_d = 0) [no unit] -- onset of
+/// oscillation of y' = -y(t - 1)/l.
 pub const L_CRITICAL: f64 = std::f64::consts::E;
 
-/// Steps per tau. Each is integrated by Simpson's rule on a cubic interpolant (error h^4); a kink of the mapping
-/// inside a step costs at most h^2/8 = 5e-7 C tau, once.
+/// Steps per tau. Each is integrated by Simpson's rule on a cubic interpolant (error h^4); a kink
+/// of the mapping inside a step costs at most h^2/8 = 5e-7 C tau, once.
 const STEPS: usize = 512;
-/// Length of a followed trajectory [tau]. At l = e (1 - eps) the gap crosses zero after about pi/sqrt(2 eps) tau; 400 tau resolve eps =
-/// 3e-5.
+/// Length of a followed trajectory [tau]. At l = e (1 - eps) the gap crosses zero after about
+/// pi/sqrt(2 eps) tau; 400 tau resolve eps = 3e-5.
 const HORIZON: usize = 400;
 
 /// One trajectory of conceptual GFC. Advance it with [`step`](Self::step).
@@ -45,10 +46,12 @@ pub struct ConceptualFluid {
 }
 
 impl ConceptualFluid {
-    /// A trajectory that reaches B_0 at time zero after at least one tau at full rate: no other history leads to a
-    /// higher first peak. `l` = (B_m - B_0)/(C tau) > 0; `drain` = R_d/C in 0..1.
+    /// A trajectory that reaches B_0 at time zero after at least one tau at full rate: no other
+    /// history leads to a higher first peak. `l` = (B_m - B_0)/(C tau) > 0; `drain` = R_d/C in
+    /// 0..1.
     pub fn new(l: f64, drain: f64) -> Self {
-        // Before time zero the queue filled at C - R_d, so the gap shrank with slope drain - 1 towards l.
+        // Before time zero the queue filled at C - R_d, so the gap shrank with slope drain - 1
+        // towards l.
         let slope = drain - 1.0;
         let at = |i: usize| (l - slope * (STEPS - i) as f64 / STEPS as f64, slope);
         ConceptualFluid { l, drain, history: (0..=STEPS).map(at).collect(), next: 0, steps: 0 }
@@ -87,8 +90,8 @@ impl ConceptualFluid {
     }
 }
 
-/// Smallest gap B_m - q over time [C tau], within 1e-6: q_max = B_m - gap. Zero or negative: B_m is reached, and
-/// the theorem's conclusion fails. `l` = (B_m - B_0)/(C tau), `drain` = R_d/C.
+/// Smallest gap B_m - q over time [C tau], within 1e-6: q_max = B_m - gap. Zero or negative: B_m is
+/// reached, and the theorem's conclusion fails. `l` = (B_m - B_0)/(C tau), `drain` = R_d/C.
 pub fn smallest_gap(l: f64, drain: f64) -> f64 {
     let mut fluid = ConceptualFluid::new(l, drain);
     let mut smallest = fluid.gap();
@@ -104,8 +107,8 @@ pub fn overshoot(l: f64, drain: f64) -> f64 {
     (-smallest_gap(l, drain)).max(0.0)
 }
 
-/// The l below which the queue reaches B_m when the drain stops (R_d = 0), found by bisection on the solved
-/// equation; theory has [`L_CRITICAL`].
+/// The l below which the queue reaches B_m when the drain stops (R_d = 0), found by bisection on
+/// the solved equation; theory has [`L_CRITICAL`].
 pub fn onset() -> f64 {
     let (mut reaches, mut safe) = (1.0, L_SUFFICIENT);
     while safe - reaches > 1e-4 {
@@ -125,7 +128,8 @@ mod tests {
 
     #[test]
     fn first_steps_agree_with_the_closed_form() {
-        // R_d = 0: y = l - t on [0, 1], then y = l - 1 - u + u^2/(2 l) on [1, 2]; l = 1 ends 0.5 C tau too high.
+        // R_d = 0: y = l - t on [0, 1], then y = l - 1 - u + u^2/(2 l) on [1, 2]; l = 1 ends 0.5 C
+        // tau too high.
         let mut f = ConceptualFluid::new(2.0, 0.0);
         for _ in 0..STEPS {
             f.step();

@@ -1,4 +1,5 @@
-//! The JSON answers of all subcommands: their schemas, made of the very types that are serialized, texts and all.
+//! The JSON answers of all subcommands: their schemas, made of the very types that are serialized,
+//! texts and all.
 //!
 //! ```text
 //!   types of the answers -- schemars --> schema (`xoff schema answers`) --> page (`xoff schema answers --markdown`)
@@ -25,10 +26,14 @@ const fn of<T: JsonSchema>(name: &'static str, command: &'static str) -> Of {
     Of { name, command, schema: |all| all.subschema_for::<T>() }
 }
 
-/// All answers. The type of an answer without a schema does not compile. Tests of real answers find those that this list lacks.
+/// All answers. The type of an answer without a schema does not compile. Tests of real answers find
+/// those that this list lacks.
 const ANSWERS: &[Of] = &[
     of::<crate::run::Json<'static>>("run", "`xoff run FILE --out DIR`"),
-    of::<crate::run::fabric::Json<'static>>("run-fabric", "`xoff run FILE --out DIR`, of a scenario with `[scheduled_fabric]`"),
+    of::<crate::run::fabric::Json<'static>>(
+        "run-fabric",
+        "`xoff run FILE --out DIR`, of a scenario with `[scheduled_fabric]`",
+    ),
     of::<crate::hpcc::report::Json<'static>>("hpcc", "`xoff hpcc FILE --out DIR`"),
     of::<crate::new::Json<'static>>("new", "`xoff new KIND`"),
     of::<crate::import::Json<'static>>("import", "`xoff import FORMAT FILE`"),
@@ -44,15 +49,24 @@ const ANSWERS: &[Of] = &[
     of::<crate::reproduce::Json>("reproduce", "`xoff reproduce PAPER --out DIR`"),
     of::<Vec<crate::reproduce::Listed>>("reproduce-list", "`xoff reproduce PAPER --list`"),
     of::<xoff_lab::sweep::Swept<'static>>("sweep", "`xoff sweep FILE --out DIR`"),
-    of::<crate::sweep::Stopped<'static>>("sweep-interrupted", "`xoff sweep FILE --out DIR`, after Ctrl-C"),
+    of::<crate::sweep::Stopped<'static>>(
+        "sweep-interrupted",
+        "`xoff sweep FILE --out DIR`, after Ctrl-C",
+    ),
     of::<crate::sweep::Ran>("sweep-index", "`xoff sweep FILE --out DIR --index CELLS`"),
     of::<crate::sweep::Listed<'static>>("sweep-list", "`xoff sweep FILE --list`"),
     #[cfg(target_os = "linux")]
     of::<crate::testbed::Json<'static>>("testbed", "`xoff testbed FILE --out DIR`"),
     #[cfg(target_os = "linux")]
-    of::<crate::testbed::processes::Json<'static>>("testbed-processes", "`xoff testbed FILE --out DIR --processes`"),
+    of::<crate::testbed::processes::Json<'static>>(
+        "testbed-processes",
+        "`xoff testbed FILE --out DIR --processes`",
+    ),
     #[cfg(target_os = "linux")]
-    of::<xoff_real::testbed::protocol::NodeAnswer>("node", "`xoff switch FILE --node NAME`, `xoff host FILE --node NAME`"),
+    of::<xoff_real::testbed::protocol::NodeAnswer>(
+        "node",
+        "`xoff switch FILE --node NAME`, `xoff host FILE --node NAME`",
+    ),
     of::<crate::replay::Json>("replay", "`xoff replay FILE`"),
     of::<crate::installed::JsonCompletions>("completions", "`xoff completions SHELL`"),
     of::<crate::installed::JsonManual>("man", "`xoff man`"),

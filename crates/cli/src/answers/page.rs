@@ -10,7 +10,9 @@ pub fn page(all: &Value) -> String {
     let mut p = String::from("| command | answer |\n|---|---|\n");
     for a in super::ANSWERS {
         let answer = &answers[a.name];
-        let about = name_of(answer).and_then(|name| defs[name]["description"].as_str()).unwrap_or("Claims that can be run.");
+        let about = name_of(answer)
+            .and_then(|name| defs[name]["description"].as_str())
+            .unwrap_or("Claims that can be run.");
         let _ = writeln!(p, "| {} | {}: {} |", a.command, kind(answer), cell(about));
     }
     for (name, of) in defs.as_object().into_iter().flatten() {
@@ -30,13 +32,20 @@ fn section(p: &mut String, name: &str, of: &Value) {
     let Some(variants) = of["oneOf"].as_array() else { return };
     p.push_str("\n| one of | meaning |\n|---|---|\n");
     for v in variants {
-        let more: Vec<String> = entries(v).filter(|(_, f)| f.get("const").is_none()).map(|(n, f)| format!("`{n}`: {}", kind(f))).collect();
-        let more = if more.is_empty() { String::new() } else { format!(", with {}", more.join(", ")) };
+        let more: Vec<String> = entries(v)
+            .filter(|(_, f)| f.get("const").is_none())
+            .map(|(n, f)| format!("`{n}`: {}", kind(f)))
+            .collect();
+        let more =
+            if more.is_empty() { String::new() } else { format!(", with {}", more.join(", ")) };
         let word = entries(v).find(|(_, f)| f.get("const").is_some());
-        let word = word.map_or_else(|| value(&v["const"]), |(n, f)| format!("`{n}`: {}", value(&f["const"])));
+        let word = word
+            .map_or_else(|| value(&v["const"]), |(n, f)| format!("`{n}`: {}", value(&f["const"])));
         let texts: Vec<&str> = v["description"].as_str().into_iter().collect();
-        let texts =
-            texts.into_iter().map(cell).chain(entries(v).filter_map(|(n, f)| Some(format!("`{n}`: {}", cell(f["description"].as_str()?)))));
+        let texts = texts.into_iter().map(cell).chain(
+            entries(v)
+                .filter_map(|(n, f)| Some(format!("`{n}`: {}", cell(f["description"].as_str()?)))),
+        );
         let _ = writeln!(p, "| {word}{more} | {} |", texts.collect::<Vec<_>>().join("<br>"));
     }
 }
@@ -50,10 +59,16 @@ fn fields(p: &mut String, of: &Value) {
         return;
     }
     p.push_str("\n| field | type | meaning |\n|---|---|---|\n");
-    let required = |name: &str| of["required"].as_array().is_some_and(|r| r.iter().any(|r| r == name));
+    let required =
+        |name: &str| of["required"].as_array().is_some_and(|r| r.iter().any(|r| r == name));
     for (name, field) in entries(of) {
         let absent = if required(name) { "" } else { ", or absent" };
-        let _ = writeln!(p, "| `{name}` | {}{absent} | {} |", kind(field), cell(field["description"].as_str().unwrap_or_default()));
+        let _ = writeln!(
+            p,
+            "| `{name}` | {}{absent} | {} |",
+            kind(field),
+            cell(field["description"].as_str().unwrap_or_default())
+        );
     }
 }
 
@@ -67,7 +82,12 @@ fn kind(of: &Value) -> String {
     }
     match &of["type"] {
         Value::String(word) => one(word, of),
-        Value::Array(words) => words.iter().filter_map(Value::as_str).map(|w| one(w, of)).collect::<Vec<_>>().join(", "),
+        Value::Array(words) => words
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|w| one(w, of))
+            .collect::<Vec<_>>()
+            .join(", "),
         _ => "any".into(),
     }
 }
@@ -78,11 +98,15 @@ fn one(word: &str, of: &Value) -> String {
         "integer" => "whole number".into(),
         "boolean" => "`true`, `false`".into(),
         "array" => match of["prefixItems"].as_array() {
-            Some(items) => format!("list ({})", items.iter().map(kind).collect::<Vec<_>>().join("; ")),
+            Some(items) => {
+                format!("list ({})", items.iter().map(kind).collect::<Vec<_>>().join("; "))
+            }
             None => format!("list of {}", kind(&of["items"])),
         },
         "object" => match &of["additionalProperties"] {
-            Value::Object(each) => format!("object by name: {}", kind(&Value::Object(each.clone()))),
+            Value::Object(each) => {
+                format!("object by name: {}", kind(&Value::Object(each.clone())))
+            }
             _ => "object by name".into(),
         },
         other => other.into(),

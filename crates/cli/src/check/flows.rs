@@ -27,9 +27,15 @@ pub struct Given {
 }
 
 impl Given {
-    /// Flows of a scenario that flow control can hold: a frame of a lossy priority never waits for a buffer.
+    /// Flows of a scenario that flow control can hold: a frame of a lossy priority never waits for
+    /// a buffer.
     pub fn of(flows: xoff_net::workload::Flows, lossy: &[u8]) -> Given {
-        let key = |f: &xoff_net::workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+        let key = |f: &xoff_net::workload::Flow| FlowKey {
+            src: f.src,
+            dst: f.dst,
+            src_port: f.src_port,
+            dst_port: f.dst_port,
+        };
         let held = flows.flows.iter().filter(|f| !lossy.contains(&f.priority));
         let list = held.map(|f| Flow { key: key(f), path: f.path }).collect();
         Given { flows: list, paths: flows.paths }
@@ -37,8 +43,10 @@ impl Given {
 
     /// Flows whose own path leads over a failed link are routed; returns how many.
     pub fn leave_failed_links(&mut self, t: &Topology) -> usize {
-        let fails = |path| self.paths.hops(path).iter().any(|&(node, port)| !t.link_at(node, port).up);
-        let lost: Vec<usize> = (0..self.flows.len()).filter(|&i| self.flows[i].path.is_some_and(fails)).collect();
+        let fails =
+            |path| self.paths.hops(path).iter().any(|&(node, port)| !t.link_at(node, port).up);
+        let lost: Vec<usize> =
+            (0..self.flows.len()).filter(|&i| self.flows[i].path.is_some_and(fails)).collect();
         lost.iter().for_each(|&i| self.flows[i].path = None);
         lost.len()
     }
@@ -52,8 +60,10 @@ pub fn load(path: &Path, t: &Topology) -> Result<Given, Problems> {
         let switches: Vec<bool> = t.nodes.iter().map(|n| n.kind == NodeKind::Switch).collect();
         return Ok(from_hpcc(&HpccFlows::read(&source, &switches)?));
     }
-    let nodes: HashMap<&str, NodeId> = (0..t.nodes.len() as NodeId).map(|n| (t.name(n), n)).collect();
-    let (mut given, mut problems) = (Given { flows: Vec::new(), paths: ExplicitPaths::default() }, Problems::default());
+    let nodes: HashMap<&str, NodeId> =
+        (0..t.nodes.len() as NodeId).map(|n| (t.name(n), n)).collect();
+    let (mut given, mut problems) =
+        (Given { flows: Vec::new(), paths: ExplicitPaths::default() }, Problems::default());
     let mut start = 0;
     for line in source.text().split_inclusive('\n') {
         let text = line.split('#').next().unwrap_or_default().replace("->", "  ");
@@ -68,23 +78,43 @@ pub fn load(path: &Path, t: &Topology) -> Result<Given, Problems> {
         start += line.len();
     }
     if given.flows.is_empty() && problems.is_empty() {
-        problems.push(Problem::new("the file has no flows", "expected lines of two hosts, such as 'H0 H8'").at(source.place(0..0)));
+        problems.push(
+            Problem::new("the file has no flows", "expected lines of two hosts, such as 'H0 H8'")
+                .at(source.place(0..0)),
+        );
     }
     problems.or(given)
 }
 
-fn flow(names: &[&str], nodes: &HashMap<&str, NodeId>, t: &Topology, paths: &mut ExplicitPaths) -> Result<Flow, Problem> {
+fn flow(
+    names: &[&str],
+    nodes: &HashMap<&str, NodeId>,
+    t: &Topology,
+    paths: &mut ExplicitPaths,
+) -> Result<Flow, Problem> {
     let [first, .., last] = names else {
-        return Err(Problem::new("a flow needs two hosts", "expected a line such as 'H0 H8': names separated by blanks, not commas"));
+        return Err(Problem::new(
+            "a flow needs two hosts",
+            "expected a line such as 'H0 H8': names separated by blanks, not commas",
+        ));
     };
     let host = |name: &str| match nodes.get(name) {
         Some(&n) if t.nodes[n as usize].kind == NodeKind::Host => Ok(n),
-        Some(_) => Err(Problem::new(format!("'{name}' is a switch"), "expected hosts at both ends of a flow")),
-        None => Err(Problem::new(format!("there is no node '{name}'"), "expected names of hosts, such as 'H0 H8'")),
+        Some(_) => Err(Problem::new(
+            format!("'{name}' is a switch"),
+            "expected hosts at both ends of a flow",
+        )),
+        None => Err(Problem::new(
+            format!("there is no node '{name}'"),
+            "expected names of hosts, such as 'H0 H8'",
+        )),
     };
     let (src, dst) = (host(first)?, host(last)?);
     if src == dst {
-        return Err(Problem::new("the source of the flow is its destination", "expected two different hosts"));
+        return Err(Problem::new(
+            "the source of the flow is its destination",
+            "expected two different hosts",
+        ));
     }
     let path = match names.len() {
         2 => None,

@@ -2,7 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, HoleStudy, HolesOfSize, Installed, Loop, OfSize, Remedy, Report, Verdict};
+use xoff_analysis::cbd::{
+    Cycle, FailureStudy, Hole, HoleStudy, HolesOfSize, Installed, Loop, OfSize, Remedy, Report,
+    Verdict,
+};
 use xoff_net::topology::Topology;
 use xoff_net::topology::failures::link_name;
 use xoff_record::verdict::{Conclusion, Tone};
@@ -40,7 +43,8 @@ pub struct Checked<'a> {
     flows: Option<usize>,
     /// Answer to the question, failures included.
     answer: Conclusion,
-    /// Answer to the same question, as a word for programs: `cycle-free`, `cyclic` or `cyclic-after-failures`.
+    /// Answer to the same question, as a word for programs: `cycle-free`, `cyclic` or
+    /// `cyclic-after-failures`.
     verdict: &'static str,
     /// Before any further failure.
     verdict_without_failures: Verdict,
@@ -53,7 +57,8 @@ pub struct Checked<'a> {
     /// Further findings about installed tables; absent: the routes follow a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<OfTables<'a>>,
-    /// Black holes that failures create in installed tables; absent: not requested, or the routes follow a rule.
+    /// Black holes that failures create in installed tables; absent: not requested, or the routes
+    /// follow a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     table_failures: Option<&'a HoleStudy>,
 }
@@ -105,9 +110,20 @@ impl<'a> Checked<'a> {
         report: &'a Report,
         failures: Option<&'a FailureStudy>,
     ) -> Self {
-        let failed_links = (0..t.links.len() as u32).filter(|&l| !t.links[l as usize].up).map(|l| link_name(t, l)).collect();
+        let failed_links = (0..t.links.len() as u32)
+            .filter(|&l| !t.links[l as usize].up)
+            .map(|l| link_name(t, l))
+            .collect();
         let after = failures.is_some_and(|s| s.cyclic_total > 0);
-        let Report { verdict: now, buffers, dependencies, cyclic_components, cyclic_buffers, unrouted, ref cycle } = *report;
+        let Report {
+            verdict: now,
+            buffers,
+            dependencies,
+            cyclic_components,
+            cyclic_buffers,
+            unrouted,
+            ref cycle,
+        } = *report;
         let verdict = match (now, after) {
             (Verdict::Cyclic, _) => "cyclic",
             (Verdict::CycleFree, true) => "cyclic-after-failures",
@@ -117,10 +133,20 @@ impl<'a> Checked<'a> {
             headline: String::new(),
             tone: Tone::Caution,
             remedies: Vec::new(),
-            answer: Conclusion::of(failures.is_some_and(|s| s.interrupted), verdict == "cycle-free"),
+            answer: Conclusion::of(
+                failures.is_some_and(|s| s.interrupted),
+                verdict == "cycle-free",
+            ),
             verdict,
             verdict_without_failures: now,
-            parts: ReportParts { buffers, dependencies, cyclic_components, cyclic_buffers, unrouted, cycle },
+            parts: ReportParts {
+                buffers,
+                dependencies,
+                cyclic_components,
+                cyclic_buffers,
+                unrouted,
+                cycle,
+            },
             topology: name,
             hosts: t.hosts().count(),
             switches: t.switches().count(),
@@ -144,22 +170,50 @@ impl<'a> Checked<'a> {
     }
 
     /// Report about installed tables.
-    pub fn of_tables(mut self, found: &'a Installed, (findings, infiniband): (&Problems, bool)) -> Self {
-        let Installed { virtual_lanes, ref holes, holes_total, ref loops, loops_total, ref remedies, .. } = *found;
+    pub fn of_tables(
+        mut self,
+        found: &'a Installed,
+        (findings, infiniband): (&Problems, bool),
+    ) -> Self {
+        let Installed {
+            virtual_lanes,
+            ref holes,
+            holes_total,
+            ref loops,
+            loops_total,
+            ref remedies,
+            ..
+        } = *found;
         let findings: Vec<String> = findings.iter().map(Problem::line).collect();
         let broken = holes_total + loops_total > 0 || !findings.is_empty();
         if broken {
             self.answer = Conclusion::of(false, false);
         }
-        self.tables = Some(OfTables { service_levels: virtual_lanes, infiniband, findings, holes, holes_total, loops, loops_total });
+        self.tables = Some(OfTables {
+            service_levels: virtual_lanes,
+            infiniband,
+            findings,
+            holes,
+            holes_total,
+            loops,
+            loops_total,
+        });
         self.remedies.clone_from(remedies);
         (self.tone, self.headline) = self.line();
         if broken {
             let count = |n: u64, what| (n > 0).then(|| counted(n, what));
             let parts: Vec<String> =
-                [count(holes_total, "black hole"), count(loops_total, "forwarding loop")].into_iter().flatten().collect();
-            let what = if parts.is_empty() { "frames go to the wrong host".to_owned() } else { parts.join(", ") };
-            (self.tone, self.headline) = (Tone::Bad, format!("Broken tables: {what}. {}", self.headline));
+                [count(holes_total, "black hole"), count(loops_total, "forwarding loop")]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+            let what = if parts.is_empty() {
+                "frames go to the wrong host".to_owned()
+            } else {
+                parts.join(", ")
+            };
+            (self.tone, self.headline) =
+                (Tone::Bad, format!("Broken tables: {what}. {}", self.headline));
         }
         self
     }
@@ -196,7 +250,8 @@ fn of_size(failures: usize, found: u64, checked: u64, total: u128) -> String {
         n => format!("Sets of {n}"),
     };
     let of = grouped(checked);
-    let drawn = if u128::from(checked) < total { format!(" drawn of {total}") } else { String::new() };
+    let drawn =
+        if u128::from(checked) < total { format!(" drawn of {total}") } else { String::new() };
     format!("{name}: {} of {of}{drawn}", grouped(found))
 }
 
@@ -204,9 +259,13 @@ fn of_size(failures: usize, found: u64, checked: u64, total: u128) -> String {
 fn holes_by_size(s: &HoleStudy) -> String {
     let one = |s: &HolesOfSize| of_size(s.failures, s.holes, s.sets_checked, s.sets_total);
     let most = s.by_size.iter().map(|s| s.unrouted_max).max().unwrap_or(0);
-    let most = if most > 0 { format!(", up to {} each", counted(most, "pair")) } else { String::new() };
+    let most =
+        if most > 0 { format!(", up to {} each", counted(most, "pair")) } else { String::new() };
     let stopped = if s.interrupted { " Interrupted." } else { "" };
-    format!("{} make black holes{most}.{stopped}", s.by_size.iter().map(one).collect::<Vec<_>>().join(". "))
+    format!(
+        "{} make black holes{most}.{stopped}",
+        s.by_size.iter().map(one).collect::<Vec<_>>().join(". ")
+    )
 }
 
 impl Checked<'_> {
@@ -223,18 +282,32 @@ impl Checked<'_> {
                 Some(t) if !t.service_levels => " if all traffic uses one virtual lane",
                 _ => "",
             };
-            return (Tone::Bad, format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()));
+            return (
+                Tone::Bad,
+                format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()),
+            );
         }
-        let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64 > self.report.unrouted;
+        let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64
+            > self.report.unrouted;
         match self.failures {
-            _ if !routed => (Tone::Caution, "Nothing checked: no pair of hosts and no flow has a route.".into()),
+            _ if !routed => {
+                (Tone::Caution, "Nothing checked: no pair of hosts and no flow has a route.".into())
+            }
             None => (Tone::Good, "No cycle: under these routes no deadlock can form.".into()),
             Some(s) if s.interrupted => (
                 Tone::Caution,
-                format!("Interrupted after {} of {} sets of failures. {}", grouped(s.sets_checked), s.sets_total, by_size(&s.by_size)),
+                format!(
+                    "Interrupted after {} of {} sets of failures. {}",
+                    grouped(s.sets_checked),
+                    s.sets_total,
+                    by_size(&s.by_size)
+                ),
             ),
             Some(s) if s.cyclic_total > 0 => (Tone::Bad, by_size(&s.by_size)),
-            Some(s) if s.sampled => (Tone::Caution, format!("{} Not all sets were examined (see --sets-max).", by_size(&s.by_size))),
+            Some(s) if s.sampled => (
+                Tone::Caution,
+                format!("{} Not all sets were examined (see --sets-max).", by_size(&s.by_size)),
+            ),
             Some(s) => (Tone::Good, by_size(&s.by_size)),
         }
     }
@@ -254,17 +327,34 @@ pub fn text(c: &Checked<'_>) -> String {
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    let size = [counted(c.hosts as u64, "host"), plural(c.switches, "switch", "switches"), counted(c.links as u64, "link")];
+    let size = [
+        counted(c.hosts as u64, "host"),
+        plural(c.switches, "switch", "switches"),
+        counted(c.links as u64, "link"),
+    ];
     row("Topology", format!("{}: {}", c.topology, size.join(", ")));
     if !c.failed_links.is_empty() {
         row("Failed", c.failed_links.join(", "));
     }
     row("Routing", c.routing.to_owned());
     row("Traffic", c.flows.map_or("all pairs of hosts".into(), |n| counted(n as u64, "flow")));
-    row("Buffers", format!("{} between switches, {}", grouped(r.buffers as u64), plural(r.dependencies, "dependency", "dependencies")));
+    row(
+        "Buffers",
+        format!(
+            "{} between switches, {}",
+            grouped(r.buffers as u64),
+            plural(r.dependencies, "dependency", "dependencies")
+        ),
+    );
     if r.verdict == Verdict::Cyclic {
         let sets = counted(r.cyclic_components as u64, "set");
-        row("In cycles", format!("{} in {sets} of buffers that depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
+        row(
+            "In cycles",
+            format!(
+                "{} in {sets} of buffers that depend on each other",
+                counted(r.cyclic_buffers as u64, "buffer")
+            ),
+        );
     }
     if let Some(t) = &c.tables {
         let (name, value) = match (t.infiniband, t.service_levels) {
@@ -277,14 +367,35 @@ pub fn text(c: &Checked<'_>) -> String {
             row(if i == 0 { "Findings" } else { "" }, finding.clone());
         }
         if t.loops_total > 0 {
-            row("Forwarding loops", format!("for {}, such as {}", counted(t.loops_total, "destination"), t.loops[0].links.join(" ")));
+            row(
+                "Forwarding loops",
+                format!(
+                    "for {}, such as {}",
+                    counted(t.loops_total, "destination"),
+                    t.loops[0].links.join(" ")
+                ),
+            );
         }
         if let Some(hole) = t.holes.first() {
-            row("Black holes", format!("{}, such as {} for {}", grouped(t.holes_total), hole.switch, hole.destination));
+            row(
+                "Black holes",
+                format!(
+                    "{}, such as {} for {}",
+                    grouped(t.holes_total),
+                    hole.switch,
+                    hole.destination
+                ),
+            );
         }
     }
     if r.unrouted > 0 {
-        row("Unrouted", format!("{} without a path, not checked", counted(r.unrouted, if c.flows.is_some() { "flow" } else { "pair" })));
+        row(
+            "Unrouted",
+            format!(
+                "{} without a path, not checked",
+                counted(r.unrouted, if c.flows.is_some() { "flow" } else { "pair" })
+            ),
+        );
     }
     out += &terminal::draw(&t);
     if c.failures.is_some_and(|s| s.cyclic_total > 0) {
@@ -326,12 +437,15 @@ fn closing_flows(cycle: &Cycle) -> String {
 fn failures(s: &FailureStudy) -> String {
     let of = format!("of {} between switches", counted(s.links as u64, "link"));
     let looked = match s.sampled {
-        true => format!("{} of {} sets {of}, drawn at random", grouped(s.sets_checked), s.sets_total),
+        true => {
+            format!("{} of {} sets {of}, drawn at random", grouped(s.sets_checked), s.sets_total)
+        }
         false if s.sets_checked == s.links as u64 => format!("each {of}"),
         false => format!("{} {of}", counted(s.sets_checked, "set")),
     };
     if s.cyclic.is_empty() {
-        let answer = terminal::wrapped(&format!("No further failure creates a cycle (examined {looked})."));
+        let answer =
+            terminal::wrapped(&format!("No further failure creates a cycle (examined {looked})."));
         return format!("{answer}{}", separations(s));
     }
     let mut t = terminal::table(["Failed links", "Cycle of buffers"]);
@@ -340,10 +454,21 @@ fn failures(s: &FailureStudy) -> String {
         t.add_row([format!("{}{cut}", set.links.join(" + ")), set.cycle.links.join(" ")]);
     }
     let more = s.cyclic.len().saturating_sub(ROWS_MAX);
-    let more = if more > 0 { format!("... and {more} more; --json lists all\n") } else { String::new() };
-    let kept = if s.cyclic_total == s.cyclic.len() as u64 { "" } else { "\nThose that contain no smaller one:" };
-    let heading = format!("Failures that create a cycle: {} (examined {looked}).", grouped(s.cyclic_total));
-    format!("\n{}{kept}\n\n{}{more}{}", terminal::hanging(&heading, "").trim_end(), terminal::draw(&t), separations(s))
+    let more =
+        if more > 0 { format!("... and {more} more; --json lists all\n") } else { String::new() };
+    let kept = if s.cyclic_total == s.cyclic.len() as u64 {
+        ""
+    } else {
+        "\nThose that contain no smaller one:"
+    };
+    let heading =
+        format!("Failures that create a cycle: {} (examined {looked}).", grouped(s.cyclic_total));
+    format!(
+        "\n{}{kept}\n\n{}{more}{}",
+        terminal::hanging(&heading, "").trim_end(),
+        terminal::draw(&t),
+        separations(s)
+    )
 }
 
 /// Failures that make black holes.
@@ -353,21 +478,35 @@ fn holes(s: &HoleStudy) -> String {
     }
     let mut t = terminal::table(["Failed links", "Pairs without a path", "Such as"]);
     for set in s.sets.iter().take(ROWS_MAX) {
-        let such = set.first.as_ref().map_or(String::new(), |h| format!("at {} for {}", h.switch, h.destination));
+        let such = set
+            .first
+            .as_ref()
+            .map_or(String::new(), |h| format!("at {} for {}", h.switch, h.destination));
         t.add_row([set.links.join(" + "), counted(set.unrouted, "pair"), such]);
     }
     let more = (s.holes_total as usize).saturating_sub(ROWS_MAX);
-    let more = if more > 0 { format!("... and {more} more; --json lists the first 1,000\n") } else { String::new() };
-    format!("\nInstalled tables do not change after a failure: switches drop frames without another port.\n\n{}{more}", terminal::draw(&t))
+    let more = if more > 0 {
+        format!("... and {more} more; --json lists the first 1,000\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "\nInstalled tables do not change after a failure: switches drop frames without another port.\n\n{}{more}",
+        terminal::draw(&t)
+    )
 }
 
 /// Failures that cut the network.
 fn separations(s: &FailureStudy) -> String {
-    let sets: Vec<String> = s.disconnecting.iter().take(ROWS_MAX).map(|links| links.join(" + ")).collect();
+    let sets: Vec<String> =
+        s.disconnecting.iter().take(ROWS_MAX).map(|links| links.join(" + ")).collect();
     let more = s.disconnecting.len().saturating_sub(ROWS_MAX);
     match sets.is_empty() {
         true => String::new(),
-        false if more > 0 => terminal::wrapped(&format!("Failures that separate hosts: {}, ... and {more} more", sets.join(", "))),
+        false if more > 0 => terminal::wrapped(&format!(
+            "Failures that separate hosts: {}, ... and {more} more",
+            sets.join(", ")
+        )),
         false => terminal::wrapped(&format!("Failures that separate hosts: {}", sets.join(", "))),
     }
 }

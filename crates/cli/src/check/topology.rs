@@ -1,4 +1,5 @@
-//! The TOPOLOGY argument: a scenario, a file with nothing but a topology, or a fabric in short form.
+//! The TOPOLOGY argument: a scenario, a file with nothing but a topology, or a fabric in short
+//! form.
 //!
 //! ```text
 //!   sonic:configs/               files of another program, see `xoff import`
@@ -40,7 +41,14 @@ pub struct Network {
 
 impl From<Topology> for Network {
     fn from(topology: Topology) -> Network {
-        Network { topology, routing: None, flows: None, tables: None, infiniband: false, findings: Problems::default() }
+        Network {
+            topology,
+            routing: None,
+            flows: None,
+            tables: None,
+            infiniband: false,
+            findings: Problems::default(),
+        }
     }
 }
 
@@ -51,7 +59,12 @@ pub fn load(text: &str) -> Result<Network, Problems> {
         let imported = imported?;
         let graph = imported.graph()?;
         let infiniband = text.starts_with("ibnetdiscover:");
-        return Ok(Network { tables: imported.tables, infiniband, findings: imported.findings, ..graph.into() });
+        return Ok(Network {
+            tables: imported.tables,
+            infiniband,
+            findings: imported.findings,
+            ..graph.into()
+        });
     }
     let (name, keys) = text.split_once(':').unwrap_or((text, ""));
     let builder = builders::find(name).filter(|_| !path.is_file());
@@ -59,8 +72,13 @@ pub fn load(text: &str) -> Result<Network, Problems> {
         return build(builder, text, name.len() + 1, keys).map(Network::from);
     }
     // A text that looks like a path was meant as one.
-    if path.exists() || text.contains(['/', '\\']) || (path.extension().is_some() && !text.contains(':')) {
-        if let Some(unknown) = xoff_scenario::import::unknown_format(text, "check").filter(|_| !path.exists()) {
+    if path.exists()
+        || text.contains(['/', '\\'])
+        || (path.extension().is_some() && !text.contains(':'))
+    {
+        if let Some(unknown) =
+            xoff_scenario::import::unknown_format(text, "check").filter(|_| !path.exists())
+        {
             return Err(unknown.into());
         }
         let read = Source::read(path).and_then(|source| match is_scenario(&source) {
@@ -70,11 +88,16 @@ pub fn load(text: &str) -> Result<Network, Problems> {
         return crate::import::or_foreign(read, path, "check");
     }
     let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
-    let near = nearest(name, known.iter().copied()).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
+    let near = nearest(name, known.iter().copied())
+        .map(|n| format!("did you mean '{n}'? "))
+        .unwrap_or_default();
     let formats: Vec<&str> = xoff_scenario::import::FORMATS.iter().map(|f| f.name).collect();
     let first = Path::new(keys.split(',').next().unwrap_or_default());
-    let is_format = near.is_empty() && (first.exists() || nearest(name, formats.iter().copied()).is_some());
-    if let Some(unknown) = xoff_scenario::import::unknown_format(text, "check").filter(|_| is_format) {
+    let is_format =
+        near.is_empty() && (first.exists() || nearest(name, formats.iter().copied()).is_some());
+    if let Some(unknown) =
+        xoff_scenario::import::unknown_format(text, "check").filter(|_| is_format)
+    {
         return Err(unknown.into());
     }
     let hint = format!(
@@ -90,30 +113,50 @@ pub fn is_scenario_file(text: &str) -> bool {
     let path = Path::new(text);
     path.is_file()
         && Source::read(path).is_ok_and(|source| {
-            Document::parse(source, &[])
-                .is_ok_and(|doc| xoff_run::sections().iter().any(|s| ["flow", "workload", "job"].contains(&s.path) && doc.has(s)))
+            Document::parse(source, &[]).is_ok_and(|doc| {
+                xoff_run::sections()
+                    .iter()
+                    .any(|s| ["flow", "workload", "job"].contains(&s.path) && doc.has(s))
+            })
         })
 }
 
 /// True if more than `[topology]` affects the routes.
 fn is_scenario(source: &Arc<Source>) -> bool {
     let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };
-    xoff_run::sections().iter().any(|s| ["routing", "failures", "flow", "workload"].contains(&s.path) && doc.has(s))
+    xoff_run::sections()
+        .iter()
+        .any(|s| ["routing", "failures", "flow", "workload"].contains(&s.path) && doc.has(s))
         || xoff_run::fabric_sections().iter().any(|s| s.path == "scheduled_fabric" && doc.has(s))
 }
 
 fn scenario(source: &Source) -> Result<Network, Problems> {
-    let s = NetworkScenario::from_text(source.name(), source.text(), &[], Path::new(source.name()).parent().unwrap_or(Path::new("")))?;
+    let s = NetworkScenario::from_text(
+        source.name(),
+        source.text(),
+        &[],
+        Path::new(source.name()).parent().unwrap_or(Path::new("")),
+    )?;
     crate::terminal::problems(&s.warnings);
     let name = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
     let routing = Some((name.trim_matches('"').to_owned(), Rule::of(&s.routing())));
     let paths = s.flows.paths.clone();
     let lossy = s.lossy().to_vec();
-    let flows = (s.flows.loops.is_empty() && !s.flows.flows.is_empty()).then(|| Given::of(s.flows, &lossy));
+    let flows =
+        (s.flows.loops.is_empty() && !s.flows.flows.is_empty()).then(|| Given::of(s.flows, &lossy));
     if flows.is_none() && !paths.is_empty() {
-        crate::terminal::note("flows are drawn during the run, so all pairs count; explicit paths do not (name them with --flows)");
+        crate::terminal::note(
+            "flows are drawn during the run, so all pairs count; explicit paths do not (name them with --flows)",
+        );
     }
-    Ok(Network { topology: s.topology, routing, flows, tables: None, infiniband: false, findings: Problems::default() })
+    Ok(Network {
+        topology: s.topology,
+        routing,
+        flows,
+        tables: None,
+        infiniband: false,
+        findings: Problems::default(),
+    })
 }
 
 fn build(builder: &Builder, text: &str, start: usize, keys: &str) -> Result<Topology, Problems> {
@@ -132,7 +175,9 @@ fn build(builder: &Builder, text: &str, start: usize, keys: &str) -> Result<Topo
     (builder.build)(&mut given).map_err(|e| {
         let span = given.given.iter().find(|g| g.0 == e.key).map(|g| g.2.clone());
         match span {
-            Some(span) => Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(source.place(span)).into(),
+            Some(span) => {
+                Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(source.place(span)).into()
+            }
             None => crate::answer::refused(&e).into(),
         }
     })
@@ -146,24 +191,43 @@ struct Short {
 
 impl Short {
     /// Reads `key=value`.
-    fn read(&mut self, item: &str, span: Range<usize>, source: &Arc<Source>) -> Result<(), Problem> {
-        let refuse = |what: String, hint: String| Err(Problem::new(what, hint).at(source.place(span.clone())));
+    fn read(
+        &mut self,
+        item: &str,
+        span: Range<usize>,
+        source: &Arc<Source>,
+    ) -> Result<(), Problem> {
+        let refuse = |what: String, hint: String| {
+            Err(Problem::new(what, hint).at(source.place(span.clone())))
+        };
         let Some((key, value)) = item.split_once('=') else {
-            return refuse(format!("'{item}' has no value"), "expected key=value, such as k=4".into());
+            return refuse(
+                format!("'{item}' has no value"),
+                "expected key=value, such as k=4".into(),
+            );
         };
         let key = key.trim().replace('-', "_");
         let known: Vec<&'static str> = self.specs.iter().map(|s| s.key).collect();
         let exact = known.iter().copied().find(|k| *k == key);
-        let short: Vec<&'static str> = known.iter().copied().filter(|k| !key.is_empty() && k.starts_with(&key)).collect();
+        let short: Vec<&'static str> =
+            known.iter().copied().filter(|k| !key.is_empty() && k.starts_with(&key)).collect();
         let key = match (exact, short.as_slice()) {
             (Some(k), _) => k,
             (None, [k]) => *k,
             (None, []) => {
-                let near = nearest(&key, known.iter().copied()).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
-                return refuse(format!("unknown key '{key}'"), format!("{near}keys: {}", known.join(", ")));
+                let near = nearest(&key, known.iter().copied())
+                    .map(|n| format!("did you mean '{n}'? "))
+                    .unwrap_or_default();
+                return refuse(
+                    format!("unknown key '{key}'"),
+                    format!("{near}keys: {}", known.join(", ")),
+                );
             }
             (None, several) => {
-                return refuse(format!("'{key}' may mean several keys"), format!("expected one of {}", several.join(", ")));
+                return refuse(
+                    format!("'{key}' may mean several keys"),
+                    format!("expected one of {}", several.join(", ")),
+                );
             }
         };
         if self.given.iter().any(|g| g.0 == key) {

@@ -1,4 +1,5 @@
-//! `fct.txt`, `pfc.txt` and `qlen.txt`: text files that get their names when all of them are complete.
+//! `fct.txt`, `pfc.txt` and `qlen.txt`: text files that get their names when all of them are
+//! complete.
 
 use std::any::Any;
 use std::io::{self, BufWriter, Write};
@@ -38,7 +39,8 @@ impl LineFile {
     pub fn line(&mut self, text: &str) {
         self.hasher.text(text);
         if self.error.is_none() {
-            self.error = self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")).err();
+            self.error =
+                self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")).err();
         }
     }
 
@@ -51,7 +53,8 @@ impl LineFile {
             let _ = self.out.into_parts();
             return Err(failed(e));
         }
-        let staged = self.folder.stage(self.out.into_inner().map_err(|e| failed(e.into_error()))?)?;
+        let staged =
+            self.folder.stage(self.out.into_inner().map_err(|e| failed(e.into_error()))?)?;
         Ok(ResultFile { name: staged.name, rows: self.hasher.rows(), bytes: staged.bytes })
     }
 }
@@ -68,13 +71,24 @@ pub struct Files {
 
 /// Opens the files in the folder, under the names of the configuration without its folders.
 pub fn create(folder: &Folder, case: &HpccCase, config: &Path) -> Result<Files, Problems> {
-    let qlen = case.config.qlen_mon_file.as_ref().map(|name| base_name("QLEN_MON_FILE", name, case, config)).transpose()?;
+    let qlen = case
+        .config
+        .qlen_mon_file
+        .as_ref()
+        .map(|name| base_name("QLEN_MON_FILE", name, case, config))
+        .transpose()?;
     let fct = base_name("FCT_OUTPUT_FILE", &case.config.fct_output_file, case, config)?;
     let pfc = base_name("PFC_OUTPUT_FILE", &case.config.pfc_output_file, case, config)?;
     let names = [Some(fct), Some(pfc), qlen];
-    if let Some(twice) = names.iter().flatten().find(|n| names.iter().flatten().filter(|m| m == n).count() > 1) {
+    if let Some(twice) =
+        names.iter().flatten().find(|n| names.iter().flatten().filter(|m| m == n).count() > 1)
+    {
         let what = format!("two outputs are named '{twice}'");
-        return Err(Problem::new(what, "give them different names: xoff writes both into one folder").into());
+        return Err(Problem::new(
+            what,
+            "give them different names: xoff writes both into one folder",
+        )
+        .into());
     }
     let open = || {
         Ok(Files {
@@ -87,18 +101,34 @@ pub fn create(folder: &Folder, case: &HpccCase, config: &Path) -> Result<Files, 
 }
 
 /// The name to write under; never that of an input, which may be in the same folder.
-fn base_name<'n>(key: &str, name: &'n str, case: &HpccCase, config: &Path) -> Result<&'n str, Problems> {
+fn base_name<'n>(
+    key: &str,
+    name: &'n str,
+    case: &HpccCase,
+    config: &Path,
+) -> Result<&'n str, Problems> {
     let base = |n: &'n str| Path::new(n).file_name().and_then(|n| n.to_str());
     let Some(base) = base(name) else {
-        return Err(Problem::new(format!("{key}: '{name}' is not the name of a file"), "expected a name such as fct.txt").into());
+        return Err(Problem::new(
+            format!("{key}: '{name}' is not the name of a file"),
+            "expected a name such as fct.txt",
+        )
+        .into());
     };
     let c = &case.config;
-    let inputs = [Some(config), Some(c.topology_file.as_ref()), Some(c.flow_file.as_ref()), c.trace_file.as_ref().map(Path::new)];
+    let inputs = [
+        Some(config),
+        Some(c.topology_file.as_ref()),
+        Some(c.flow_file.as_ref()),
+        c.trace_file.as_ref().map(Path::new),
+    ];
     let taken = inputs.iter().flatten().any(|i| i.file_name().is_some_and(|i| i == base));
     if taken || base == xoff_record::manifest::MANIFEST {
-        return Err(
-            Problem::new(format!("{key}: another file of this run has the name '{base}'"), "expected a name such as fct.txt").into()
-        );
+        return Err(Problem::new(
+            format!("{key}: another file of this run has the name '{base}'"),
+            "expected a name such as fct.txt",
+        )
+        .into());
     }
     Ok(base)
 }

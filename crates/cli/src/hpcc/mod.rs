@@ -23,9 +23,10 @@ use xoff_units::grouped;
 
 /// Replay an unmodified configuration of the HPCC simulator.
 ///
-/// Reads the configuration with its topology and flow files. Writes flow completion times and PFC frames in the same
-/// format, equal to the nanosecond, and manifest.json. Supports CC_MODE 0 (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY).
-/// Runs on one thread, in the event order of that simulator.
+/// Reads the configuration with its topology and flow files. Writes flow completion times and PFC
+/// frames in the same format, equal to the nanosecond, and manifest.json. Supports CC_MODE 0
+/// (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY). Runs on one thread, in the event order of that
+/// simulator.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Example:\n  xoff hpcc crates/run/tests/hpcc/m4_star_2to1_dcqcnstep/config.txt \\\n    --out out/hpcc && head out/hpcc/fct.txt"
@@ -66,18 +67,30 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let folder = out::claim("--out", &results, "hpcc", &args.out.force)?;
     let Files { mut fct, pfc, mut qlen } = files::create(&folder, &case, &args.config)?;
 
-    let switches: Vec<bool> = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
-    replay.world.record_to(Box::new(PfcRecorder { file: pfc, ports: PortNumbers::new(&replay.topology), switches: switches.clone() }));
+    let switches: Vec<bool> =
+        (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
+    replay.world.record_to(Box::new(PfcRecorder {
+        file: pfc,
+        ports: PortNumbers::new(&replay.topology),
+        switches: switches.clone(),
+    }));
     let ended = drive(&mut replay, &case);
     let (outcome, recorder) = replay.world.finish(ended);
     let recorder = recorder.expect("the world was given a recorder").into_any();
-    let pfc = recorder.downcast::<PfcRecorder>().expect("the world returns the recorder it was given").file;
+    let pfc = recorder
+        .downcast::<PfcRecorder>()
+        .expect("the world returns the recorder it was given")
+        .file;
     for &f in &outcome.completions {
-        fct_line(&outcome.flows[f as usize], &replay.pairs, replay.payload).iter().for_each(|l| fct.line(l));
+        fct_line(&outcome.flows[f as usize], &replay.pairs, replay.payload)
+            .iter()
+            .for_each(|l| fct.line(l));
     }
 
     if let Some(file) = &mut qlen {
-        outcome.queue_counts.iter().for_each(|q| qlen_block(q, |n| switches[n as usize]).lines().for_each(|l| file.line(l)));
+        outcome.queue_counts.iter().for_each(|q| {
+            qlen_block(q, |n| switches[n as usize]).lines().for_each(|l| file.line(l))
+        });
     }
 
     let close = || {
@@ -94,7 +107,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
             cpu_seconds: cpu.elapsed().as_secs_f64(),
             case,
         };
-        let files = [Some(fct), Some(pfc), qlen].into_iter().flatten().map(LineFile::finish).collect::<Result<Vec<_>, _>>()?;
+        let files = [Some(fct), Some(pfc), qlen]
+            .into_iter()
+            .flatten()
+            .map(LineFile::finish)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok::<_, RecordError>((run, files))
     };
     let (run, files) = close().map_err(|e| unwritten(&e))?;
@@ -103,19 +120,30 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let path = manifest.write(&folder).map_err(|e| unwritten(&e))?;
     let text = report::text(&run, &manifest, &path, &args.allowed);
     let json = report::json(&run, &manifest, &path, &args.allowed);
-    Ok(Answer::new(text, &json, args.allowed.exit(&run.verdict)).next([next(&args.config, &run.case)]))
+    Ok(Answer::new(text, &json, args.allowed.exit(&run.verdict))
+        .next([next(&args.config, &run.case)]))
 }
 
 /// The command that leads on: whether the routes of the same files can deadlock.
 fn next(config: &Path, case: &HpccCase) -> String {
-    let found = |name: &String| xoff_scenario::hpcc::locate(config, name, &None).map_or_else(|_| name.clone(), |p| p.display().to_string());
+    let found = |name: &String| {
+        xoff_scenario::hpcc::locate(config, name, &None)
+            .map_or_else(|_| name.clone(), |p| p.display().to_string())
+    };
     let (topology, flows) = (found(&case.config.topology_file), found(&case.config.flow_file));
-    format!("xoff check {} --flows {} --routing hashed", terminal::word(&topology), terminal::word(&flows))
+    format!(
+        "xoff check {} --flows {} --routing hashed",
+        terminal::word(&topology),
+        terminal::word(&flows)
+    )
 }
 
-/// Folder for the results of a configuration, which most often is called config.txt: `out/NAME-hpcc` after its own folder.
+/// Folder for the results of a configuration, which most often is called config.txt:
+/// `out/NAME-hpcc` after its own folder.
 fn default_folder(config: &Path) -> PathBuf {
-    let folder = config.parent().filter(|p| p.file_name().is_some() && config.file_stem().is_some_and(|s| s == "config"));
+    let folder = config
+        .parent()
+        .filter(|p| p.file_name().is_some() && config.file_stem().is_some_and(|s| s == "config"));
     out::default(folder.unwrap_or(config), "-hpcc")
 }
 
@@ -129,8 +157,8 @@ fn drive(replay: &mut Replay, case: &HpccCase) -> Ended {
     })
 }
 
-/// Shows on a bar how far a replay is. Work goes with flows, not with simulated time: a stop time usually is seconds after the last
-/// flow.
+/// Shows on a bar how far a replay is. Work goes with flows, not with simulated time: a stop time
+/// usually is seconds after the last flow.
 fn show(bar: &Bar, case: &HpccCase, world: &World) {
     let (done, flows) = (world.completed() as u64, case.flows.len() as u64);
     let part = done as f64 / flows.max(1) as f64;

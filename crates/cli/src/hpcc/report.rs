@@ -16,7 +16,8 @@ use crate::answer::Allowed;
 use crate::terminal::{self, counted};
 
 /// Reason for one thread, one global order and no fast-forward (decision 0014).
-const ONE_ORDER: &str = "simultaneous events follow the order of the HPCC simulator, which spans the network";
+const ONE_ORDER: &str =
+    "simultaneous events follow the order of the HPCC simulator, which spans the network";
 
 /// Outcome of a replay of the HPCC simulator.
 #[derive(JsonSchema, Serialize)]
@@ -28,7 +29,8 @@ pub struct Json<'a> {
     frame_hops: u64,
     /// Data frames among them.
     data_frame_hops: u64,
-    /// Events that the engine processed. It depends on the engine, and is no part of the result hash.
+    /// Events that the engine processed. It depends on the engine, and is no part of the result
+    /// hash.
     events: u64,
     /// Time it took on the processors [s].
     cpu_seconds: f64,
@@ -99,7 +101,8 @@ pub(super) fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdic
         promises: Promises::NotMade,
         work: Work { unit: "flows".into(), total, complete, incomplete: total - complete },
         not_kept: None,
-        nothing_ran: (o.flows.is_empty()).then(|| format!("none of {total} flows started before the stop time")),
+        nothing_ran: (o.flows.is_empty())
+            .then(|| format!("none of {total} flows started before the stop time")),
         failures: Vec::new(),
         unfinished: Vec::new(),
     };
@@ -108,7 +111,8 @@ pub(super) fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdic
 
 /// The answer for people.
 pub(super) fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> String {
-    let title = format!("{} of {} completed", grouped(m.flows_completed), counted(m.flows_total, "flow"));
+    let title =
+        format!("{} of {} completed", grouped(m.flows_completed), counted(m.flows_total, "flow"));
     let headline = allowed.headline(&title, &run.verdict);
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
@@ -118,7 +122,14 @@ pub(super) fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> S
     row("Frame-hops", format!("{} ({} data)", grouped(m.frame_hops), grouped(m.data_frame_hops)));
     run.verdict.not_known().into_iter().for_each(|(name, value)| row(name, value));
     row("PFC frames", grouped(run.pfc_lines));
-    row("Events", format!("{} ({:.1} million per CPU second)", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
+    row(
+        "Events",
+        format!(
+            "{} ({:.1} million per CPU second)",
+            grouped(m.events),
+            m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6
+        ),
+    );
     row("Engine", format!("{}, on one thread: {ONE_ORDER}", m.engine));
     row("Time taken", format!("{:.3} s, CPU {:.3} s", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
@@ -165,18 +176,31 @@ pub(super) fn manifest(run: &Run, config: &Path) -> Manifest {
     .judged(run.verdict.clone());
     let late = run.case.flows.len() - o.flows.len();
     if late > 0 && !m.interrupted {
-        m.inactive.push(format!("{} would start after the stop time", counted(late as u64, "flow")));
+        m.inactive
+            .push(format!("{} would start after the stop time", counted(late as u64, "flow")));
     }
     let mut item = |happened: bool, yes: String, no: &str| match happened {
         true => m.active.push(yes),
         false => m.inactive.push(no.into()),
     };
-    item(run.pfc_lines > 0, format!("PFC: {} received", counted(run.pfc_lines, "frame")), "PFC: no frame was paused");
+    item(
+        run.pfc_lines > 0,
+        format!("PFC: {} received", counted(run.pfc_lines, "frame")),
+        "PFC: no frame was paused",
+    );
     if c.link_down.is_some() || o.lost_frames > 0 {
-        item(o.lost_frames > 0, format!("Links: {} lost", counted(o.lost_frames, "frame")), "LINK_DOWN: no frame was lost on the link");
+        item(
+            o.lost_frames > 0,
+            format!("Links: {} lost", counted(o.lost_frames, "frame")),
+            "LINK_DOWN: no frame was lost on the link",
+        );
     }
     if c.ecn {
-        item(marked > 0, format!("ECN: {} marked", counted(marked, "frame")), "ECN: no frame was marked");
+        item(
+            marked > 0,
+            format!("ECN: {} marked", counted(marked, "frame")),
+            "ECN: no frame was marked",
+        );
     }
     m
 }
@@ -204,17 +228,24 @@ pub fn ignored(case: &HpccCase) -> Vec<String> {
     }
     reasons.sort_by_key(|r| !r.0);
     let effect = |missed| if missed { "not delivered" } else { "no effect" };
-    reasons.iter().map(|(missed, why, keys)| format!("{}: {}: {why}", effect(*missed), keys.join(", "))).collect()
+    reasons
+        .iter()
+        .map(|(missed, why, keys)| format!("{}: {}: {why}", effect(*missed), keys.join(", ")))
+        .collect()
 }
 
-/// The values that a replay uses, with their origin: a key is in the file or the original's default holds.
+/// The values that a replay uses, with their origin: a key is in the file or the original's default
+/// holds.
 fn parameters(case: &HpccCase) -> Vec<Parameter> {
     let c = &case.config;
     let text = c.topology_place.as_ref().map_or("", |p| p.source.text());
     let given: std::collections::HashSet<&str> = text.split_whitespace().collect();
     let flag = |on: bool| (on as u8).to_string();
-    let map = |entries: Vec<(Rate, String)>| entries.iter().map(|(r, v)| format!("{} at {r}", v)).collect::<Vec<_>>().join(", ");
-    let thousands = |m: &[(Rate, u32)]| map(m.iter().map(|&(r, k)| (r, format!("{k} KB"))).collect());
+    let map = |entries: Vec<(Rate, String)>| {
+        entries.iter().map(|(r, v)| format!("{} at {r}", v)).collect::<Vec<_>>().join(", ")
+    };
+    let thousands =
+        |m: &[(Rate, u32)]| map(m.iter().map(|&(r, k)| (r, format!("{k} KB"))).collect());
     let mode = match c.cc_mode {
         CcMode::None => "0 (none)",
         CcMode::Dcqcn => "1 (DCQCN)",
@@ -255,12 +286,20 @@ fn parameters(case: &HpccCase) -> Vec<Parameter> {
         ("KMIN_MAP", thousands(&c.kmin)),
         ("PMAX_MAP", map(c.pmax.iter().map(|&(r, p)| (r, p.to_string())).collect())),
         ("ERROR_RATE_PER_LINK", c.error_rate.to_string()),
-        ("LINK_DOWN", c.link_down.map_or("0 0 0".into(), |l| format!("{} us after second 2, nodes {} and {}", l.time_us, l.a, l.b))),
+        (
+            "LINK_DOWN",
+            c.link_down.map_or("0 0 0".into(), |l| {
+                format!("{} us after second 2, nodes {} and {}", l.time_us, l.a, l.b)
+            }),
+        ),
         ("BUFFER_SIZE", format!("{} MiB", c.buffer_mib)),
     ];
     let parameter = |(key, value): (&str, String)| {
-        let (origin, source) =
-            if given.contains(key) { ("configuration file", "") } else { ("default", "HPCC simulator, scratch/third.cc:45-95") };
+        let (origin, source) = if given.contains(key) {
+            ("configuration file", "")
+        } else {
+            ("default", "HPCC simulator, scratch/third.cc:45-95")
+        };
         Parameter { path: key.into(), value, origin: origin.into(), source: source.into() }
     };
     values.into_iter().map(parameter).collect()

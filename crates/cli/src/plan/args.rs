@@ -40,13 +40,16 @@ pub struct Args {
 
 impl clap::Args for Args {
     fn augment_args(cmd: Command) -> Command {
-        let network =
-            Arg::new("network").long("network").value_name("FORMAT:FILES").conflicts_with_all(["rate", "length", "t_w", "detection"]);
+        let network = Arg::new("network")
+            .long("network")
+            .value_name("FORMAT:FILES")
+            .conflicts_with_all(["rate", "length", "t_w", "detection"]);
         let network =
             network.help("Plan every lossless port of this network and compare with its settings; same as xoff plan sonic:configs/");
         let formats = PossibleValuesParser::new([
             PossibleValue::new("text").help("For reading"),
-            PossibleValue::new("sonic").help("Rows of pg_profile_lookup.ini; with --json also tables of config_db.json"),
+            PossibleValue::new("sonic")
+                .help("Rows of pg_profile_lookup.ini; with --json also tables of config_db.json"),
         ]);
         let format = Arg::new("format")
             .long("format")
@@ -55,7 +58,11 @@ impl clap::Args for Args {
             .help("Print the answer in this form [default: text]");
         let explain = Arg::new("explain").long("explain").action(ArgAction::SetTrue);
         let explain = explain.help("Also show the reasons, the values of other rules, and every quantity with its formula and source");
-        cmd.after_long_help(EXAMPLES).args(PARAMS.iter().map(arg)).arg(network).arg(format).arg(explain)
+        cmd.after_long_help(EXAMPLES)
+            .args(PARAMS.iter().map(arg))
+            .arg(network)
+            .arg(format)
+            .arg(explain)
     }
     fn augment_args_for_update(cmd: Command) -> Command {
         Self::augment_args(cmd)
@@ -65,11 +72,20 @@ impl clap::Args for Args {
 impl FromArgMatches for Args {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let text = |id: &str| matches.get_one::<String>(id).cloned();
-        let mut given: Vec<(&'static str, String)> = PARAMS.iter().filter_map(|p| Some((p.key, text(p.key)?))).collect();
+        let mut given: Vec<(&'static str, String)> =
+            PARAMS.iter().filter_map(|p| Some((p.key, text(p.key)?))).collect();
         // `xoff plan sonic:configs/`: a network stands where a mechanism does.
-        let stands_alone = given.iter().position(|(key, value)| *key == POSITIONAL && is_network(value)).map(|at| given.remove(at).1);
-        if let Some((network, option)) = stands_alone.as_ref().and_then(|n| Some((n, conflict(&given, text("network").is_some())?))) {
-            let what = format!("the network '{network}' conflicts with '{option}', because it has its own links");
+        let stands_alone = given
+            .iter()
+            .position(|(key, value)| *key == POSITIONAL && is_network(value))
+            .map(|at| given.remove(at).1);
+        if let Some((network, option)) = stands_alone
+            .as_ref()
+            .and_then(|n| Some((n, conflict(&given, text("network").is_some())?)))
+        {
+            let what = format!(
+                "the network '{network}' conflicts with '{option}', because it has its own links"
+            );
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, what + "\n"));
         }
         Ok(Args {
@@ -90,7 +106,10 @@ const OF_LINKS: [&str; 3] = ["rate", "length", "t_w"];
 
 /// Option for a value that a network already provides.
 fn conflict(given: &[(&'static str, String)], network: bool) -> Option<String> {
-    let of_link = given.iter().find(|(key, _)| OF_LINKS.contains(key)).map(|(key, _)| format!("--{}", option(key)));
+    let of_link = given
+        .iter()
+        .find(|(key, _)| OF_LINKS.contains(key))
+        .map(|(key, _)| format!("--{}", option(key)));
     of_link.or(network.then(|| "--network".into()))
 }
 
@@ -105,7 +124,12 @@ struct Planned(PossibleValuesParser);
 
 impl TypedValueParser for Planned {
     type Value = String;
-    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+    fn parse_ref(
+        &self,
+        cmd: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
         match value.to_str() {
             Some(text) if is_network(text) => Ok(text.to_owned()),
             // A mechanism goes first: a folder of that name is no network without its format.
@@ -125,9 +149,22 @@ impl TypedValueParser for Planned {
     }
 }
 
-/// Keys in the short help; the others belong to single mechanisms, or have a value that follows from these.
-const COMMON: [&str; 12] =
-    ["detection", "flow_control", "rate", "length", "mtu", "mtu_other", "buffer", "t_r", "priorities", "ports", "headroom", "xoff"];
+/// Keys in the short help; the others belong to single mechanisms, or have a value that follows
+/// from these.
+const COMMON: [&str; 12] = [
+    "detection",
+    "flow_control",
+    "rate",
+    "length",
+    "mtu",
+    "mtu_other",
+    "buffer",
+    "t_r",
+    "priorities",
+    "ports",
+    "headroom",
+    "xoff",
+];
 
 /// The key whose value stands without an option.
 const POSITIONAL: &str = "detection";
@@ -142,7 +179,11 @@ fn arg(p: &ParamSpec) -> Arg {
         .long_help(format!("{doc}{source}{default}"))
         .hide_short_help(!COMMON.contains(&p.key));
     // The subject of the plan is positional: `xoff plan tcd`.
-    let (arg, choice) = if p.key == POSITIONAL { (arg, "MECHANISM|FORMAT:FILES") } else { (arg.long(option(p.key)), "NAME") };
+    let (arg, choice) = if p.key == POSITIONAL {
+        (arg, "MECHANISM|FORMAT:FILES")
+    } else {
+        (arg.long(option(p.key)), "NAME")
+    };
     let value = match p.kind {
         Kind::Rate => "RATE",
         Kind::Bytes => "SIZE",
@@ -154,9 +195,15 @@ fn arg(p: &ParamSpec) -> Arg {
             let all: Vec<_> = words.iter().copied().map(PossibleValue::new).chain(others).collect();
             let words = PossibleValuesParser::new(all);
             let arg = arg.value_name(choice);
-            return if p.key == POSITIONAL { arg.value_parser(Planned(words)) } else { arg.value_parser(words) };
+            return if p.key == POSITIONAL {
+                arg.value_parser(Planned(words))
+            } else {
+                arg.value_parser(words)
+            };
         }
-        Kind::Choice(words) => return arg.value_name(choice).value_parser(PossibleValuesParser::new(words)),
+        Kind::Choice(words) => {
+            return arg.value_name(choice).value_parser(PossibleValuesParser::new(words));
+        }
         _ => "N",
     };
     arg.value_name(value)
@@ -174,7 +221,11 @@ impl Args {
         words.extend(self.network.iter().map(|n| terminal::word(n).into_owned()));
         for (key, value) in &self.given {
             let value = terminal::word(value);
-            words.push(if *key == POSITIONAL { value.into_owned() } else { format!("--{} {value}", option(key)) });
+            words.push(if *key == POSITIONAL {
+                value.into_owned()
+            } else {
+                format!("--{} {value}", option(key))
+            });
         }
         words.push(more.to_owned());
         words.join(" ")
@@ -194,9 +245,14 @@ impl Args {
     pub fn refused(&self, e: &ParamError) -> Problem {
         match self.given.iter().find(|(key, _)| *key == e.key) {
             // As it was written: an argument by its place.
-            Some((POSITIONAL, value)) => Problem::new(e.what.clone(), e.hint.clone()).at(terminal::option("plan", value)),
-            Some((key, value)) => Problem::new(e.what.clone(), e.hint.clone()).at(terminal::option(&format!("--{}", option(key)), value)),
-            None if e.key == POSITIONAL => Problem::new(format!("MECHANISM: {}", e.what), e.hint.clone()),
+            Some((POSITIONAL, value)) => {
+                Problem::new(e.what.clone(), e.hint.clone()).at(terminal::option("plan", value))
+            }
+            Some((key, value)) => Problem::new(e.what.clone(), e.hint.clone())
+                .at(terminal::option(&format!("--{}", option(key)), value)),
+            None if e.key == POSITIONAL => {
+                Problem::new(format!("MECHANISM: {}", e.what), e.hint.clone())
+            }
             None => Problem::new(format!("--{}: {}", option(&e.key), e.what), e.hint.clone()),
         }
     }
@@ -206,7 +262,9 @@ impl Values for &Args {
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
         let Some(spec) = PARAMS.iter().find(|p| p.key == key) else { return Ok(None) };
         Ok(match self.given.iter().find(|(k, _)| *k == key) {
-            Some((_, v)) if spec.kind == Kind::Bytes && v.bytes().all(|b| b.is_ascii_digit()) => Some(format!("{v}B")),
+            Some((_, v)) if spec.kind == Kind::Bytes && v.bytes().all(|b| b.is_ascii_digit()) => {
+                Some(format!("{v}B"))
+            }
             Some((_, v)) => Some(v.clone()),
             None => spec.default.map(str::to_owned),
         })

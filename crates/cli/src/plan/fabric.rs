@@ -58,13 +58,15 @@ pub struct Row {
     /// The least of today's profiles [bytes]; null: the files have none.
     #[serde(rename = "headroom_today_bytes")]
     pub today: Option<u64>,
-    /// Occupancy at or below which the peer is resumed: today's, or the distance of XON to XOFF if that is more [bytes].
+    /// Occupancy at or below which the peer is resumed: today's, or the distance of XON to XOFF if
+    /// that is more [bytes].
     #[serde(rename = "xon_bytes", serialize_with = "bytes")]
     #[schemars(with = "u64")]
     pub xon: Bytes,
     /// Verdict on today's setting.
     pub verdict: Verdict,
-    /// The profile of today with the least headroom, whose kind of threshold and of `size` a new one keeps.
+    /// The profile of today with the least headroom, whose kind of threshold and of `size` a new
+    /// one keeps.
     #[serde(skip)]
     pub profile: Option<Profile>,
 }
@@ -134,36 +136,56 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     let Some(network) = crate::import::short(text) else {
         let formats: Vec<&str> = xoff_scenario::import::FORMATS.iter().map(|f| f.name).collect();
         let problem = xoff_scenario::import::unknown_format(text, "plan").unwrap_or_else(|| {
-            Problem::new(format!("'{text}' is not a network"), format!("expected FORMAT:FILES; formats: {}", formats.join(", ")))
+            Problem::new(
+                format!("'{text}' is not a network"),
+                format!("expected FORMAT:FILES; formats: {}", formats.join(", ")),
+            )
         });
         return Err(problem.at(terminal::option("--network", text)).into());
     };
     let network = network?;
     let (rows, first) = rows(args, &network)?;
     let Some(plan) = first else {
-        return Err(Problem::new("no switch has a lossless port", "PFC is on for no priority (PORT_QOS_MAP, pfc_enable)").into());
+        return Err(Problem::new(
+            "no switch has a lossless port",
+            "PFC is on for no priority (PORT_QOS_MAP, pfc_enable)",
+        )
+        .into());
     };
     let mut warnings = warnings(&rows);
     let full = pools(&network, &rows);
-    let loses = rows.iter().filter(|r| matches!(r.verdict, Verdict::LosesFrames | Verdict::NotSet)).count() as u64;
+    let loses =
+        rows.iter().filter(|r| matches!(r.verdict, Verdict::LosesFrames | Verdict::NotSet)).count()
+            as u64;
     let below = rows.iter().filter(|r| r.verdict == Verdict::BelowStandard).count() as u64;
     let known = rows.iter().any(|r| r.verdict != Verdict::Unknown);
     let of = counted(rows.len() as u64, "lossless port");
     let mut headline = match (loses, below) {
         _ if !known => format!("{of}: the files have no buffer settings to compare with."),
         _ if rows.iter().all(|r| r.verdict == Verdict::NotSet) => {
-            format!("{of}: the configuration has no buffer profile for them, so there is no lossless headroom to judge.")
+            format!(
+                "{of}: the configuration has no buffer profile for them, so there is no lossless headroom to judge."
+            )
         }
         (0, 0) => format!("{of}: today's headroom is enough on all of them."),
-        (0, n) => format!("{of}: no frame is lost if peers react within t_r, but {n} have less headroom than planned."),
-        (n, 0) => format!("{of}: today's configuration loses frames on {n} of them in the worst case."),
+        (0, n) => format!(
+            "{of}: no frame is lost if peers react within t_r, but {n} have less headroom than planned."
+        ),
+        (n, 0) => {
+            format!("{of}: today's configuration loses frames on {n} of them in the worst case.")
+        }
         (n, b) => {
-            format!("{of}: today's configuration loses frames on {n} of them in the worst case; {b} more have less headroom than planned.")
+            format!(
+                "{of}: today's configuration loses frames on {n} of them in the worst case; {b} more have less headroom than planned."
+            )
         }
     };
     if !full.is_empty() {
         let plural = if full.len() == 1 { "switch" } else { "switches" };
-        headline += &format!(" The memory of {} {plural} does not hold the headroom of all ports at once.", full.len());
+        headline += &format!(
+            " The memory of {} {plural} does not hold the headroom of all ports at once.",
+            full.len()
+        );
     }
     warnings.extend(full.iter().cloned());
     let why = plan.answer.why.first().cloned().unwrap_or_default();
@@ -202,15 +224,29 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
             if set.map_or(!settings.is_empty(), |s| s.pfc.is_empty()) {
                 continue;
             }
-            let name = format!("{}-{}", network.nodes[own.node].name, network.nodes[other.node].name);
+            let name =
+                format!("{}-{}", network.nodes[own.node].name, network.nodes[other.node].name);
             let (Some(rate), Some(wire)) = (link.rate, link.wire) else {
-                let what = format!("the link {name} has no {}", if link.rate.is_none() { "rate" } else { "length or delay" });
-                problems.push(Problem::new(what, "add rate=100Gbps or length=5m after the files").at(link.place.clone()));
+                let what = format!(
+                    "the link {name} has no {}",
+                    if link.rate.is_none() { "rate" } else { "length or delay" }
+                );
+                problems.push(
+                    Problem::new(what, "add rate=100Gbps or length=5m after the files")
+                        .at(link.place.clone()),
+                );
                 continue;
             };
-            let priorities: Vec<u8> = set.map(|s| s.pfc.iter().copied().collect()).unwrap_or_default();
-            // Frames come as long as the other end sends them, and one of this end may be on the wire first.
-            let of = |end: &End| end.port.as_ref().and_then(|p| settings.get(&(end.node, p.clone()))).and_then(|s| s.mtu);
+            let priorities: Vec<u8> =
+                set.map(|s| s.pfc.iter().copied().collect()).unwrap_or_default();
+            // Frames come as long as the other end sends them, and one of this end may be on the
+            // wire first.
+            let of = |end: &End| {
+                end.port
+                    .as_ref()
+                    .and_then(|p| settings.get(&(end.node, p.clone())))
+                    .and_then(|s| s.mtu)
+            };
             let ends = [of(own), of(other)];
             let mtu = ends.into_iter().flatten().max().unwrap_or(MTU);
             let key = (rate, wire.delay(), mtu, priorities.len().max(1) as u64);
@@ -224,9 +260,12 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
             };
             let number = |symbol| plan.integer(symbol).map(Bytes).unwrap_or_default();
             let (headroom, least) = (number("H"), number("H worst"));
-            let today = set.and_then(|s| s.pfc.iter().map(|p| s.profiles.get(p).map_or(Bytes::ZERO, |f| f.headroom)).min());
+            let today = set.and_then(|s| {
+                s.pfc.iter().map(|p| s.profiles.get(p).map_or(Bytes::ZERO, |f| f.headroom)).min()
+            });
             let profile = set.and_then(|s| s.profiles.values().min_by_key(|f| f.headroom)).cloned();
-            let xon_today = set.and_then(|s| s.profiles.values().map(|f| f.xon).max()).unwrap_or_default();
+            let xon_today =
+                set.and_then(|s| s.profiles.values().map(|f| f.xon).max()).unwrap_or_default();
             let verdict = match today {
                 None => Verdict::Unknown,
                 Some(Bytes::ZERO) => Verdict::NotSet,
@@ -243,7 +282,10 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
             }
             rows.push(Row {
                 switch: network.nodes[own.node].name.clone(),
-                port: own.port.clone().unwrap_or_else(|| format!("to {}", network.nodes[other.node].name)),
+                port: own
+                    .port
+                    .clone()
+                    .unwrap_or_else(|| format!("to {}", network.nodes[other.node].name)),
                 peer: network.nodes[other.node].name.clone(),
                 rate,
                 cable,
@@ -263,7 +305,10 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
 }
 
 /// The plan of a port; values of the command line override the frame sizes of the files.
-fn planned(args: &Args, (rate, delay, mtu, priorities): (Rate, Span, Bytes, u64)) -> Result<Plan, xoff_units::params::ParamError> {
+fn planned(
+    args: &Args,
+    (rate, delay, mtu, priorities): (Rate, Span, Bytes, u64),
+) -> Result<Plan, xoff_units::params::ParamError> {
     let mut input = PlanInput::read(&mut &*args)?;
     (input.rate, input.t_w, input.priorities, input.buffer) = (rate, Some(delay), priorities, None);
     if !args.gives("mtu") {
@@ -279,9 +324,10 @@ fn warnings(rows: &[Row]) -> Vec<String> {
             "{} {}: {today} B of headroom lose frames in the worst case, which needs {} B; set {} B",
             r.switch, r.port, r.least.0, r.headroom.0
         )),
-        (Verdict::NotSet, _) => {
-            Some(format!("{} {}: PFC is on for {:?}, but no profile has headroom, so frames are lost", r.switch, r.port, r.priorities))
-        }
+        (Verdict::NotSet, _) => Some(format!(
+            "{} {}: PFC is on for {:?}, but no profile has headroom, so frames are lost",
+            r.switch, r.port, r.priorities
+        )),
         _ => None,
     };
     rows.iter().filter_map(one).collect()
@@ -293,7 +339,10 @@ fn pools(network: &Network, rows: &[Row]) -> Vec<String> {
     for (&node, pool) in &network.buffering.pools {
         let name = &network.nodes[node].name;
         let of_each = |bytes: &dyn Fn(&Row) -> u64| -> u64 {
-            rows.iter().filter(|r| r.switch == *name).map(|r| bytes(r) * r.priorities.len() as u64).sum()
+            rows.iter()
+                .filter(|r| r.switch == *name)
+                .map(|r| bytes(r) * r.priorities.len() as u64)
+                .sum()
         };
         let headrooms = of_each(&|r| r.headroom.0.max(r.today.unwrap_or(0)));
         let reserves = of_each(&|r| r.profile.as_ref().map_or(0, |p| p.reserve().0));
@@ -304,38 +353,88 @@ fn pools(network: &Network, rows: &[Row]) -> Vec<String> {
         // Shared headroom is a part of the pool (saibuffer.h).
         let held = if shared > 0 { shared } else { headrooms };
         if held + reserves > size {
-            let and = if reserves > 0 { format!(" and reserves {reserves} B") } else { String::new() };
-            found.push(format!("{name}: pool of {size} B cannot hold the headroom of all ports, {held} B{and}"));
+            let and =
+                if reserves > 0 { format!(" and reserves {reserves} B") } else { String::new() };
+            found.push(format!(
+                "{name}: pool of {size} B cannot hold the headroom of all ports, {held} B{and}"
+            ));
         }
     }
     found
 }
 
 /// Ports to change come first, in red.
-fn words(headline: &str, bad: bool, answer: &PlanAnswer, (full, rows): (&[String], &[Row]), explain: bool) -> String {
+fn words(
+    headline: &str,
+    bad: bool,
+    answer: &PlanAnswer,
+    (full, rows): (&[String], &[Row]),
+    explain: bool,
+) -> String {
     let head = terminal::hanging(headline, "");
-    let mut out = if bad { terminal::bad(head.trim_end()) } else { terminal::good(head.trim_end()) };
+    let mut out =
+        if bad { terminal::bad(head.trim_end()) } else { terminal::good(head.trim_end()) };
     out.push('\n');
     for text in full {
         out += &terminal::bad(terminal::wrapped(text).trim_end());
         out.push('\n');
     }
     let fails = |r: &&Row| matches!(r.verdict, Verdict::LosesFrames | Verdict::NotSet);
-    let cable = |r: &Row| r.cable.parse::<Length>().map_or_else(|_| r.cable.clone(), |length| length.to_string());
+    let cable = |r: &Row| {
+        r.cable.parse::<Length>().map_or_else(|_| r.cable.clone(), |length| length.to_string())
+    };
     let number = |b: Option<u64>| b.map_or("-".to_owned(), |b| b.to_string());
     if rows.iter().any(|r| fails(&r)) {
-        let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Today [B]", "Lossless from [B]", "Set to [B]"]);
+        let mut t = terminal::table([
+            "Switch",
+            "Port",
+            "Peer",
+            "Rate",
+            "Cable",
+            "Today [B]",
+            "Lossless from [B]",
+            "Set to [B]",
+        ]);
         for r in rows.iter().filter(fails) {
-            let (today, least, set) = (number(r.today), number(Some(r.least.0)), number(Some(r.headroom.0)));
-            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &cable(r), &today, &least, &set]);
+            let (today, least, set) =
+                (number(r.today), number(Some(r.least.0)), number(Some(r.headroom.0)));
+            t.add_row([
+                &r.switch,
+                &r.port,
+                &r.peer,
+                &r.rate.to_string(),
+                &cable(r),
+                &today,
+                &least,
+                &set,
+            ]);
         }
-        out += &format!("\nHeadroom to change:\n\n{}\n", terminal::bad(terminal::draw(&t).trim_end()));
+        out +=
+            &format!("\nHeadroom to change:\n\n{}\n", terminal::bad(terminal::draw(&t).trim_end()));
     }
     if rows.iter().any(|r| !fails(&r)) {
-        let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Today [B]", "Planned [B]", "Today's is"]);
+        let mut t = terminal::table([
+            "Switch",
+            "Port",
+            "Peer",
+            "Rate",
+            "Cable",
+            "Today [B]",
+            "Planned [B]",
+            "Today's is",
+        ]);
         for r in rows.iter().filter(|r| !fails(r)) {
             let (today, planned) = (number(r.today), number(Some(r.headroom.0)));
-            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &cable(r), &today, &planned, r.verdict.words()]);
+            t.add_row([
+                &r.switch,
+                &r.port,
+                &r.peer,
+                &r.rate.to_string(),
+                &cable(r),
+                &today,
+                &planned,
+                r.verdict.words(),
+            ]);
         }
         let title = if rows.iter().any(|r| fails(&r)) { "Other ports:" } else { "Headroom:" };
         out += &format!("\n{title}\n\n{}", terminal::draw(&t));

@@ -18,7 +18,10 @@ use crate::terminal;
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let input = PlanInput::read(&mut &*args).map_err(|e| args.refused(&e))?;
     if args.is_sonic() && (input.flow_control != "pfc" || input.detection.is_some()) {
-        let problem = Problem::new("SONiC has profiles for PFC only", "omit --format, or plan --flow-control pfc");
+        let problem = Problem::new(
+            "SONiC has profiles for PFC only",
+            "omit --format, or plan --flow-control pfc",
+        );
         return Err(problem.at(terminal::option("--format", "sonic")).into());
     }
     if let Some(network) = &args.network {
@@ -37,10 +40,16 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 }
 
 fn text(plan: &Plan, explain: bool) -> String {
-    let what = plan.detection.as_ref().map_or(plan.flow_control.clone(), |d| format!("{d} with {}", plan.flow_control));
+    let what = plan
+        .detection
+        .as_ref()
+        .map_or(plan.flow_control.clone(), |d| format!("{d} with {}", plan.flow_control));
     let value = |symbol| plan.row(symbol).map_or(String::new(), |r| r.value.clone());
     let link = format!("{}, t_w = {}, frames up to {}", value("C"), value("t_w"), value("MTU"));
-    let mut out = terminal::hanging(&format!("{what}: one lossless priority, one direction of a link ({link})"), "");
+    let mut out = terminal::hanging(
+        &format!("{what}: one lossless priority, one direction of a link ({link})"),
+        "",
+    );
     out += &format!("\n{}", answer(plan, explain));
     if !explain {
         return out;
@@ -59,8 +68,11 @@ fn text(plan: &Plan, explain: bool) -> String {
 /// Values to set, violated conditions, and checks to make.
 fn answer(plan: &Plan, explain: bool) -> String {
     let heading = "Set for each lossless priority of a port";
-    let mut t =
-        if explain { terminal::table([heading, "Symbol", "Value", "Formula"]) } else { terminal::table([heading, "Symbol", "Value"]) };
+    let mut t = if explain {
+        terminal::table([heading, "Symbol", "Value", "Formula"])
+    } else {
+        terminal::table([heading, "Symbol", "Value"])
+    };
     for r in &plan.answer.set {
         let value = settable(r);
         let cells = [r.name, r.symbol, &value, r.formula];
@@ -71,7 +83,8 @@ fn answer(plan: &Plan, explain: bool) -> String {
         let label = terminal::bad(&format!("Warning: {} does not hold", w.condition));
         let (problem, fix) = w.parts();
         let fix = fix.map_or(String::new(), |fix| format!(". Fix: {fix}"));
-        out += &format!("\n{label}{}", terminal::wrapped(&format!("{problem}{fix}. [{}]", w.source)));
+        out +=
+            &format!("\n{label}{}", terminal::wrapped(&format!("{problem}{fix}. [{}]", w.source)));
     }
     let why: &[String] = if explain { &plan.answer.why } else { &[] };
     out + &listed(&[("Why", why), ("Check", &plan.answer.check), ("Use", &plan.answer.apply)])
@@ -107,7 +120,11 @@ fn evidence(plan: &Plan) -> String {
     let mut notes = terminal::table(["Rule", "Formula", "Counts", "Leaves out"]);
     for same in plan.evidence.chunk_by(|a, b| a.row.formula == b.row.formula) {
         let (first, last) = (&same[0], &same[same.len() - 1]);
-        let rules = if same.len() == 1 { name(first).to_owned() } else { format!("{} to {}", name(first), name(last)) };
+        let rules = if same.len() == 1 {
+            name(first).to_owned()
+        } else {
+            format!("{} to {}", name(first), name(last))
+        };
         notes.add_row([&rules, first.row.formula, first.counts, first.leaves_out]);
     }
     format!("\n{rules}\n{}", terminal::draw(&notes))
@@ -118,7 +135,8 @@ fn name(e: &Evidence) -> &'static str {
     if e.choice.is_empty() { e.row.symbol } else { e.choice }
 }
 
-/// The rules with their values. If the terminal is too narrow, the sources follow in a table of their own.
+/// The rules with their values. If the terminal is too narrow, the sources follow in a table of
+/// their own.
 fn rules(evidence: &[Evidence]) -> String {
     let mut wide = terminal::table(["Rule for H", "Bytes", "Against H", "Source"]);
     let mut narrow = terminal::table(["Rule for H", "Bytes", "Against H"]);
@@ -143,7 +161,8 @@ fn table(of: &Table) -> String {
     for row in &of.rows {
         t.add_row(of.columns.iter().zip(row).map(|(c, &v)| number(c, v)));
     }
-    let heading = terminal::wrapped(&format!("Table of {}: {} [{}]", of.name, of.formula, of.source));
+    let heading =
+        terminal::wrapped(&format!("Table of {}: {} [{}]", of.name, of.formula, of.source));
     format!("{heading}\n{}", terminal::draw(&t))
 }
 

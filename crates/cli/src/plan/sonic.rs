@@ -1,8 +1,10 @@
-//! A plan in SONiC's form: rows of `pg_profile_lookup.ini`, and tables of `config_db.json` for each switch.
+//! A plan in SONiC's form: rows of `pg_profile_lookup.ini`, and tables of `config_db.json` for each
+//! switch.
 //!
-//! In SONiC `xoff` is headroom, the room above the trigger. What `size` is depends on the chip: it contains the headroom on Spectrum, and
-//! is the reserve alone on Broadcom and where headroom is shared. The kind of threshold depends on the pool. Both are taken from today's
-//! profile; without one they are Spectrum's.
+//! In SONiC `xoff` is headroom, the room above the trigger. What `size` is depends on the chip: it
+//! contains the headroom on Spectrum, and is the reserve alone on Broadcom and where headroom is
+//! shared. The kind of threshold depends on the pool. Both are taken from today's profile; without
+//! one they are Spectrum's.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +37,13 @@ struct Profile {
 impl Profile {
     /// Without a profile of today.
     fn of(xon: Bytes, headroom: Bytes) -> Profile {
-        Profile { xon: kib(xon.0), xon_offset: None, xoff: kib(headroom.0), reserve: None, threshold: Threshold::Dynamic(0) }
+        Profile {
+            xon: kib(xon.0),
+            xon_offset: None,
+            xoff: kib(headroom.0),
+            reserve: None,
+            threshold: Threshold::Dynamic(0),
+        }
     }
 
     /// Profile of a port: larger values of today stay, and so do the kinds of `size` and threshold.
@@ -65,7 +73,13 @@ impl Profile {
             _ => return None,
         };
         let (xon, xoff) = (self.xon.max(o.xon), self.xoff.max(o.xoff));
-        Some(Profile { xon, xon_offset: self.xon_offset.max(o.xon_offset), xoff, reserve: self.reserve.max(o.reserve), threshold })
+        Some(Profile {
+            xon,
+            xon_offset: self.xon_offset.max(o.xon_offset),
+            xoff,
+            reserve: self.reserve.max(o.reserve),
+            threshold,
+        })
     }
 
     fn line(self, mbps: u64, cable: &str) -> String {
@@ -74,7 +88,12 @@ impl Profile {
             Threshold::Static(b) => b.0 as i64,
         };
         let offset = self.xon_offset.map_or(String::new(), |b| format!("  {b}"));
-        format!("{mbps:>7} {cable:>5}  {:<7} {:<6} {:<6} {threshold}{offset}\n", self.size(), self.xon, self.xoff)
+        format!(
+            "{mbps:>7} {cable:>5}  {:<7} {:<6} {:<6} {threshold}{offset}\n",
+            self.size(),
+            self.xon,
+            self.xoff
+        )
     }
 
     /// As BUFFER_PROFILE has it.
@@ -103,14 +122,20 @@ fn kib(bytes: u64) -> u64 {
 /// A table's head and its rows, with the seventh column where a row has one.
 fn table(lines: &str) -> String {
     let seven = lines.lines().any(|l| l.split_whitespace().count() > 6);
-    format!("{HEAD}# speed cable size    xon    xoff   threshold{}\n{lines}", if seven { " xon_offset" } else { "" })
+    format!(
+        "{HEAD}# speed cable size    xon    xoff   threshold{}\n{lines}",
+        if seven { " xon_offset" } else { "" }
+    )
 }
 
 /// The row of one link.
 pub fn row(plan: &Plan, rate: Rate, length: Length) -> String {
     let number = |symbol| plan.integer(symbol).map(Bytes).unwrap_or_default();
     let metres = length.0.div_ceil(1_000);
-    table(&Profile::of(number("XOFF") - number("XON"), number("H")).line(rate.0 / 1_000_000, &format!("{metres}m")))
+    table(
+        &Profile::of(number("XOFF") - number("XON"), number("H"))
+            .line(rate.0 / 1_000_000, &format!("{metres}m")),
+    )
 }
 
 /// Speed [Mb/s] and cable, by which SONiC looks a profile up.
@@ -121,7 +146,8 @@ fn kind(r: &Row) -> Kind {
     (r.rate.0 / 1_000_000, r.cable.replace(' ', ""))
 }
 
-/// The profile of every kind of port among these; `None`: one of them would need thresholds of two kinds.
+/// The profile of every kind of port among these; `None`: one of them would need thresholds of two
+/// kinds.
 fn kinds<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Option<BTreeMap<Kind, Profile>> {
     let mut kinds: BTreeMap<Kind, Profile> = BTreeMap::new();
     for r in rows {
@@ -132,13 +158,18 @@ fn kinds<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Option<BTreeMap<Kind, P
     Some(kinds)
 }
 
-/// The lookup table of a fabric, one for all its switches; one for each where pools are static here and dynamic there.
+/// The lookup table of a fabric, one for all its switches; one for each where pools are static here
+/// and dynamic there.
 pub fn lookup(rows: &[Row]) -> Result<String, Problem> {
-    let text = |kinds: BTreeMap<Kind, Profile>| kinds.into_iter().map(|((mbps, cable), p)| p.line(mbps, &cable)).collect::<String>();
+    let text = |kinds: BTreeMap<Kind, Profile>| {
+        kinds.into_iter().map(|((mbps, cable), p)| p.line(mbps, &cable)).collect::<String>()
+    };
     if let Some(kinds) = kinds(rows) {
         return Ok(table(&text(kinds)));
     }
-    let one = |(switch, rows): (&str, Vec<&Row>)| Ok(format!("# ---- of {switch} alone ----\n{}", table(&text(of_switch(switch, &rows)?))));
+    let one = |(switch, rows): (&str, Vec<&Row>)| {
+        Ok(format!("# ---- of {switch} alone ----\n{}", table(&text(of_switch(switch, &rows)?))))
+    };
     switches_of(rows).into_iter().map(one).collect()
 }
 
@@ -159,10 +190,16 @@ pub fn profiles(rows: &[Row]) -> Result<BTreeMap<String, Value>, Problem> {
             let (mbps, cable) = kind(r);
             let name = format!("pg_lossless_{mbps}_{cable}_profile");
             let pool = r.profile.as_ref().map_or("ingress_lossless_pool", |p| &p.pool);
-            let tables = switches.entry(r.switch.clone()).or_insert_with(|| json!({"BUFFER_PROFILE": {}, "BUFFER_PG": {}}));
+            let tables = switches
+                .entry(r.switch.clone())
+                .or_insert_with(|| json!({"BUFFER_PROFILE": {}, "BUFFER_PG": {}}));
             tables["BUFFER_PROFILE"][&name] = kinds[&kind(r)].table(pool);
             for run in r.priorities.chunk_by(|a, b| a + 1 == *b) {
-                let groups = if run.len() == 1 { run[0].to_string() } else { format!("{}-{}", run[0], run[run.len() - 1]) };
+                let groups = if run.len() == 1 {
+                    run[0].to_string()
+                } else {
+                    format!("{}-{}", run[0], run[run.len() - 1])
+                };
                 tables["BUFFER_PG"][format!("{}|{groups}", r.port)] = json!({"profile": name});
             }
         }

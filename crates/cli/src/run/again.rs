@@ -17,29 +17,44 @@ pub fn note(allowed: &Allowed) -> String {
 
 /// Continues the run in a folder.
 pub fn resume(args: &Args, root: &Path) -> Result<Answer, Problems> {
-    let at_option = |p: Problem| Problems::from(p.at(terminal::option("--resume", &root.display().to_string())));
+    let at_option = |p: Problem| {
+        Problems::from(p.at(terminal::option("--resume", &root.display().to_string())))
+    };
     let saved = Saved::newest(root).map_err(at_option)?;
     saved.passed_over().iter().for_each(|text| terminal::note(text));
     let scenario = saved.scenario()?;
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     let running = saved.resume(&scenario, args.claim()?)?;
-    terminal::note(&format!("{} continues from its checkpoint at {}", root.display(), saved.time()));
+    terminal::note(&format!(
+        "{} continues from its checkpoint at {}",
+        root.display(),
+        saved.time()
+    ));
     let allowed: Vec<Allow> = serde_json::from_str(saved.note()).unwrap_or_default();
     let allowed = args.allowed.clone().and(&allowed);
-    let ending = Ending { folder: root.to_owned(), report: saved.page(), allowed, verbose: args.verbose };
+    let ending =
+        Ending { folder: root.to_owned(), report: saved.page(), allowed, verbose: args.verbose };
     to_the_end(&ending, &scenario, running)
 }
 
 /// Continues a copy of the run in a folder with other settings.
 pub fn fork(args: &Args, root: &Path) -> Result<Answer, Problems> {
-    let at_option = |option, value: &str, p: Problem| Problems::from(p.at(terminal::option(option, value)));
+    let at_option =
+        |option, value: &str, p: Problem| Problems::from(p.at(terminal::option(option, value)));
     let time = args.at.as_deref().unwrap_or_default();
-    let at = time
-        .parse()
-        .map_err(|e: xoff_units::UnitError| at_option("--at", time, Problem::new(e.what, format!("expected {}", e.expected))))?;
-    if args.folder().canonicalize().is_ok_and(|out| root.canonicalize().is_ok_and(|from| out == from)) {
-        let problem = Problem::new("this folder contains the run to be continued", "name another folder for the copy");
+    let at = time.parse().map_err(|e: xoff_units::UnitError| {
+        at_option("--at", time, Problem::new(e.what, format!("expected {}", e.expected)))
+    })?;
+    if args
+        .folder()
+        .canonicalize()
+        .is_ok_and(|out| root.canonicalize().is_ok_and(|from| out == from))
+    {
+        let problem = Problem::new(
+            "this folder contains the run to be continued",
+            "name another folder for the copy",
+        );
         return Err(at_option("--out", &args.folder().display().to_string(), problem));
     }
     explain::unchanged(root)?;

@@ -27,7 +27,8 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
         show(&bar, p);
         !interrupt::asked()
     };
-    let page = |f: &FabricFinished| (!args.no_report).then(|| xoff_report::view::of_fabric(scenario, f));
+    let page =
+        |f: &FabricFinished| (!args.no_report).then(|| xoff_report::view::of_fabric(scenario, f));
     let finished = scenario.run_with_page(Sink::Files(folder, args.format), look, page);
     drop(bar);
     let finished = finished.map_err(problem)?;
@@ -40,7 +41,8 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
         .iter()
         .any(|f| f.name == xoff_report::view::REPORT)
         .then(|| format!("xoff view {}", terminal::word(&folder)));
-    Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit).next(next))
+    Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit)
+        .next(next))
 }
 
 /// Outcome of a run of a scheduled fabric.
@@ -86,12 +88,19 @@ struct Quantiles {
 }
 
 fn quantiles(d: &Delay) -> Option<Quantiles> {
-    (d.count() > 0).then(|| Quantiles { packets: d.count(), mean: d.mean(), median: d.quantile(0.5), p99: d.quantile(0.99), max: d.max() })
+    (d.count() > 0).then(|| Quantiles {
+        packets: d.count(),
+        mean: d.mean(),
+        median: d.quantile(0.5),
+        p99: d.quantile(0.99),
+        max: d.max(),
+    })
 }
 
 /// Throughput of the outputs that are, or are not, hotspots; `None`: there are none.
 fn throughput(c: &Config, f: &FabricFinished, hot: bool) -> Option<f64> {
-    let outputs: Vec<u32> = c.hot_outputs().iter().zip(0..).filter(|(h, _)| **h == hot).map(|(_, o)| o).collect();
+    let outputs: Vec<u32> =
+        c.hot_outputs().iter().zip(0..).filter(|(h, _)| **h == hot).map(|(_, o)| o).collect();
     (!outputs.is_empty()).then(|| f.report.throughput(outputs, c.line))
 }
 
@@ -128,7 +137,10 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
     row("Packets", format!("{} of {} delivered", grouped(r.packets_out), grouped(r.packets_in)));
     m.active.iter().for_each(|x| row("Active", x.clone()));
     m.inactive.iter().for_each(|x| row("Inactive", x.clone()));
-    for (name, delay, share) in [("outputs", &r.cold, throughput(c, f, false)), ("hotspots", &r.hot, throughput(c, f, true))] {
+    for (name, delay, share) in [
+        ("outputs", &r.cold, throughput(c, f, false)),
+        ("hotspots", &r.hot, throughput(c, f, true)),
+    ] {
         let Some(share) = share else { continue };
         row(&format!("Throughput of {name}"), format!("{:.2} % of their lines", 100.0 * share));
         if let Some(q) = quantiles(delay) {
@@ -147,8 +159,12 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
         }
     }
     if !r.queue_max.is_empty() {
-        let stages: Vec<String> = r.queue_max.iter().map(|&b| Bytes(b.into()).to_string()).collect();
-        row("Longest queues", format!("{} by stage; reassembly {}", stages.join(", "), Bytes(r.reassembly_max)));
+        let stages: Vec<String> =
+            r.queue_max.iter().map(|&b| Bytes(b.into()).to_string()).collect();
+        row(
+            "Longest queues",
+            format!("{} by stage; reassembly {}", stages.join(", "), Bytes(r.reassembly_max)),
+        );
     }
     if m.files.iter().any(|f| f.name == xoff_report::view::REPORT) {
         row("Report", args.folder().join(xoff_report::view::REPORT).display().to_string());
@@ -159,7 +175,10 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
     if args.verbose {
         let mut t = terminal::pairs();
         let million = m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6;
-        t.add_row(["Speed", &format!("{} events, {million:.1} million per CPU second", grouped(m.events))]);
+        t.add_row([
+            "Speed",
+            &format!("{} events, {million:.1} million per CPU second", grouped(m.events)),
+        ]);
         t.add_row(["Time taken", &format!("{:.3} s, CPU {:.3} s", m.wall_seconds, m.cpu_seconds)]);
         t.add_row(["Result hash", &m.result_hash]);
         text += &format!("\n{}", terminal::draw(&t));
@@ -175,7 +194,15 @@ fn flows(c: &Config, f: &FabricFinished) -> String {
     }
     let windows = &seen.windows[seen.windows.len() - seen.windows.len().div_ceil(10)..];
     let lasted = Span(c.window.0 * windows.len() as u64);
-    let mut t = terminal::table(["Flow", "From", "To", "Rate at the end", "Limiter", "CNMs", "Input buffer at the end"]);
+    let mut t = terminal::table([
+        "Flow",
+        "From",
+        "To",
+        "Rate at the end",
+        "Limiter",
+        "CNMs",
+        "Input buffer at the end",
+    ]);
     for (i, flow) in hosts.flows.iter().enumerate() {
         let bytes: u64 = windows.iter().map(|w| w.arrived[i]).sum();
         let last = windows.last();

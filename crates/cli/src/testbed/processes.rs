@@ -50,7 +50,11 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     veth_network::cables(s, &links).map_err(missing)?;
     let program = match crate::STARTED_BY.get() {
         Some(words) => words.clone(),
-        None => vec![std::env::current_exe().map_err(|e| Problem::new(format!("xoff cannot find its own program: {e}"), ""))?.into()],
+        None => vec![
+            std::env::current_exe()
+                .map_err(|e| Problem::new(format!("xoff cannot find its own program: {e}"), ""))?
+                .into(),
+        ],
     };
     let seed = args.seed.map(|seed| ["--seed".to_owned(), seed.to_string()]);
     let set = args.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
@@ -66,7 +70,8 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
         return Err(Problem::new(format!("{} did not run", n.node), n.stderr.trim()).into());
     }
     folder.settle().map_err(|e| Problem::new(e.what, e.hint))?;
-    let verdict = processes::judge(s, &nodes, interrupt::asked()).map_err(|e| Problem::new(e, ""))?;
+    let verdict =
+        processes::judge(s, &nodes, interrupt::asked()).map_err(|e| Problem::new(e, ""))?;
     let json = Json {
         out: args.folder().display().to_string(),
         dropped_frames: verdict.losses().of_fate(Fate::Dropped),
@@ -84,12 +89,14 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     let headline = args.allowed.headline(&format!("{title}, {} processes", nodes.len()), &verdict);
     let mut open = terminal::pairs();
     verdict.not_known().into_iter().for_each(|(name, value)| _ = open.add_row([name, &value]));
-    let text = format!("{headline}\n\n{}\n{}\n{}", terminal::draw(&open), table(&nodes), flows(&nodes));
+    let text =
+        format!("{headline}\n\n{}\n{}\n{}", terminal::draw(&open), table(&nodes), flows(&nodes));
     Ok(Answer::new(text, &json, args.allowed.exit(&verdict)))
 }
 
 fn table(nodes: &[NodeRun]) -> String {
-    let mut t = terminal::table(["Process", "In", "Out", "Control out", "Lost", "Its clock", "Left out"]);
+    let mut t =
+        terminal::table(["Process", "In", "Out", "Control out", "Lost", "Its clock", "Left out"]);
     for n in nodes {
         let seconds = |of: fn(&NodeReport) -> f64| format!("{:.3} s", n.report().map_or(0.0, of));
         t.add_row([
@@ -109,12 +116,20 @@ fn table(nodes: &[NodeRun]) -> String {
 fn flows(nodes: &[NodeRun]) -> String {
     let mut t = terminal::table(["Flow", "From", "To", "Delivered", "Mean rate", "Complete"]);
     let reports = nodes.iter().filter_map(NodeRun::report);
-    let mut seen: Vec<_> = reports.flat_map(|r| r.flows.iter().filter(|f| f.dst == r.node)).collect();
+    let mut seen: Vec<_> =
+        reports.flat_map(|r| r.flows.iter().filter(|f| f.dst == r.node)).collect();
     seen.sort_by_key(|f| f.flow);
     for f in seen {
         let complete = if f.complete { "yes" } else { "-" };
         let (delivered, rate) = (Bytes(f.delivered).to_string(), Rate(f.rate).to_string());
-        t.add_row([f.flow.to_string(), f.src.clone(), f.dst.clone(), delivered, rate, complete.to_owned()]);
+        t.add_row([
+            f.flow.to_string(),
+            f.src.clone(),
+            f.dst.clone(),
+            delivered,
+            rate,
+            complete.to_owned(),
+        ]);
     }
     terminal::draw(&t)
 }

@@ -1,5 +1,5 @@
-//! Real frames through the command: testbeds, and switches and hosts as processes of their own. Those run again in a child process that
-//! owns its namespaces.
+//! Real frames through the command: testbeds, and switches and hosts as processes of their own.
+//! Those run again in a child process that owns its namespaces.
 //!
 //! Where the machine cannot do that, a test is skipped (`xoff_testing::skip`).
 
@@ -13,7 +13,10 @@ mod testbeds;
 use xoff_real::netio::sandbox::{self, Capability, Missing};
 
 fn skip(missing: &Missing) {
-    xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
+    xoff_testing::skip(
+        missing.capability.name(),
+        format_args!("{}; {}", missing.error, missing.remedy()),
+    );
 }
 
 /// Whether there are namespaces with veth pairs, and these programs. Records a skip if not.
@@ -47,4 +50,5 @@ pub fn in_namespaces(test: &str, body: fn()) {
 }
 
 /// The incast scenario: H1, H2 and H3 send to H0 through S1.
-pub const INCAST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/testbed/incast.toml");
+pub const INCAST: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/testbed/incast.toml");

@@ -1,5 +1,6 @@
-//! Bad neighbours with real frames: ports that flap, interfaces that are made again, neighbours that restart, hold forever, or lie. What
-//! each field of each message does is in `real/tests/neighbours.rs`, in virtual time.
+//! Bad neighbours with real frames: ports that flap, interfaces that are made again, neighbours
+//! that restart, hold forever, or lie. What each field of each message does is in
+//! `real/tests/neighbours.rs`, in virtual time.
 
 use std::process::Stdio;
 use std::thread::sleep;
@@ -24,7 +25,8 @@ fn port(interface: &str) -> PacketPort {
 fn receive(port: &mut PacketPort, lasting: u64, enough: usize) -> usize {
     let (end, mut received) = (Instant::now() + Duration::from_millis(lasting), 0);
     while Instant::now() < end && received < enough {
-        port.receive(1000, &mut |f| received += usize::from(f[..6] != Mac::FLOW_CONTROL.0)).unwrap();
+        port.receive(1000, &mut |f| received += usize::from(f[..6] != Mac::FLOW_CONTROL.0))
+            .unwrap();
         sleep(Duration::from_millis(1));
     }
     received
@@ -81,20 +83,23 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         assert_eq!(receive(&mut b2, 3000, 50), 50, "the others go on");
         sandbox::ip("link set dev a0 up\n").unwrap();
         s1.prints("port S1->H0 (a0) is up again at");
-        // Its far end goes down, then the interface goes and is made again: the port comes back each time.
+        // Its far end goes down, then the interface goes and is made again: the port comes back
+        // each time.
         sandbox::ip("link set dev b0 down\n").unwrap();
         assert!(s1.prints("port S1->H0 (a0) went down at").contains("no carrier"));
         sandbox::ip("link set dev b0 up\n").unwrap();
         s1.prints("port S1->H0 (a0) is up again at");
         sandbox::ip("link del dev a0\n").unwrap();
-        // The kernel takes an interface down before it takes it away: a poll between the two sees it set down.
+        // The kernel takes an interface down before it takes it away: a poll between the two sees
+        // it set down.
         let line = s1.prints("port S1->H0 (a0) went down at");
         assert!(["gone", "set down", "no carrier"].iter().any(|why| line.contains(why)), "{line}");
         sandbox::veth_pair("a0", "b0", 1500).unwrap();
         s1.prints("port S1->H0 (a0) is up again at");
         let mut b0 = port("b0");
         // Credits restart: none until the neighbour grants some.
-        let granted = cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 30 * 24 + 6250, occupied: 0 };
+        let granted =
+            cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 30 * 24 + 6250, occupied: 0 };
         send(&mut b0, &local(Message::Credit64(granted), Mac::FLOW_CONTROL));
         offer(&mut b1, 30);
         assert_eq!(receive(&mut b0, 3000, 30), 30);
@@ -102,18 +107,26 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         let answer = ran.json();
         let p = &answer["real"]["ports"][0];
         assert_eq!((p["downs"].as_u64(), ran.code), (Some(3), 130), "{p:#}");
-        // The 30 frames of data, and frames for the port before it was seen to be down: a few messages of credits.
+        // The 30 frames of data, and frames for the port before it was seen to be down: a few
+        // messages of credits.
         assert!((30..=40).contains(&p["port_down"].as_u64().unwrap()), "{p:#}");
         let outages = p["outages"].as_array().unwrap();
-        assert!(outages.len() == 3 && outages.iter().all(|o| o["until_seconds"].as_f64() > o["from_seconds"].as_f64()), "{p:#}");
+        assert!(
+            outages.len() == 3
+                && outages.iter().all(|o| o["until_seconds"].as_f64() > o["from_seconds"].as_f64()),
+            "{p:#}"
+        );
         assert_eq!(answer["real"]["ports"][1]["downs"], 0, "{answer:#}");
     });
 }
 
 /// Messages that stop and release a port, by flow control; `n` numbers the messages.
 fn stop(kind: &str, n: u32) -> Message {
-    let credit = |occupied| Message::Credit64(cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 0, occupied });
-    let gfc = |feedback| Message::Gfc(gfc::Repr { priority: 0, sequence: n, validity_us: 0, feedback });
+    let credit = |occupied| {
+        Message::Credit64(cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 0, occupied })
+    };
+    let gfc =
+        |feedback| Message::Gfc(gfc::Repr { priority: 0, sequence: n, validity_us: 0, feedback });
     match kind {
         "cbfc" => credit(0),
         "gfc-time" => credit(400_000),
@@ -123,8 +136,11 @@ fn stop(kind: &str, n: u32) -> Message {
 }
 
 fn go(kind: &str, n: u32, sent: u64) -> Message {
-    let credit = |fccl| Message::Credit64(cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl, occupied: 0 });
-    let gfc = |feedback| Message::Gfc(gfc::Repr { priority: 0, sequence: n, validity_us: 0, feedback });
+    let credit = |fccl| {
+        Message::Credit64(cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl, occupied: 0 })
+    };
+    let gfc =
+        |feedback| Message::Gfc(gfc::Repr { priority: 0, sequence: n, validity_us: 0, feedback });
     match kind {
         "cbfc" | "gfc-time" => credit(24 * sent + 6000),
         "gfc-conceptual" => gfc(gfc::Feedback::Queue(0)),
@@ -132,8 +148,8 @@ fn go(kind: &str, n: u32, sent: u64) -> Message {
     }
 }
 
-/// A priority that is held by want of credits, or with a rate next to nothing, is freed as one that is paused
-/// (`a_storm_is_contained_while_others_go_on`), until the neighbour lets go.
+/// A priority that is held by want of credits, or with a rate next to nothing, is freed as one that
+/// is paused (`a_storm_is_contained_while_others_go_on`), until the neighbour lets go.
 #[test]
 fn a_storm_is_contained_under_every_flow_control() {
     in_namespaces("neighbours::a_storm_is_contained_under_every_flow_control", || {
@@ -152,18 +168,36 @@ fn a_storm_is_contained_under_every_flow_control() {
             send(&mut b0, &local(go(kind, 2, 20), Mac::FLOW_CONTROL));
             s1.prints("S1->H0 priority 0 was restored after");
             let answer = s1.stop().json();
-            assert_eq!((answer["real"]["ports"][0]["storms"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0)), "{kind}");
+            assert_eq!(
+                (answer["real"]["ports"][0]["storms"].as_u64(), answer["dropped_frames"].as_u64()),
+                (Some(1), Some(0)),
+                "{kind}"
+            );
         }
         // A flow control that pauses flows ends on its own, so xoff rejects the watchdog with it.
-        let refused =
-            Process::start_anyhow(&[&SWITCH[..], &["--set", "flow_control=pffc", "--watchdog", "100ms,100ms,drop"]].concat()).end();
+        let refused = Process::start_anyhow(
+            &[&SWITCH[..], &["--set", "flow_control=pffc", "--watchdog", "100ms,100ms,drop"]]
+                .concat(),
+        )
+        .end();
         assert_eq!(refused.code, 2, "{}", refused.err);
         refused.complains(&["--watchdog", "single flows"]);
         let s1 = switch(&["--json", "--set", "flow_control=pffc"]);
         let (mut b0, mut b1) = (port("b0"), port("b1"));
-        for (sequence, kind) in [pffc::Kind::Pause(u16::MAX), pffc::Kind::Migrate].into_iter().cycle().take(8192).enumerate() {
+        for (sequence, kind) in [pffc::Kind::Pause(u16::MAX), pffc::Kind::Migrate]
+            .into_iter()
+            .cycle()
+            .take(8192)
+            .enumerate()
+        {
             // Every flow into every pause queue: a storm about all there is.
-            let repr = pffc::Repr { kind, queue: 0, sequence: sequence as u32, hash: sequence as u32 / 2 % 4096, key: None };
+            let repr = pffc::Repr {
+                kind,
+                queue: 0,
+                sequence: sequence as u32,
+                hash: sequence as u32 / 2 % 4096,
+                key: None,
+            };
             send(&mut b0, &local(Message::Pffc(repr), Mac::FLOW_CONTROL));
         }
         offer(&mut b1, 20);
@@ -172,7 +206,8 @@ fn a_storm_is_contained_under_every_flow_control() {
     });
 }
 
-/// Wrong numbers, validity and lengths: 60 B that claim 65,535 are 60 B; an older message is not obeyed; a message ends with its time.
+/// Wrong numbers, validity and lengths: 60 B that claim 65,535 are 60 B; an older message is not
+/// obeyed; a message ends with its time.
 #[test]
 fn lies_change_nothing() {
     in_namespaces("neighbours::lies_change_nothing", || {
@@ -181,9 +216,14 @@ fn lies_change_nothing() {
         let (mut b0, mut b1) = (port("b0"), port("b1"));
         let stage = |sequence, validity_us, k| {
             let feedback = gfc::Feedback::Stage(k);
-            local(Message::Gfc(gfc::Repr { priority: 0, sequence, validity_us, feedback }), Mac::FLOW_CONTROL)
+            local(
+                Message::Gfc(gfc::Repr { priority: 0, sequence, validity_us, feedback }),
+                Mac::FLOW_CONTROL,
+            )
         };
-        [stage(1000, 0, 0), stage(5, 1000, 12), stage(1001, 1000, 12)].iter().for_each(|f| send(&mut b0, f));
+        [stage(1000, 0, 0), stage(5, 1000, 12), stage(1001, 1000, 12)]
+            .iter()
+            .for_each(|f| send(&mut b0, f));
         sleep(Duration::from_millis(20));
         let began = Instant::now();
         (0..200).for_each(|nth| send(&mut b1, &data(nth, u16::MAX, 46)));
@@ -194,11 +234,16 @@ fn lies_change_nothing() {
         assert_eq!(receive(&mut b0, 5000, 100), 100);
         let answer = s1.stop().json();
         let p = &answer["real"]["ports"][0];
-        assert_eq!((p["stale"].as_u64(), p["refused"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0), Some(0)), "{p:#}");
+        assert_eq!(
+            (p["stale"].as_u64(), p["refused"].as_u64(), answer["dropped_frames"].as_u64()),
+            (Some(1), Some(0), Some(0)),
+            "{p:#}"
+        );
     });
 }
 
-/// A receiver that restarts does not know its earlier grants and frames. Within a second it receives frames again.
+/// A receiver that restarts does not know its earlier grants and frames. Within a second it
+/// receives frames again.
 #[test]
 fn a_neighbour_restarts() {
     in_namespaces("neighbours::a_neighbour_restarts", || {
@@ -213,7 +258,9 @@ fn a_neighbour_restarts() {
             let h1 = host("H1", "b1", &file, &["--set", &set]);
             let first = host("H0", "b0", &file, &["--set", &set, "--for", "500ms"]).end().json();
             let second = host("H0", "b0", &file, &["--set", &set, "--for", "1500ms"]).end();
-            let received = |answer: &serde_json::Value| answer["real"]["ports"][0]["received"].as_u64().unwrap();
+            let received = |answer: &serde_json::Value| {
+                answer["real"]["ports"][0]["received"].as_u64().unwrap()
+            };
             assert!(received(&first) > 1000, "{kind}: {first:#}");
             // 8,333 a second at most; a stalled one gets what was granted before, 260 at most.
             assert!(received(&second.json()) > 4000, "{kind}: {}", second.out);
@@ -230,12 +277,16 @@ fn nodes_do_not_outlive_their_testbed() {
         return;
     }
     let out = folder("orphans");
-    let mut testbed =
-        command(["testbed", INCAST, "--processes", "--out", &path(&out, "")]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut testbed = command(["testbed", INCAST, "--processes", "--out", &path(&out, "")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let id = testbed.id();
     let end = Instant::now() + Duration::from_secs(20);
     let children = loop {
-        let text = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        let text =
+            std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
         let all: Vec<u32> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
         if all.len() >= 5 {
             break all;
@@ -248,11 +299,17 @@ fn nodes_do_not_outlive_their_testbed() {
     // Gone, or dead and not yet collected by whoever inherited them.
     let lives = |id: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with(['Z', 'X']))
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with(['Z', 'X']))
     };
     let end = Instant::now() + Duration::from_secs(5);
     while children.iter().any(lives) {
-        assert!(Instant::now() < end, "still there: {:?}", children.iter().filter(|id| lives(id)).collect::<Vec<_>>());
+        assert!(
+            Instant::now() < end,
+            "still there: {:?}",
+            children.iter().filter(|id| lives(id)).collect::<Vec<_>>()
+        );
         sleep(Duration::from_millis(20));
     }
 }

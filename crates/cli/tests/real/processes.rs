@@ -31,10 +31,13 @@ impl Process {
     }
 
     pub fn start_anyhow(args: &[&str]) -> Process {
-        let mut child = command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
         let (send, lines) = channel();
-        std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|l| send.send(l)));
+        std::thread::spawn(move || {
+            BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|l| send.send(l))
+        });
         Process { child, lines, ran: Vec::new() }
     }
 
@@ -88,21 +91,26 @@ pub fn wires(mtu: u32) {
     (0..4).for_each(|i| sandbox::veth_pair(&format!("a{i}"), &format!("b{i}"), mtu).unwrap());
 }
 
-pub const SWITCH: [&str; 12] =
-    ["switch", INCAST, "--node", "S1", "--port", "H0=a0", "--port", "H1=a1", "--port", "H2=a2", "--port", "H3=a3"];
+pub const SWITCH: [&str; 12] = [
+    "switch", INCAST, "--node", "S1", "--port", "H0=a0", "--port", "H1=a1", "--port", "H2=a2",
+    "--port", "H3=a3",
+];
 
 pub fn switch(more: &[&str]) -> Process {
     Process::start(&[&SWITCH[..], more].concat())
 }
 
 pub fn host(name: &str, interface: &str, scenario: &str, more: &[&str]) -> Process {
-    Process::start(&[&["host", scenario, "--node", name, "--port", interface, "--json"], more].concat())
+    Process::start(
+        &[&["host", scenario, "--node", name, "--port", interface, "--json"], more].concat(),
+    )
 }
 
-/// The incast scenario with other flows. Processes come late one by one: memory for frames that arrive at 100 Mb/s while a switch is away
-/// for more than half a second.
+/// The incast scenario with other flows. Processes come late one by one: memory for frames that
+/// arrive at 100 Mb/s while a switch is away for more than half a second.
 pub fn scenario(name: &str, flows: &str) -> String {
-    let text = std::fs::read_to_string(INCAST).unwrap().replace("buffer = \"400KB\"", "buffer = \"8MB\"");
+    let text =
+        std::fs::read_to_string(INCAST).unwrap().replace("buffer = \"400KB\"", "buffer = \"8MB\"");
     let at = text.find("[[flow]]").unwrap();
     let dir = folder(name);
     let file = path(&dir, "net.toml");
@@ -132,11 +140,21 @@ fn a_flow_through_three_processes_arrives() {
         assert_eq!((h0.code, s1.code), (130, 130), "{}\n{}", h0.err, s1.err);
         assert_eq!(h1.json()["flows"][0]["sent"], 3_000_000, "{}", h1.out);
         let got = &h0.json()["flows"][0];
-        assert_eq!((got["delivered"].as_u64(), got["complete"].as_bool()), (Some(3_000_000), Some(true)), "{}", h0.out);
+        assert_eq!(
+            (got["delivered"].as_u64(), got["complete"].as_bool()),
+            (Some(3_000_000), Some(true)),
+            "{}",
+            h0.out
+        );
         let answer = s1.json();
         let [to_h0, from_h1] = [&answer["real"]["ports"][0], &answer["real"]["ports"][1]];
         assert_eq!(to_h0["sent"], from_h1["received"], "{}", s1.out);
-        assert_eq!((answer["dropped_frames"].as_u64(), answer["violations"].as_u64()), (Some(0), Some(0)), "{}", s1.out);
+        assert_eq!(
+            (answer["dropped_frames"].as_u64(), answer["violations"].as_u64()),
+            (Some(0), Some(0)),
+            "{}",
+            s1.out
+        );
         // The process that ran and the one in virtual time are the same switch.
         let replayed = Process::start_anyhow(&["replay", &capture]).end();
         assert_eq!(replayed.code, 0, "{}\n{}", replayed.out, replayed.err);
@@ -165,7 +183,11 @@ fn a_storm_is_contained_while_others_go_on() {
         args.extend(["--watchdog", "200ms,300ms,drop", "--json"]);
         let mut s1 = Process::start(&args);
         let mut broken = PacketPort::open("b1", &PacketOptions::default()).unwrap();
-        let (h0, h2, h3) = (host("H0", "b0", &file, &[]), host("H2", "b2", &file, &[]), host("H3", "b3", &file, &[]));
+        let (h0, h2, h3) = (
+            host("H0", "b0", &file, &[]),
+            host("H2", "b2", &file, &[]),
+            host("H3", "b3", &file, &[]),
+        );
         // A pause of 335 ms, repeated long before it is over, for longer than the watchdog waits.
         let storm = |broken: &mut PacketPort, lasting: u64| {
             let end = Instant::now() + Duration::from_millis(lasting);
@@ -179,16 +201,30 @@ fn a_storm_is_contained_while_others_go_on() {
         let began = s1.prints("S1->H1 priority 0 was paused for");
         assert!(began.contains("xoff ignores flow control and drops its queued frames"), "{began}");
         let ended = s1.prints("S1->H1 priority 0 was restored after");
-        assert!(s1.ran.iter().filter(|l| l.contains("was paused for")).all(|l| l.contains("S1->H1")), "{:?}", s1.ran);
+        assert!(
+            s1.ran.iter().filter(|l| l.contains("was paused for")).all(|l| l.contains("S1->H1")),
+            "{:?}",
+            s1.ran
+        );
         let (s1, h0, h2, h3) = (s1.stop(), h0.stop(), h2.stop(), h3.stop());
         let answer = s1.json();
         let port = &answer["real"]["ports"][1];
-        assert!(port["storms"].as_u64().unwrap() >= 1 && port["thrown_away"].as_u64().unwrap() > 0, "{}\n{ended}", s1.out);
+        assert!(
+            port["storms"].as_u64().unwrap() >= 1 && port["thrown_away"].as_u64().unwrap() > 0,
+            "{}\n{ended}",
+            s1.out
+        );
         // The only losses are frames that the watchdog drops.
         let thrown = port["thrown_away"].as_u64();
-        assert_eq!((answer["dropped_frames"].as_u64(), answer["lost_frames"].as_u64()), (thrown, thrown), "{}", s1.out);
+        assert_eq!(
+            (answer["dropped_frames"].as_u64(), answer["lost_frames"].as_u64()),
+            (thrown, thrown),
+            "{}",
+            s1.out
+        );
         assert_eq!(answer["violations"].as_u64(), Some(0), "{}", s1.out);
-        // The other flow had a link to itself: it lasted two seconds at least, at up to 12 MB a second.
+        // The other flow had a link to itself: it lasted two seconds at least, at up to 12 MB a
+        // second.
         let delivered = h0.json()["flows"][0]["delivered"].as_u64().unwrap();
         assert!(delivered > 5_000_000, "{delivered}: {}\n{}", h0.out, h3.out);
         // And the sender towards the broken one was freed with the queue that it filled.
@@ -208,8 +244,13 @@ fn a_pause_where_there_is_no_pfc_is_refused() {
         std::thread::sleep(Duration::from_millis(300));
         let answer = s1.stop().json();
         let ports = answer["real"]["ports"].as_array().unwrap();
-        let refused: Vec<_> = ports.iter().map(|p| (p["refused"].as_u64(), p["control_received"].as_u64())).collect();
-        assert_eq!(refused, [(Some(0), Some(0)), (Some(0), Some(0)), (Some(6), Some(0)), (Some(0), Some(0))], "{answer:#}");
+        let refused: Vec<_> =
+            ports.iter().map(|p| (p["refused"].as_u64(), p["control_received"].as_u64())).collect();
+        assert_eq!(
+            refused,
+            [(Some(0), Some(0)), (Some(0), Some(0)), (Some(6), Some(0)), (Some(0), Some(0))],
+            "{answer:#}"
+        );
     });
 }
 
@@ -218,20 +259,27 @@ fn counters_are_served() {
     in_namespaces("processes::counters_are_served", || {
         sandbox::loopback_up().unwrap();
         wires(1500);
-        let mut s1 = Process::start_anyhow(&[&SWITCH[..], &["--metrics", "127.0.0.1:0", "--learn"]].concat());
+        let mut s1 = Process::start_anyhow(
+            &[&SWITCH[..], &["--metrics", "127.0.0.1:0", "--learn"]].concat(),
+        );
         let line = s1.prints("counters at http://");
         let address = line.split("http://").nth(1).unwrap().trim_end_matches("/metrics").to_owned();
         let mut unknown = PacketPort::open("b2", &PacketOptions::default()).unwrap();
         let mut frame = vec![0; 100];
-        frame[..14].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 9, 0x12, 0x34]);
+        frame[..14]
+            .copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 9, 0x12, 0x34]);
         send(&mut unknown, &frame);
         // The count of a broadcast appears within a poll or two.
         let end = Instant::now() + PATIENCE;
-        let wanted =
-            ["port=\"S1->H0\",interface=\"a0\",direction=\"out\"} 1", "xoff_queue_bytes{", "xoff_loop_gap_p99_seconds{node=\"S1\"}"];
+        let wanted = [
+            "port=\"S1->H0\",interface=\"a0\",direction=\"out\"} 1",
+            "xoff_queue_bytes{",
+            "xoff_loop_gap_p99_seconds{node=\"S1\"}",
+        ];
         loop {
             let mut stream = std::net::TcpStream::connect(&address).unwrap();
-            std::io::Write::write_all(&mut stream, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            std::io::Write::write_all(&mut stream, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                .unwrap();
             let mut text = String::new();
             stream.read_to_string(&mut text).unwrap();
             if wanted.iter().all(|w| text.contains(w)) {
@@ -247,7 +295,11 @@ fn counters_are_served() {
 /// The body of an answer of a page's server.
 fn get(address: &str, at: &str) -> String {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
-    std::io::Write::write_all(&mut stream, format!("GET {at} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes()).unwrap();
+    std::io::Write::write_all(
+        &mut stream,
+        format!("GET {at} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes(),
+    )
+    .unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text
@@ -265,12 +317,15 @@ fn nodes_show_their_page_and_leave_it() {
         args[1] = &file;
         args.extend(["--live", "--out", &of_switch]);
         let s1 = Process::start_anyhow(&args);
-        let h1 = Process::start_anyhow(&["host", &file, "--node", "H1", "--port", "b1", "--live", "--out", &of_host]);
+        let h1 = Process::start_anyhow(&[
+            "host", &file, "--node", "H1", "--port", "b1", "--live", "--out", &of_host,
+        ]);
         let h0 = host("H0", "b0", &file, &[]);
         let mut nodes = [(s1, of_switch), (h1, of_host)];
         for (node, _) in &mut nodes {
             let line = node.prints("the live page is at http://127.0.0.1:");
-            let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches('/').to_owned();
+            let address =
+                line.split("http://").nth(1).unwrap().trim().trim_end_matches('/').to_owned();
             assert!(get(&address, "/").contains("xoff.run()"));
             let end = Instant::now() + PATIENCE;
             // Two looks or more, a quarter of a second apart.
@@ -299,12 +354,20 @@ fn a_shim_obeys_for_a_stack() {
         wires(1500);
         let s1 = switch(&["--learn", "--json"]);
         let shim = host("H1", "b1", INCAST, &["--tap", "xoff0", "--address", "10.9.0.1/24"]);
-        // The far end: a port that answers nothing, but sees what the stack asks through shim and switch.
+        // The far end: a port that answers nothing, but sees what the stack asks through shim and
+        // switch.
         let mut far = PacketPort::open("b0", &PacketOptions::default()).unwrap();
-        let ping = std::process::Command::new("ping").args(["-c", "1", "-W", "1", "10.9.0.2"]).output().unwrap();
+        let ping = std::process::Command::new("ping")
+            .args(["-c", "1", "-W", "1", "10.9.0.2"])
+            .output()
+            .unwrap();
         let mut asked = 0;
         far.receive(1000, &mut |f| asked += u32::from(f[12..14] == [0x08, 0x06])).unwrap();
-        assert!(asked > 0, "no question for 10.9.0.2 came through: {}", String::from_utf8_lossy(&ping.stdout));
+        assert!(
+            asked > 0,
+            "no question for 10.9.0.2 came through: {}",
+            String::from_utf8_lossy(&ping.stdout)
+        );
         let (shim, s1) = (shim.stop(), s1.stop());
         assert_eq!((shim.code, s1.code), (130, 130), "{}\n{}", shim.err, s1.err);
         assert!(shim.json()["real"]["ports"][0]["sent"].as_u64().unwrap() > 0, "{}", shim.out);
@@ -336,11 +399,23 @@ fn interfaces_that_do_not_fit_are_refused() {
             assert_eq!(ran.code, 2, "{change}: {}", ran.err);
             ran.complains(wanted);
         };
-        refused("link set dev a2 mtu 1400\n", &["interface a2 has an MTU of 1400", "need 1500", "ip link set dev a2 mtu 1500"]);
-        refused("link set dev a2 mtu 4000\n", &["interfaces a0 and a2 differ in their MTU", "ip link set dev a2 mtu 1500"]);
-        refused("link set dev a2 mtu 1500\nlink set dev a3 down\n", &["interface a3 is down: ip link set a3 up"]);
+        refused(
+            "link set dev a2 mtu 1400\n",
+            &["interface a2 has an MTU of 1400", "need 1500", "ip link set dev a2 mtu 1500"],
+        );
+        refused(
+            "link set dev a2 mtu 4000\n",
+            &["interfaces a0 and a2 differ in their MTU", "ip link set dev a2 mtu 1500"],
+        );
+        refused(
+            "link set dev a2 mtu 1500\nlink set dev a3 down\n",
+            &["interface a3 is down: ip link set a3 up"],
+        );
         xoff_real::netio::interface::turn("a1", "gro", true).unwrap();
-        refused("link set dev a3 up\n", &["interface a1 has offloads that break a switch", "ethtool -K a1 gro off"]);
+        refused(
+            "link set dev a3 up\n",
+            &["interface a1 has offloads that break a switch", "ethtool -K a1 gro off"],
+        );
         // The flag turns them off.
         let fixed = switch(&["--fix-offloads", "--for", "200ms"]).end();
         assert_eq!(fixed.code, 0, "{}", fixed.err);

@@ -8,7 +8,12 @@ fn refused(args: &[&str], texts: &[&str]) {
     let ran = xoff(args);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
     // Messages are broken into lines.
-    let flat = ran.err.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ");
+    let flat = ran
+        .err
+        .split(|c: char| c.is_whitespace() || c == '│')
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     for text in texts {
         assert!(flat.contains(text), "{args:?}: '{text}' is not in:\n{}", ran.err);
     }
@@ -17,17 +22,32 @@ fn refused(args: &[&str], texts: &[&str]) {
 
 #[test]
 fn switches_name_what_is_wrong() {
-    let base = ["switch", INCAST, "--node", "S1", "--port", "H0=no0", "--port", "H1=no1", "--port", "H2=no2"];
+    let base = [
+        "switch", INCAST, "--node", "S1", "--port", "H0=no0", "--port", "H1=no1", "--port",
+        "H2=no2",
+    ];
     let with = |more: &[&'static str]| [&base[..], more].concat();
     refused(&with(&[]), &["the interface of H3 is missing", "--port H3=INTERFACE"]);
-    refused(&with(&["--port", "H9=no3"]), &["S1 has no port to H9", "its neighbours are H0, H1, H2, H3"]);
+    refused(
+        &with(&["--port", "H9=no3"]),
+        &["S1 has no port to H9", "its neighbours are H0, H1, H2, H3"],
+    );
     refused(&with(&["--port", "H3=no0"]), &["interface no0 is listed twice"]);
     refused(&with(&["--port", "H3"]), &["'H3' is not PEER=INTERFACE"]);
     refused(&with(&["--port", "H3=no3"]), &["interface no0: not found", "ip link"]);
-    refused(&with(&["--port", "H3=no3", "--watchdog", "soon"]), &["--watchdog", "200ms,300ms,drop"]);
-    refused(&with(&["--port", "H3=no3", "--mac", "H1=nonsense"]), &["--mac", "H1=02:00:00:00:00:01"]);
+    refused(
+        &with(&["--port", "H3=no3", "--watchdog", "soon"]),
+        &["--watchdog", "200ms,300ms,drop"],
+    );
+    refused(
+        &with(&["--port", "H3=no3", "--mac", "H1=nonsense"]),
+        &["--mac", "H1=02:00:00:00:00:01"],
+    );
     refused(&with(&["--port", "H3=no3", "--for", "long"]), &["--for"]);
-    refused(&["switch", INCAST, "--node", "H1", "--port", "S1=no0"], &["no switch H1", "expected one of S1"]);
+    refused(
+        &["switch", INCAST, "--node", "H1", "--port", "S1=no0"],
+        &["no switch H1", "expected one of S1"],
+    );
     refused(&["switch", "none.toml", "--node", "S1", "--port", "H1=no0"], &["none.toml"]);
     let cut = ["--port", "H3=no3", "--set", "switch.cut_through=64B"];
     refused(&with(&cut), &["switch.cut_through", "remove cut_through"]);
@@ -38,14 +58,22 @@ fn hosts_name_what_is_wrong() {
     refused(&["host", INCAST, "--node", "S1", "--port", "no0"], &["no host S1", "H0, H1, H2, H3"]);
     refused(&["host", INCAST, "--node", "H1", "--port", "no0"], &["interface no0: not found"]);
     refused(&["host", INCAST, "--node", "H1", "--port", "lo"], &["interface lo"]);
-    refused(&["host", INCAST, "--node", "H1", "--port", "lo", "--address", "10.0.0.1/24"], &["--tap"]);
-    refused(&["host", INCAST, "--node", "H1", "--port", "lo", "--tap", "t0", "--address", "10.0.0.1"], &["10.0.0.1/24"]);
+    refused(
+        &["host", INCAST, "--node", "H1", "--port", "lo", "--address", "10.0.0.1/24"],
+        &["--tap"],
+    );
+    refused(
+        &["host", INCAST, "--node", "H1", "--port", "lo", "--tap", "t0", "--address", "10.0.0.1"],
+        &["10.0.0.1/24"],
+    );
 }
 
 #[test]
 fn testbeds_name_what_is_wrong() {
     let out = path(&folder("refused"), "");
-    let veth_network = |more: &[&str], texts: &[&str]| refused(&[&["testbed", INCAST, "--out", &out], more].concat(), texts);
+    let veth_network = |more: &[&str], texts: &[&str]| {
+        refused(&[&["testbed", INCAST, "--out", &out], more].concat(), texts)
+    };
     veth_network(&["--ip", "H9"], &["no host H9", "hosts are H0, H1, H2, H3"]);
     veth_network(&["--ip", "H1,H1"], &["H1 is named twice"]);
     veth_network(&["--ip", "H1", "--run", "H2=true"], &["H2 has no stack", "HOST=COMMAND", "H1"]);

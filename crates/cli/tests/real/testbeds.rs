@@ -6,10 +6,18 @@ use crate::{INCAST, possible, taps};
 /// Nothing is lost in a switch, on a wire or in a ring of the kernel.
 fn lost_nothing(answer: &serde_json::Value) {
     let real = &answer["real"];
-    assert_eq!((answer["dropped_frames"].as_u64(), answer["violations"].as_u64()), (Some(0), Some(0)), "{answer:#}");
+    assert_eq!(
+        (answer["dropped_frames"].as_u64(), answer["violations"].as_u64()),
+        (Some(0), Some(0)),
+        "{answer:#}"
+    );
     assert_eq!(real["lost_on_wire"].as_i64(), Some(0), "{answer:#}");
     for port in real["ports"].as_array().unwrap() {
-        assert_eq!((port["kernel_drops"].as_u64(), port["refused"].as_u64()), (Some(0), Some(0)), "{port:#}");
+        assert_eq!(
+            (port["kernel_drops"].as_u64(), port["refused"].as_u64()),
+            (Some(0), Some(0)),
+            "{port:#}"
+        );
     }
 }
 
@@ -25,14 +33,26 @@ fn incast(flow_control: &str) {
     }
     let out = folder(&format!("incast-{flow_control}"));
     let kind = format!("flow_control={flow_control}");
-    let ran = xoff(&["testbed", INCAST, "--out", &path(&out, ""), "--set", &kind, "--set", "run.duration=2s", "--json"]);
+    let ran = xoff(&[
+        "testbed",
+        INCAST,
+        "--out",
+        &path(&out, ""),
+        "--set",
+        &kind,
+        "--set",
+        "run.duration=2s",
+        "--json",
+    ]);
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     let answer = ran.json();
     lost_nothing(&answer);
     // A link of 100 Mb/s carries 16 556 frames of 1500 B and their preambles in two seconds.
     let arrived = port(&answer, "S1->H0")["sent"].as_u64().unwrap();
     assert!(arrived > 12_000, "only {arrived} frames through the bottleneck: {answer:#}");
-    let control_sent: u64 = (1..=3).map(|h| port(&answer, &format!("S1->H{h}"))["control_sent"].as_u64().unwrap()).sum();
+    let control_sent: u64 = (1..=3)
+        .map(|h| port(&answer, &format!("S1->H{h}"))["control_sent"].as_u64().unwrap())
+        .sum();
     assert!(control_sent > 0, "no sender was held back: {answer:#}");
 }
 
@@ -58,7 +78,8 @@ fn incast_under_pffc() {
 
 /// Runs a scenario of the ring, and returns its answer.
 fn ring(flow_control: &str, more: &[&str]) -> serde_json::Value {
-    let scenario = format!("{}/../../scenarios/testbed/ring-{flow_control}.toml", env!("CARGO_MANIFEST_DIR"));
+    let scenario =
+        format!("{}/../../scenarios/testbed/ring-{flow_control}.toml", env!("CARGO_MANIFEST_DIR"));
     let out = path(&folder(&format!("ring-{flow_control}")), "");
     let ran = xoff(&[&["testbed", &scenario, "--out", &out, "--json"], more].concat());
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
@@ -75,14 +96,18 @@ fn a_ring_drains_under_gfc() {
     }
 }
 
-/// Each flow has at least nine tenths of its share, half of the 16 556 frames that a link carries in two seconds.
+/// Each flow has at least nine tenths of its share, half of the 16 556 frames that a link carries
+/// in two seconds.
 #[test]
 fn a_ring_is_fair_under_pffc() {
     if possible(&[]) {
         let answer = ring("pffc", &[]);
         lost_nothing(&answer);
         for name in ["S1->H1", "S2->H2", "S3->H3"] {
-            assert!(port(&answer, name)["sent"].as_u64().unwrap() > 16_556 / 2 * 9 / 10, "{name}: {answer:#}");
+            assert!(
+                port(&answer, name)["sent"].as_u64().unwrap() > 16_556 / 2 * 9 / 10,
+                "{name}: {answer:#}"
+            );
         }
     }
 }
@@ -95,10 +120,15 @@ fn a_packet_capture_sees_the_ring_stop() {
     }
     let answer = ring("pfc", &["--observe", "S1->S2", "--allow", "deadlock"]);
     let seen = &answer["observed"];
-    let counts = |of: &str| ["data", "pfc", "local", "other"].map(|kind| seen[of][kind].as_u64().unwrap());
+    let counts =
+        |of: &str| ["data", "pfc", "local", "other"].map(|kind| seen[of][kind].as_u64().unwrap());
     let ([before, ..], [data, pfc, local, other]) = (counts("whole_run"), counts("last_second"));
     assert!(before > 100 && pfc > 0, "{seen:#}");
-    assert_eq!((seen["stopped"].as_bool(), seen["missed"].as_u64(), data, local, other), (Some(true), Some(0), 0, 0, 0), "{seen:#}");
+    assert_eq!(
+        (seen["stopped"].as_bool(), seen["missed"].as_u64(), data, local, other),
+        (Some(true), Some(0), 0, 0, 0),
+        "{seen:#}"
+    );
     assert!(answer["deadlock"].as_array().is_some_and(|cycle| !cycle.is_empty()), "{answer:#}");
 }
 
@@ -133,14 +163,18 @@ fn iperf(flow_control: &str) {
     ran.complains(&["flows that start or end at H0, H1, H2"]);
     let answer = ran.json();
     lost_nothing(&answer);
-    // The socket of a server discards data that the server does not read in time: that is no loss of the network.
+    // The socket of a server discards data that the server does not read in time: that is no loss
+    // of the network.
     let table = std::fs::read_to_string(out.join("H0.txt")).unwrap();
-    let [names, values] = [0, 1].map(|n| table.lines().nth(n).unwrap().split_whitespace().collect::<Vec<_>>());
-    let late: u64 = values[names.iter().position(|n| *n == "RcvbufErrors").unwrap()].parse().unwrap();
+    let [names, values] =
+        [0, 1].map(|n| table.lines().nth(n).unwrap().split_whitespace().collect::<Vec<_>>());
+    let late: u64 =
+        values[names.iter().position(|n| *n == "RcvbufErrors").unwrap()].parse().unwrap();
     let mut lost = 0;
     for host in ["H1", "H2"] {
         let text = std::fs::read_to_string(out.join(format!("{host}.txt"))).unwrap();
-        let ran: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        let ran: serde_json::Value =
+            serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
         lost += ran["end"]["sum"]["lost_packets"].as_u64().unwrap();
         assert!(ran["end"]["sum"]["packets"].as_u64().unwrap() > 1000, "{text}");
     }
@@ -187,24 +221,43 @@ fn ping_and_tcp_through_a_switch() {
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     lost_nothing(&ran.json());
     // Whoever reads the capture sees time go forward.
-    let all: Vec<_> = xoff_real::netio::CaptureReader::open(out.join("all.pcapng")).unwrap().map(|f| f.unwrap().time_ns).collect();
+    let all: Vec<_> = xoff_real::netio::CaptureReader::open(out.join("all.pcapng"))
+        .unwrap()
+        .map(|f| f.unwrap().time_ns)
+        .collect();
     assert!(all.len() > 1000 && all.is_sorted(), "{} frames, not in the order of time", all.len());
     // The nodes, shims included, did what a simulation's do with the same frames.
     let replayed = xoff(&["replay", &path(&out, "all.pcapng")]);
     assert_eq!(replayed.code, 0, "{}\n{}", replayed.out, replayed.err);
     let first = std::fs::read_to_string(out.join("H1.txt")).unwrap();
     let second = std::fs::read_to_string(out.join("H1-2.txt")).unwrap();
-    assert!(first.contains("5 received, 0% packet loss") && second.contains("10 received, 0% packet loss"), "{first}\n{second}");
+    assert!(
+        first.contains("5 received, 0% packet loss")
+            && second.contains("10 received, 0% packet loss"),
+        "{first}\n{second}"
+    );
 }
 
-/// The exit code of a command is the answer of the run; what is still running at its end is stopped.
+/// The exit code of a command is the answer of the run; what is still running at its end is
+/// stopped.
 #[test]
 fn commands_fail_and_are_stopped() {
     if !possible(&["tc"]) || !taps() {
         return;
     }
     let out = folder("commands");
-    let args = ["testbed", INCAST, "--ip", "H1", "--run", "H1=sleep 60", "--run", "H1=echo said; exit 3", "--json", "--out"];
+    let args = [
+        "testbed",
+        INCAST,
+        "--ip",
+        "H1",
+        "--run",
+        "H1=sleep 60",
+        "--run",
+        "H1=echo said; exit 3",
+        "--json",
+        "--out",
+    ];
     let ran = xoff(&[&args[..], &[&path(&out, "")]].concat());
     assert_eq!(ran.code, 1, "{}\n{}", ran.out, ran.err);
     let answer = ran.json();
@@ -213,7 +266,8 @@ fn commands_fail_and_are_stopped() {
     assert_eq!(std::fs::read_to_string(out.join("H1-2.txt")).unwrap(), "said\n");
 }
 
-/// Every node a process with a clock of its own: the ring under GFC drains all the same, and every process leaves its tables.
+/// Every node a process with a clock of its own: the ring under GFC drains all the same, and every
+/// process leaves its tables.
 #[test]
 fn a_ring_of_processes_drains_under_gfc() {
     if !possible(&[]) {
@@ -222,20 +276,38 @@ fn a_ring_of_processes_drains_under_gfc() {
     let out = folder("processes");
     let ring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/testbed/ring-gfc.toml");
     // Half the load of the scenario, and memory for a process that is away while the others send.
-    let set = ["switch.buffer=8MB", "flow[0].size=1MB", "flow[1].size=1MB", "flow[2].size=1MB", "run.duration=4s"];
+    let set = [
+        "switch.buffer=8MB",
+        "flow[0].size=1MB",
+        "flow[1].size=1MB",
+        "flow[2].size=1MB",
+        "run.duration=4s",
+    ];
     let dir = path(&out, "");
     let mut args = vec!["testbed", ring, "--processes", "--json", "--out", &dir];
     set.iter().for_each(|s| args.extend(["--set", s]));
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     let answer = ran.json();
-    assert_eq!((answer["dropped_frames"].as_u64(), answer["kernel_drops"].as_u64()), (Some(0), Some(0)), "{answer:#}");
+    assert_eq!(
+        (answer["dropped_frames"].as_u64(), answer["kernel_drops"].as_u64()),
+        (Some(0), Some(0)),
+        "{answer:#}"
+    );
     let nodes = answer["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 6);
     let delivered = |n: &serde_json::Value| {
         let flows = n["answer"]["flows"].as_array().unwrap().clone();
-        flows.into_iter().filter(|f| f["dst"] == n["node"]).map(|f| f["delivered"].as_u64().unwrap()).sum::<u64>()
+        flows
+            .into_iter()
+            .filter(|f| f["dst"] == n["node"])
+            .map(|f| f["delivered"].as_u64().unwrap())
+            .sum::<u64>()
     };
-    assert_eq!(nodes.iter().map(delivered).collect::<Vec<_>>().iter().filter(|&&d| d == 1_000_000).count(), 3, "{answer:#}");
+    assert_eq!(
+        nodes.iter().map(delivered).collect::<Vec<_>>().iter().filter(|&&d| d == 1_000_000).count(),
+        3,
+        "{answer:#}"
+    );
     assert!(out.join("S1").join("ports.parquet").is_file());
 }

@@ -14,11 +14,13 @@ pub struct Ran {
 impl Ran {
     /// The answer as JSON.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
     }
     /// The messages on one line: they are wrapped, with a bar before each further line.
     pub fn flat(&self) -> String {
-        let lines: Vec<&str> = self.err.lines().map(|l| l.trim().trim_start_matches('│').trim()).collect();
+        let lines: Vec<&str> =
+            self.err.lines().map(|l| l.trim().trim_start_matches('│').trim()).collect();
         lines.join(" ")
     }
 
@@ -26,7 +28,11 @@ impl Ran {
     pub fn complains(&self, texts: &[&str]) -> &Ran {
         let flat = self.flat();
         for text in texts {
-            assert!(self.err.contains(text) || flat.contains(text), "'{text}' is not in:\n{}", self.err);
+            assert!(
+                self.err.contains(text) || flat.contains(text),
+                "'{text}' is not in:\n{}",
+                self.err
+            );
         }
         assert!(!self.err.contains("panicked"), "{}", self.err);
         self
@@ -49,13 +55,16 @@ pub fn xoff(args: &[&str]) -> Ran {
 pub fn subcommands() -> Vec<String> {
     let help = xoff(&["--help"]).out;
     let listed = help.split("Options:").next().unwrap_or_default();
-    let names = listed.lines().filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' '))?.split_whitespace().next());
+    let names = listed.lines().filter_map(|l| {
+        l.strip_prefix("  ").filter(|l| !l.starts_with(' '))?.split_whitespace().next()
+    });
     let names: Vec<String> = names.map(str::to_owned).collect();
     assert!(names.len() > 15 && names.iter().any(|n| n == "replay"), "{names:?}");
     names
 }
 
-/// The command where no file may grow beyond so many blocks of 512 or 1024 bytes: as on a full disk, with another word for it.
+/// The command where no file may grow beyond so many blocks of 512 or 1024 bytes: as on a full
+/// disk, with another word for it.
 pub fn limited<S: AsRef<std::ffi::OsStr>>(blocks: u64, args: &[S]) -> Ran {
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
     let mut c = Command::new("sh");
@@ -96,7 +105,10 @@ pub fn path(dir: &Path, name: &str) -> String {
 
 /// Names of the files in a folder but for its ownership record.
 pub fn files(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.retain(|n| n != ".xoff");
     names.sort();
     names

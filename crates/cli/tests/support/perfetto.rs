@@ -84,11 +84,16 @@ pub fn trace(file: &Path) -> Trace {
     for (i, (tag, packet)) in fields(&bytes).iter().enumerate() {
         assert_eq!(*tag, 1);
         let f: HashMap<u64, Wire> = fields(packet.bytes()).into_iter().collect();
-        assert_eq!((f[&10].number(), f[&13].number(), f.contains_key(&87)), (1, if i == 0 { 1 } else { 2 }, i == 0), "packet {i}");
+        assert_eq!(
+            (f[&10].number(), f[&13].number(), f.contains_key(&87)),
+            (1, if i == 0 { 1 } else { 2 }, i == 0),
+            "packet {i}"
+        );
         match f.get(&60) {
             Some(track) => {
                 let d: HashMap<u64, Wire> = fields(track.bytes()).into_iter().collect();
-                let parent = d.get(&5).map_or(String::new(), |p| format!("{} | ", t.tracks[&p.number()]));
+                let parent =
+                    d.get(&5).map_or(String::new(), |p| format!("{} | ", t.tracks[&p.number()]));
                 let known = t.tracks.insert(d[&1].number(), format!("{parent}{}", d[&2].text()));
                 assert!(known.is_none() && d[&1].number() > 0, "a track is described once");
             }
@@ -104,11 +109,19 @@ fn event(t: &mut Trace, ns: u64, event: &[u8]) {
     let track = t.tracks[&get(11).unwrap().number()].clone();
     let name = get(23).map(Wire::text).unwrap_or_default();
     let note = |wanted: &str| {
-        let notes = all.iter().filter(|(f, _)| *f == 4).map(|(_, v)| fields(v.bytes()).into_iter().collect::<HashMap<_, _>>());
+        let notes = all
+            .iter()
+            .filter(|(f, _)| *f == 4)
+            .map(|(_, v)| fields(v.bytes()).into_iter().collect::<HashMap<_, _>>());
         notes.filter(|n| n[&10].text() == wanted).find_map(|n| n.get(&3).map(Wire::number))
     };
     match get(9).unwrap().number() {
-        1 => t.slices.entry(track.clone()).or_default().push((ns, None, name, note("start_ps").or(note("start_ps")))),
+        1 => t.slices.entry(track.clone()).or_default().push((
+            ns,
+            None,
+            name,
+            note("start_ps").or(note("start_ps")),
+        )),
         // A table's slices are written whole, so an end belongs to the last begin of its track.
         2 => t.slices.get_mut(&track).unwrap().last_mut().unwrap().1 = Some(ns),
         3 => t.instants.entry(track.clone()).or_default().push((ns, name)),
@@ -118,7 +131,10 @@ fn event(t: &mut Trace, ns: u64, event: &[u8]) {
     for (field, place) in [(47, 0), (48, 1)] {
         for (_, id) in all.iter().filter(|(f, _)| *f == field) {
             let ends = &mut t.arrows.entry(id.number()).or_default()[place];
-            assert!(ends.replace((ns, track.clone())).is_none(), "an arrow has one begin and one end");
+            assert!(
+                ends.replace((ns, track.clone())).is_none(),
+                "an arrow has one begin and one end"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Runs side by side: differences of their parameters and of their results. The command and Python take their numbers from here.
+//! Runs side by side: differences of their parameters and of their results. The command and Python
+//! take their numbers from here.
 //!
 //! ```text
 //!   folders, or runs in memory --> Side { runs: [Run { manifest, flows, ports }] } --compare--> Comparison --> text, JSON, HTML, Python
@@ -36,8 +37,8 @@ pub use victims::Victim;
 pub struct Estimate {
     /// The mean; null: no run has a value.
     pub mean: Option<f64>,
-    /// Lower end of its 95 % interval (Student's t over the runs; of a share of runs, Wilson's); null: fewer than two runs have a value, or
-    /// the runs of a side all have the same result.
+    /// Lower end of its 95 % interval (Student's t over the runs; of a share of runs, Wilson's);
+    /// null: fewer than two runs have a value, or the runs of a side all have the same result.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -51,7 +52,11 @@ impl Estimate {
         }
         let m = crate::stats::Mean::of(values.iter().copied());
         let interval = m.n > 1;
-        Estimate { mean: Some(m.mean), low: interval.then_some(m.low), high: interval.then_some(m.high) }
+        Estimate {
+            mean: Some(m.mean),
+            low: interval.then_some(m.low),
+            high: interval.then_some(m.high),
+        }
     }
 
     /// Estimate of a value that cannot be below `least`: nor can its interval.
@@ -60,9 +65,13 @@ impl Estimate {
         Estimate { low: e.low.map(|low| low.max(least)), ..e }
     }
 
-    /// Estimate of a share, from values that are true (1) or false (0) for each run; the interval is Wilson's, which suits few runs.
+    /// Estimate of a share, from values that are true (1) or false (0) for each run; the interval
+    /// is Wilson's, which suits few runs.
     pub fn of_share(values: &[f64]) -> Estimate {
-        let share = crate::stats::Share { of: values.iter().filter(|v| **v > 0.0).count(), n: values.len() };
+        let share = crate::stats::Share {
+            of: values.iter().filter(|v| **v > 0.0).count(),
+            n: values.len(),
+        };
         match values.len() {
             0 => Estimate::default(),
             1 => Estimate { mean: Some(share.value()), low: None, high: None },
@@ -111,12 +120,13 @@ pub struct Comparison {
     pub measures: Vec<Measure>,
     /// Slowdown by size of flow and side.
     pub slowdown: Vec<SizeBin>,
-    /// Flows that every side has (same seed, number, ends and size), sorted by slowdown on the last side relative to the first, largest
-    /// first.
+    /// Flows that every side has (same seed, number, ends and size), sorted by slowdown on the last
+    /// side relative to the first, largest first.
     pub victims: Vec<Victim>,
     /// Number of flows that every side has; more than `victims` lists if that list is cut off.
     pub victims_total: u64,
-    /// Ports that flow control paused or blocked, sorted by the change from the first side to the last, largest first.
+    /// Ports that flow control paused or blocked, sorted by the change from the first side to the
+    /// last, largest first.
     pub pauses: Vec<PortPauses>,
     /// Smallest sizes of the bins of `slowdown` [bytes].
     pub bins: Vec<u64>,
@@ -125,20 +135,26 @@ pub struct Comparison {
 /// Compares sides, each of one run or of several with different seeds.
 ///
 /// # Errors
-/// Fewer than two sides, one without a run or with a seed twice, a run of a scheduled fabric, names or bins that cannot be used.
+/// Fewer than two sides, one without a run or with a seed twice, a run of a scheduled fabric, names
+/// or bins that cannot be used.
 pub fn compare(sides: &Sides, bins: &Bins) -> Result<Comparison, CompareError> {
     for side in &sides.runs {
         run::check(side)?;
     }
     if sides.runs.len() < 2 {
-        return Err(CompareError::new(format!("expected two runs or more, not {}", sides.runs.len()), "name another folder"));
+        return Err(CompareError::new(
+            format!("expected two runs or more, not {}", sides.runs.len()),
+            "name another folder",
+        ));
     }
     let parameters: Vec<_> = sides.runs.iter().map(|side| names::parameters(side)).collect();
     let names = names::choose(sides.names.as_deref(), &parameters)?;
     let starts = bins.starts(sides.runs.iter().flatten())?;
-    let facts: Vec<SideFacts> = names.iter().zip(&sides.runs).map(|(name, runs)| side_facts(name, runs)).collect();
+    let facts: Vec<SideFacts> =
+        names.iter().zip(&sides.runs).map(|(name, runs)| side_facts(name, runs)).collect();
     // The same result several times is one result: no interval comes of it.
-    let distinct: Vec<&[Run]> = sides.runs.iter().map(|runs| if is_one(runs) { &runs[..1] } else { runs }).collect();
+    let distinct: Vec<&[Run]> =
+        sides.runs.iter().map(|runs| if is_one(runs) { &runs[..1] } else { runs }).collect();
     let measures = measures::all(&names, &distinct);
     let victims = victims::all(&sides.runs);
     Ok(Comparison {
@@ -172,7 +188,9 @@ fn side_facts(name: &str, runs: &[Run]) -> SideFacts {
         folders: runs.iter().filter(|r| !r.folder.is_empty()).map(|r| r.folder.clone()).collect(),
         seeds: runs.iter().map(|r| r.manifest.seed).collect(),
         result_hashes: of(|r| r.manifest.result_hash.clone()),
-        verdicts: of(|r| r.manifest.verdict.as_ref().map_or(String::new(), |v| v.headline().to_owned())),
+        verdicts: of(|r| {
+            r.manifest.verdict.as_ref().map_or(String::new(), |v| v.headline().to_owned())
+        }),
         deadlocks: runs.iter().filter(|r| r.manifest.deadlock.is_some()).count() as u64,
     }
 }
@@ -185,9 +203,14 @@ fn is_one(runs: &[Run]) -> bool {
 fn notes(facts: &[SideFacts], sides: &[Vec<Run>], parameters: &[names::Parameters]) -> Vec<String> {
     let mut notes = Vec::new();
     for (side, of) in facts.iter().zip(parameters) {
-        let mixed: Vec<&str> = of.iter().filter(|p| p.values.len() > 1).map(|p| p.path.as_str()).collect();
+        let mixed: Vec<&str> =
+            of.iter().filter(|p| p.values.len() > 1).map(|p| p.path.as_str()).collect();
         if !mixed.is_empty() {
-            notes.push(format!("{}: its runs are not one scenario with several seeds, they differ in {}", side.name, mixed.join(", ")));
+            notes.push(format!(
+                "{}: its runs are not one scenario with several seeds, they differ in {}",
+                side.name,
+                mixed.join(", ")
+            ));
         }
     }
     for (side, runs) in facts.iter().zip(sides).filter(|(_, runs)| is_one(runs)) {
@@ -200,7 +223,10 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>], parameters: &[names::Parameter
     for (side, runs) in facts.iter().zip(sides) {
         for run in runs.iter().filter(|r| r.manifest.interrupted) {
             let seconds = run.manifest.simulated_seconds * 1e3;
-            notes.push(format!("{}: the run with seed {} was interrupted at {seconds:.4} ms", side.name, run.manifest.seed));
+            notes.push(format!(
+                "{}: the run with seed {} was interrupted at {seconds:.4} ms",
+                side.name, run.manifest.seed
+            ));
         }
     }
     let not_everywhere = pauses::not_everywhere(sides).len();
@@ -209,29 +235,44 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>], parameters: &[names::Parameter
             "the networks differ: xoff leaves out {not_everywhere} ports that are not on every side from the comparison by port"
         ));
     }
-    let times: Vec<f64> = sides.iter().flatten().map(|r| r.manifest.simulated_seconds * 1e3).collect();
-    let ends = |runs: &[Run]| runs.iter().flat_map(|r| &r.flows).any(|f| f.is_sized() && f.slowdown.is_none());
+    let times: Vec<f64> =
+        sides.iter().flatten().map(|r| r.manifest.simulated_seconds * 1e3).collect();
+    let ends = |runs: &[Run]| {
+        runs.iter().flat_map(|r| &r.flows).any(|f| f.is_sized() && f.slowdown.is_none())
+    };
     if times.iter().any(|t| *t != times[0]) && sides.iter().any(|runs| ends(runs)) {
-        let (least, most) = times.iter().fold((f64::INFINITY, 0.0f64), |(a, b), t| (a.min(*t), b.max(*t)));
+        let (least, most) =
+            times.iter().fold((f64::INFINITY, 0.0f64), |(a, b), t| (a.min(*t), b.max(*t)));
         notes.push(format!(
             "the runs cover {least:.4} ms to {most:.4} ms, and some flows did not finish: sums and slowdowns of the longer ones hold more traffic"
         ));
     }
-    let versions: BTreeSet<&str> = sides.iter().flatten().map(|r| r.manifest.xoff_version.as_str()).collect();
+    let versions: BTreeSet<&str> =
+        sides.iter().flatten().map(|r| r.manifest.xoff_version.as_str()).collect();
     if versions.len() > 1 {
         let list: Vec<&str> = versions.into_iter().collect();
-        notes.push(format!("the runs were made by different versions of xoff: {}", list.join(", ")));
+        notes
+            .push(format!("the runs were made by different versions of xoff: {}", list.join(", ")));
     }
     let one_each = sides.iter().all(|runs| runs.len() == 1);
     if one_each && facts.iter().any(|f| f.seeds != facts[0].seeds) {
-        let list: Vec<String> = facts.iter().map(|f| format!("{} ({})", f.seeds[0], f.name)).collect();
-        notes.push(format!("the runs have different seeds, {}: part of every difference is chance", list.join(", ")));
+        let list: Vec<String> =
+            facts.iter().map(|f| format!("{} ({})", f.seeds[0], f.name)).collect();
+        notes.push(format!(
+            "the runs have different seeds, {}: part of every difference is chance",
+            list.join(", ")
+        ));
     }
-    let unfinished = |runs: &[Run]| runs.iter().flat_map(|r| &r.flows).filter(|f| f.is_sized() && f.slowdown.is_none()).count();
+    let unfinished = |runs: &[Run]| {
+        runs.iter().flat_map(|r| &r.flows).filter(|f| f.is_sized() && f.slowdown.is_none()).count()
+    };
     let late: Vec<usize> = sides.iter().map(|runs| unfinished(runs)).collect();
     if late.iter().any(|n| *n > 0) {
-        let of = |f: &SideFacts| if f.seeds.len() == 1 { String::new() } else { format!(" in {} runs", f.seeds.len()) };
-        let list: Vec<String> = facts.iter().zip(&late).map(|(f, n)| format!("{n}{} ({})", of(f), f.name)).collect();
+        let of = |f: &SideFacts| {
+            if f.seeds.len() == 1 { String::new() } else { format!(" in {} runs", f.seeds.len()) }
+        };
+        let list: Vec<String> =
+            facts.iter().zip(&late).map(|(f, n)| format!("{n}{} ({})", of(f), f.name)).collect();
         notes.push(format!(
             "unfinished flows count with their age, so that slowdowns are lower bounds (≥); unfinished: {}",
             list.join(", ")
@@ -239,7 +280,10 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>], parameters: &[names::Parameter
     }
     for (i, side) in facts.iter().enumerate().skip(1) {
         if side.result_hashes == facts[0].result_hashes && sides[i].len() == sides[0].len() {
-            notes.push(format!("{} and {} have the same result hash: the same results to the last row", facts[0].name, side.name));
+            notes.push(format!(
+                "{} and {} have the same result hash: the same results to the last row",
+                facts[0].name, side.name
+            ));
         }
     }
     notes

@@ -41,7 +41,11 @@ pub(crate) type Parameters = Vec<Parameter>;
 pub(crate) fn parameters(side: &[Run]) -> Parameters {
     let mut found: Parameters = Vec::new();
     let mut places = std::collections::HashMap::new();
-    for p in side.iter().flat_map(|r| &r.manifest.parameters).filter(|p| !NOT_COMPARED.contains(&p.path.as_str())) {
+    for p in side
+        .iter()
+        .flat_map(|r| &r.manifest.parameters)
+        .filter(|p| !NOT_COMPARED.contains(&p.path.as_str()))
+    {
         let at = *places.entry(p.path.clone()).or_insert_with(|| {
             found.push(Parameter { path: p.path.clone(), values: Vec::new(), text: String::new() });
             found.len() - 1
@@ -66,13 +70,22 @@ fn paths(sides: &[Parameters]) -> Vec<&str> {
 
 /// Parameters that differ.
 pub(crate) fn differing(sides: &[Parameters]) -> Vec<Difference> {
-    let row =
-        |path: &str| Difference { path: path.to_owned(), values: sides.iter().map(|of| value(of, path).map(str::to_owned)).collect() };
-    paths(sides).into_iter().map(row).filter(|d| d.values.iter().any(|v| *v != d.values[0])).collect()
+    let row = |path: &str| Difference {
+        path: path.to_owned(),
+        values: sides.iter().map(|of| value(of, path).map(str::to_owned)).collect(),
+    };
+    paths(sides)
+        .into_iter()
+        .map(row)
+        .filter(|d| d.values.iter().any(|v| *v != d.values[0]))
+        .collect()
 }
 
 /// The names of sides: those given, or the values of a parameter that differs on all of them.
-pub(crate) fn choose(given: Option<&[String]>, sides: &[Parameters]) -> Result<Vec<String>, CompareError> {
+pub(crate) fn choose(
+    given: Option<&[String]>,
+    sides: &[Parameters],
+) -> Result<Vec<String>, CompareError> {
     if let Some(names) = given {
         if names.len() != sides.len() || !all_differ(names) {
             let what = format!("names: expected {} different names, not {names:?}", sides.len());
@@ -85,11 +98,22 @@ pub(crate) fn choose(given: Option<&[String]>, sides: &[Parameters]) -> Result<V
     paths.sort_by_key(|p| !p.ends_with(".kind"));
     for path in paths {
         let values: Option<Vec<&str>> = sides.iter().map(|of| value(of, path)).collect();
-        let Some(values) = values.filter(|v| all_differ(v) && v.iter().all(|v| !v.is_empty())) else { continue };
+        let Some(values) = values.filter(|v| all_differ(v) && v.iter().all(|v| !v.is_empty()))
+        else {
+            continue;
+        };
         let last = path.rsplit('.').next().unwrap_or(path);
-        return Ok(values.iter().map(|v| if last == "kind" { (*v).to_owned() } else { format!("{last} {v}") }).collect());
+        return Ok(values
+            .iter()
+            .map(|v| if last == "kind" { (*v).to_owned() } else { format!("{last} {v}") })
+            .collect());
     }
-    let letter = |i: usize| u8::try_from(i).ok().filter(|i| *i < 26).map_or(format!("side {i}"), |i| char::from(b'A' + i).to_string());
+    let letter = |i: usize| {
+        u8::try_from(i)
+            .ok()
+            .filter(|i| *i < 26)
+            .map_or(format!("side {i}"), |i| char::from(b'A' + i).to_string())
+    };
     Ok((0..sides.len()).map(letter).collect())
 }
 

@@ -79,20 +79,40 @@ impl Run {
     /// # Errors
     /// The folder is none of a run, or was changed since.
     pub fn read(folder: &Path) -> Result<Run, CompareError> {
-        let unread = |e: xoff_record::RecordError| CompareError::of_files(e.to_string(), e.hint.clone());
-        if let Some(command) = xoff_record::output::owner(folder).filter(|c| c.starts_with("sweep") || c.starts_with("reproduce")) {
-            let what = format!("{} is not the folder of a run: it belongs to xoff {command}", folder.display());
-            return Err(CompareError::of_files(what, "its index.html compares what it holds; give the folders of single runs"));
+        let unread =
+            |e: xoff_record::RecordError| CompareError::of_files(e.to_string(), e.hint.clone());
+        if let Some(command) = xoff_record::output::owner(folder)
+            .filter(|c| c.starts_with("sweep") || c.starts_with("reproduce"))
+        {
+            let what = format!(
+                "{} is not the folder of a run: it belongs to xoff {command}",
+                folder.display()
+            );
+            return Err(CompareError::of_files(
+                what,
+                "its index.html compares what it holds; give the folders of single runs",
+            ));
         }
         let manifest = Manifest::read(folder).map_err(unread)?;
         // Its page and its resolved scenario are not read.
-        if let Some(name) = xoff_record::output::changed_in(folder).iter().find(|name| !name.ends_with(".html") && !name.ends_with(".toml"))
+        if let Some(name) = xoff_record::output::changed_in(folder)
+            .iter()
+            .find(|name| !name.ends_with(".html") && !name.ends_with(".toml"))
         {
             let what = format!("{} has changed since the run", folder.join(name).display());
-            return Err(CompareError::of_files(what, "the folder changed after the run: repeat the run"));
+            return Err(CompareError::of_files(
+                what,
+                "the folder changed after the run: repeat the run",
+            ));
         }
         let is_network = read::exists(folder, "flows") && read::exists(folder, "ports");
-        let mut run = Run { folder: folder.display().to_string(), manifest, flows: Vec::new(), ports: Vec::new(), is_network };
+        let mut run = Run {
+            folder: folder.display().to_string(),
+            manifest,
+            flows: Vec::new(),
+            ports: Vec::new(),
+            is_network,
+        };
         if !is_network {
             return Ok(run);
         }
@@ -101,7 +121,16 @@ impl Run {
             let number = |name| read::numbers(&batch, name);
             let (src, dst) = (read::texts(&batch, "src"), read::texts(&batch, "dst"));
             let slowdown = read::floats(&batch, "slowdown");
-            let columns = ["flow", "size_bytes", "start_ps", "ideal_fct_ps", "bytes_delivered", "ce_frames", "ue_frames"].map(number);
+            let columns = [
+                "flow",
+                "size_bytes",
+                "start_ps",
+                "ideal_fct_ps",
+                "bytes_delivered",
+                "ce_frames",
+                "ue_frames",
+            ]
+            .map(number);
             run.flows.extend((0..batch.num_rows()).map(|i| FlowFacts {
                 flow: columns[0][i].unwrap_or(0),
                 src: src[i].unwrap_or_default().into(),
@@ -133,8 +162,8 @@ impl Run {
         Ok(run)
     }
 
-    /// Slowdown of a flow that has a size and a route. An unfinished one counts with its age at the end, as in the run's own summary: a
-    /// lower bound in the place of a value.
+    /// Slowdown of a flow that has a size and a route. An unfinished one counts with its age at the
+    /// end, as in the run's own summary: a lower bound in the place of a value.
     pub(crate) fn slowdown(&self, flow: &FlowFacts) -> f64 {
         flow.slowdown.unwrap_or_else(|| {
             let age = self.manifest.simulated_seconds * 1e12 - flow.start_ps as f64;
@@ -144,34 +173,59 @@ impl Run {
 
     /// Name of the run in a message.
     fn name(&self) -> String {
-        if self.folder.is_empty() { format!("the run with seed {}", self.manifest.seed) } else { self.folder.clone() }
+        if self.folder.is_empty() {
+            format!("the run with seed {}", self.manifest.seed)
+        } else {
+            self.folder.clone()
+        }
     }
 }
 
 /// Refuses a side that cannot be compared.
 pub(crate) fn check(side: &[Run]) -> Result<(), CompareError> {
     if side.is_empty() {
-        return Err(CompareError::new("a side has no runs", "name a run, its folder, or several of them"));
+        return Err(CompareError::new(
+            "a side has no runs",
+            "name a run, its folder, or several of them",
+        ));
     }
     if let Some(run) = side.iter().find(|r| !r.is_network) {
         let folder = Path::new(&run.folder);
         if xoff_record::output::owner(folder).is_some_and(|c| c.starts_with("hpcc")) {
-            let what = format!("{}: a replay of the HPCC simulator has no tables of flows and ports", run.name());
-            return Err(CompareError::new(what, "compare its files with that simulator's tools, or run a scenario with xoff run"));
+            let what = format!(
+                "{}: a replay of the HPCC simulator has no tables of flows and ports",
+                run.name()
+            );
+            return Err(CompareError::new(
+                what,
+                "compare its files with that simulator's tools, or run a scenario with xoff run",
+            ));
         }
         if folder.exists() && !read::exists(folder, "windows") {
             let what = format!("{}: it has no tables of flows and ports", run.name());
             return Err(CompareError::new(what, "name the folder of a run (--out of xoff run)"));
         }
-        let what = format!("{}: a run of a scheduled fabric has no flows and ports of a network", run.name());
-        return Err(CompareError::new(what, "compare its tables windows and fabric_ports in Python, with xoff.open"));
+        let what = format!(
+            "{}: a run of a scheduled fabric has no flows and ports of a network",
+            run.name()
+        );
+        return Err(CompareError::new(
+            what,
+            "compare its tables windows and fabric_ports in Python, with xoff.open",
+        ));
     }
     let mut seeds: Vec<u64> = side.iter().map(|r| r.manifest.seed).collect();
     seeds.sort_unstable();
     if seeds.windows(2).any(|w| w[0] == w[1]) {
         let list: Vec<String> = side.iter().map(|r| r.manifest.seed.to_string()).collect();
-        let what = format!("runs of one side need different seeds, not {}: the same one gives the same run again", list.join(", "));
-        return Err(CompareError::new(what, "run it with --seed, or make each of them a side of its own"));
+        let what = format!(
+            "runs of one side need different seeds, not {}: the same one gives the same run again",
+            list.join(", ")
+        );
+        return Err(CompareError::new(
+            what,
+            "run it with --seed, or make each of them a side of its own",
+        ));
     }
     Ok(())
 }

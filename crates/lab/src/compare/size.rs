@@ -21,24 +21,32 @@ pub enum Bins {
 
 impl Bins {
     /// Sizes at which bins begin.
-    pub(crate) fn starts<'r>(&self, runs: impl Iterator<Item = &'r Run>) -> Result<Vec<u64>, CompareError> {
+    pub(crate) fn starts<'r>(
+        &self,
+        runs: impl Iterator<Item = &'r Run>,
+    ) -> Result<Vec<u64>, CompareError> {
         match self {
             Bins::Decades => Ok(EDGES.to_vec()),
             Bins::At(given) => {
                 if given.is_empty() || given.windows(2).any(|w| w[0] >= w[1]) {
                     return Err(CompareError::new(
-                        format!("bins: expected sizes in bytes that grow, such as [0, 10_000, 1_000_000], not {given:?}"),
+                        format!(
+                            "bins: expected sizes in bytes that grow, such as [0, 10_000, 1_000_000], not {given:?}"
+                        ),
                         "give the sizes at which bins start, the smallest first",
                     ));
                 }
                 let zero = (given[0] > 0).then_some(0);
                 Ok(zero.into_iter().chain(given.iter().copied()).collect())
             }
-            Bins::Equal(0) => {
-                Err(CompareError::new("bins: expected 1 or more, not 0", "give the number of bins, or the sizes at which they start"))
-            }
+            Bins::Equal(0) => Err(CompareError::new(
+                "bins: expected 1 or more, not 0",
+                "give the number of bins, or the sizes at which they start",
+            )),
             Bins::Equal(n) => {
-                let mut sizes: Vec<u64> = runs.flat_map(|r| r.flows.iter().filter(|f| f.is_sized()).map(|f| f.size_bytes)).collect();
+                let mut sizes: Vec<u64> = runs
+                    .flat_map(|r| r.flows.iter().filter(|f| f.is_sized()).map(|f| f.size_bytes))
+                    .collect();
                 sizes.sort_unstable();
                 let mut starts = vec![0];
                 starts.extend((1..*n).filter_map(|i| sizes.get(sizes.len() * i / n)));

@@ -20,7 +20,8 @@ pub struct SizeBin {
     pub side: String,
     /// Flows of all its runs, unfinished ones among them.
     pub flows: u64,
-    /// Flows that did not finish. They count with their age at the end of the run: above 0, the percentiles are lower bounds.
+    /// Flows that did not finish. They count with their age at the end of the run: above 0, the
+    /// percentiles are lower bounds.
     pub unfinished: u64,
     /// Median of the slowdowns, its mean over the runs.
     pub p50: Estimate,
@@ -43,11 +44,14 @@ pub(crate) fn by_size(names: &[String], sides: &[&[Run]], starts: &[u64]) -> Vec
 }
 
 fn one(name: &str, runs: &[Run], from: u64, to: Option<u64>) -> Option<SizeBin> {
-    let inside = |f: &&FlowFacts| f.is_sized() && f.size_bytes >= from && to.is_none_or(|to| f.size_bytes < to);
+    let inside = |f: &&FlowFacts| {
+        f.is_sized() && f.size_bytes >= from && to.is_none_or(|to| f.size_bytes < to)
+    };
     let (mut flows, mut unfinished) = (0u64, 0u64);
     let mut percentiles: [Vec<f64>; 3] = Default::default();
     for run in runs {
-        unfinished += run.flows.iter().filter(inside).filter(|f| f.slowdown.is_none()).count() as u64;
+        unfinished +=
+            run.flows.iter().filter(inside).filter(|f| f.slowdown.is_none()).count() as u64;
         let mut all: Vec<f64> = run.flows.iter().filter(inside).map(|f| run.slowdown(f)).collect();
         all.sort_by(f64::total_cmp);
         flows += all.len() as u64;

@@ -22,18 +22,31 @@ const OTHERS_MAX: usize = 2;
 pub(crate) fn headline(sides: &[SideFacts], measures: &[Measure]) -> String {
     let mut parts = Vec::new();
     if sides.iter().any(|s| s.deadlocks > 0) {
-        let of: Vec<String> = sides.iter().map(|s| format!("{} of {} ({})", s.deadlocks, s.seeds.len(), s.name)).collect();
+        let of: Vec<String> = sides
+            .iter()
+            .map(|s| format!("{} of {} ({})", s.deadlocks, s.seeds.len(), s.name))
+            .collect();
         parts.push(format!("deadlock in {}", of.join(", ")));
     }
-    // With PFC, ports are blocked while they are paused, and one of the two is enough; credits block without a pause.
-    let of = |measure: &str| -> Vec<f64> { measures.iter().filter(|m| m.measure == measure).filter_map(|m| m.value.mean).collect() };
+    // With PFC, ports are blocked while they are paused, and one of the two is enough; credits
+    // block without a pause.
+    let of = |measure: &str| -> Vec<f64> {
+        measures.iter().filter(|m| m.measure == measure).filter_map(|m| m.value.mean).collect()
+    };
     let (paused, blocked) = (of(PAUSED), of(BLOCKED));
-    let without_pause = blocked.iter().enumerate().any(|(i, h)| *h > 0.0 && paused.get(i).is_none_or(|p| *p == 0.0));
+    let without_pause = blocked
+        .iter()
+        .enumerate()
+        .any(|(i, h)| *h > 0.0 && paused.get(i).is_none_or(|p| *p == 0.0));
     let in_it = HEADLINE.iter().filter(|(measure, _)| *measure != BLOCKED || without_pause);
     parts.extend(in_it.filter_map(|(measure, name)| change(measures, sides.len(), measure, name)));
     if parts.is_empty() {
-        let all = measures.chunk_by(|a, b| a.measure == b.measure).map(|rows| rows[0].measure.as_str());
-        parts.extend(all.filter_map(|measure| change(measures, sides.len(), measure, measure)).take(OTHERS_MAX));
+        let all =
+            measures.chunk_by(|a, b| a.measure == b.measure).map(|rows| rows[0].measure.as_str());
+        parts.extend(
+            all.filter_map(|measure| change(measures, sides.len(), measure, measure))
+                .take(OTHERS_MAX),
+        );
     }
     let head: Vec<&str> = sides.iter().map(|s| s.name.as_str()).collect();
     let what = if parts.is_empty() { "no measure differs".into() } else { parts.join("; ") };
@@ -55,7 +68,11 @@ fn change(measures: &[Measure], sides: usize, measure: &str, name: &str) -> Opti
         Some(true) => " (beyond chance at 95 %)",
         Some(false) => " (within chance at 95 %)",
     };
-    let shown: Vec<String> = rows.iter().zip(&values).map(|(m, v)| format!("{}{}", bound(m.at_least), words(*v, &last.unit))).collect();
+    let shown: Vec<String> = rows
+        .iter()
+        .zip(&values)
+        .map(|(m, v)| format!("{}{}", bound(m.at_least), words(*v, &last.unit)))
+        .collect();
     Some(format!("{name} {}{sure}", shown.join(" -> ")))
 }
 

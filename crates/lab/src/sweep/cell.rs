@@ -16,7 +16,8 @@ use crate::sweep::{Setting, Value};
 pub struct Cell {
     /// Number in the plan, from 0.
     pub index: usize,
-    /// Values by parameter, in the order of the plan's parameters; `None`: a listed point does not name the parameter.
+    /// Values by parameter, in the order of the plan's parameters; `None`: a listed point does not
+    /// name the parameter.
     pub settings: Vec<(String, Option<Setting>)>,
     /// The values that hold for every run.
     pub set: Arc<[(String, Setting)]>,
@@ -28,10 +29,19 @@ pub struct Cell {
 
 impl Cell {
     /// The run, with its key.
-    pub(crate) fn of(plan: &Plan, index: usize, settings: Vec<(String, Option<Setting>)>, seed: u64) -> Cell {
+    pub(crate) fn of(
+        plan: &Plan,
+        index: usize,
+        settings: Vec<(String, Option<Setting>)>,
+        seed: u64,
+    ) -> Cell {
         let set = plan.set.clone();
-        let fixed: Vec<(&str, &str)> = set.iter().map(|(name, s)| (name.as_str(), s.toml.as_str())).collect();
-        let own: Vec<(&str, &str)> = settings.iter().filter_map(|(n, s)| Some((n.as_str(), s.as_ref()?.toml.as_str()))).collect();
+        let fixed: Vec<(&str, &str)> =
+            set.iter().map(|(name, s)| (name.as_str(), s.toml.as_str())).collect();
+        let own: Vec<(&str, &str)> = settings
+            .iter()
+            .filter_map(|(n, s)| Some((n.as_str(), s.as_ref()?.toml.as_str())))
+            .collect();
         // A number of the form: it changes with the stored fields.
         let all = (1, xoff_run::ENGINE, plan.basis(), fixed, own, seed);
         let text = serde_json::to_string(&all).expect("texts and numbers");
@@ -52,7 +62,8 @@ impl Cell {
 
     /// Values in words: `flow_control=pfc, seed=3`.
     pub fn words(&self) -> String {
-        let named = self.settings.iter().filter_map(|(n, s)| Some(format!("{n}={}", s.as_ref()?.value)));
+        let named =
+            self.settings.iter().filter_map(|(n, s)| Some(format!("{n}={}", s.as_ref()?.value)));
         named.chain([format!("seed={}", self.seed)]).collect::<Vec<_>>().join(", ")
     }
 }
@@ -98,7 +109,11 @@ const HASH: &str = ",\"hash\":\"";
 impl Shard {
     /// The value of a column.
     pub fn value(&self, column: &str) -> &Value {
-        self.measured.values.iter().find(|(name, _)| name == column).map_or(&Value::Null, |(_, v)| v)
+        self.measured
+            .values
+            .iter()
+            .find(|(name, _)| name == column)
+            .map_or(&Value::Null, |(_, v)| v)
     }
 
     /// As text.
@@ -117,7 +132,8 @@ impl Shard {
     pub(crate) fn read(file: &[u8]) -> Option<Shard> {
         let text = std::str::from_utf8(file).ok()?;
         let (open, sum) = text.rsplit_once(HASH)?;
-        (sum.strip_suffix("\"}\n")? == hash(open.as_bytes())).then(|| serde_json::from_str(text).ok())?
+        (sum.strip_suffix("\"}\n")? == hash(open.as_bytes()))
+            .then(|| serde_json::from_str(text).ok())?
     }
 }
 
@@ -126,12 +142,20 @@ pub type Tables = Vec<(String, Vec<u8>)>;
 
 impl Plan {
     /// Executes a run: its stored result, and its tables. `None`: it was stopped.
-    pub fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Option<(Shard, Tables)> {
+    pub fn run(
+        &self,
+        cell: &Cell,
+        stop: &(dyn Fn() -> bool + Sync),
+        run: Option<&mut Option<Ran>>,
+    ) -> Option<(Shard, Tables)> {
         let begun = std::time::Instant::now();
         // A defect of xoff in one run does not take the others with it.
         let work = std::panic::AssertUnwindSafe(|| self.work().run(cell, stop, run));
         let done = std::panic::catch_unwind(work).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or(panic.downcast_ref::<&str>().copied());
             Done::Failed(format!("a mistake in xoff: {}", text.unwrap_or("it panicked")))
         });
         let (status, error, measured, tables) = match done {

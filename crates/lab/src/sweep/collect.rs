@@ -126,7 +126,11 @@ impl Collected {
         Swept {
             manifest: &self.manifest,
             answer: Conclusion::of(false, self.manifest.runs.is_complete()),
-            failed: self.failed.iter().map(|(cell, values, error)| FailedRun { run: *cell, values, error }).collect(),
+            failed: self
+                .failed
+                .iter()
+                .map(|(cell, values, error)| FailedRun { run: *cell, values, error })
+                .collect(),
             missing: &self.missing,
             out: out.display().to_string(),
         }
@@ -137,30 +141,45 @@ impl Store {
     /// Writes the results of finished runs.
     ///
     /// # Errors
-    /// A file that cannot be written; the results of before are then gone or still there, and finished runs are kept.
+    /// A file that cannot be written; the results of before are then gone or still there, and
+    /// finished runs are kept.
     pub fn collect(&self, plan: &Plan) -> Result<Collected, SweepError> {
         let folder = self.claimed().expect("who collects has claimed the folder");
-        let cells: Vec<(Cell, Option<Shard>)> = plan.cells().map(|cell| (cell.clone(), self.get(&cell))).collect();
-        let rows: Vec<(Cell, Shard)> = cells.iter().filter_map(|(c, s)| Some((c.clone(), s.clone()?))).collect();
+        let cells: Vec<(Cell, Option<Shard>)> =
+            plan.cells().map(|cell| (cell.clone(), self.get(&cell))).collect();
+        let rows: Vec<(Cell, Shard)> =
+            cells.iter().filter_map(|(c, s)| Some((c.clone(), s.clone()?))).collect();
         let failed: Vec<(usize, String, String)> = rows
             .iter()
             .filter(|(_, s)| s.status == Status::Failed)
             .map(|(c, s)| (c.index, c.words(), s.error.clone().unwrap_or_default()))
             .collect();
-        let missing: Vec<usize> = cells.iter().filter(|(_, s)| s.is_none()).map(|(c, _)| c.index).collect();
-        let counts = Counts { total: cells.len(), done: rows.len() - failed.len(), failed: failed.len(), missing: missing.len() };
+        let missing: Vec<usize> =
+            cells.iter().filter(|(_, s)| s.is_none()).map(|(c, _)| c.index).collect();
+        let counts = Counts {
+            total: cells.len(),
+            done: rows.len() - failed.len(),
+            failed: failed.len(),
+            missing: missing.len(),
+        };
 
         let all: Vec<&(Cell, Shard)> = rows.iter().collect();
-        let impossible = |e: &dyn std::fmt::Display| SweepError::file("write", &self.path().join("runs.parquet"), e);
+        let impossible = |e: &dyn std::fmt::Display| {
+            SweepError::file("write", &self.path().join("runs.parquet"), e)
+        };
         let columns = Columns::of(plan, &rows);
         let runs = columns.batch(&all, true).map_err(|e| impossible(&e))?;
-        let metadata =
-            vec![("xoff_version".to_owned(), xoff_run::VERSION.to_owned()), ("xoff_plan".to_owned(), plan.source.text().to_owned())];
-        let bytes = parquet_bytes(&runs.schema(), &[&runs], &metadata).map_err(|e| impossible(&e))?;
+        let metadata = vec![
+            ("xoff_version".to_owned(), xoff_run::VERSION.to_owned()),
+            ("xoff_plan".to_owned(), plan.source.text().to_owned()),
+        ];
+        let bytes =
+            parquet_bytes(&runs.schema(), &[&runs], &metadata).map_err(|e| impossible(&e))?;
         folder.stage_bytes("runs.parquet", &bytes)?;
         let runs_hash = hash(&bytes);
         drop(bytes);
-        dataset(plan, folder, &columns, &rows).map_err(|e| e.unwrap_or_else(|| impossible(&"a column does not fit")))?;
+        dataset(plan, folder, &columns, &rows)
+            .map_err(|e| e.unwrap_or_else(|| impossible(&"a column does not fit")))?;
         self.tables(plan, folder, &rows)?;
 
         let summary = Summary::of(plan, &cells, &rows);
@@ -182,18 +201,27 @@ impl Store {
         folder.stage_bytes("figure.svg", report::figure(plan, &summary).to_svg().as_bytes())?;
         let page = report::page(plan, &summary, &counts, &failed, &runs_hash);
         folder.stage_bytes("index.html", page.to_html().as_bytes())?;
-        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data") + "\n";
+        let text =
+            serde_json::to_string_pretty(&manifest).expect("a manifest is plain data") + "\n";
         folder.commit("manifest.json", text.as_bytes())?;
         let table = report::table(plan, &summary);
         Ok(Collected { manifest, runs, summary, table, failed, missing })
     }
 
     /// The tables of the runs, in folders: `flows/flow_control=pfc/seed=1/flows.parquet`.
-    fn tables(&self, plan: &Plan, folder: &Folder, rows: &[(Cell, Shard)]) -> Result<(), SweepError> {
+    fn tables(
+        &self,
+        plan: &Plan,
+        folder: &Folder,
+        rows: &[(Cell, Shard)],
+    ) -> Result<(), SweepError> {
         for name in plan.work().tables() {
             for (cell, _) in rows {
                 let Some(bytes) = self.table(cell, name) else { continue };
-                let own = [name.to_owned()].into_iter().chain(hive::folders(plan, cell)).chain([format!("seed={}", cell.seed)]);
+                let own = [name.to_owned()]
+                    .into_iter()
+                    .chain(hive::folders(plan, cell))
+                    .chain([format!("seed={}", cell.seed)]);
                 below(folder, own)?.stage_bytes(&format!("{name}.parquet"), &bytes)?;
             }
         }
@@ -209,8 +237,14 @@ fn below(folder: &Folder, names: impl IntoIterator<Item = String>) -> Result<Fol
     Ok(at)
 }
 
-/// The rows in folders, a file for each combination: `runs/flow_control=pfc/switch.discipline=fifo/runs.parquet`.
-fn dataset(plan: &Plan, folder: &Folder, columns: &Columns, rows: &[(Cell, Shard)]) -> Result<(), Option<SweepError>> {
+/// The rows in folders, a file for each combination:
+/// `runs/flow_control=pfc/switch.discipline=fifo/runs.parquet`.
+fn dataset(
+    plan: &Plan,
+    folder: &Folder,
+    columns: &Columns,
+    rows: &[(Cell, Shard)],
+) -> Result<(), Option<SweepError>> {
     let mut groups: BTreeMap<Vec<String>, Vec<&(Cell, Shard)>> = BTreeMap::new();
     for row in rows {
         groups.entry(hive::folders(plan, &row.0)).or_default().push(row);

@@ -18,7 +18,11 @@ pub enum SweepError {
 impl SweepError {
     /// A file that the system refused.
     pub(crate) fn file(doing: &str, path: &Path, e: &dyn fmt::Display) -> SweepError {
-        SweepError::Output(OutputError::new(path, format!("cannot {doing} {}: {e}", path.display()), ""))
+        SweepError::Output(OutputError::new(
+            path,
+            format!("cannot {doing} {}: {e}", path.display()),
+            "",
+        ))
     }
 
     /// As problems, for a terminal.

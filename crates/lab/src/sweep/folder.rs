@@ -20,7 +20,8 @@ const WAIT: Duration = Duration::from_secs(30);
 /// A folder of a sweep.
 pub struct Store {
     root: PathBuf,
-    /// The claim; a process of a job array has none: many of them write at a time, each its own files.
+    /// The claim; a process of a job array has none: many of them write at a time, each its own
+    /// files.
     claim: Option<Folder>,
 }
 
@@ -34,7 +35,9 @@ impl Store {
         let folder = loop {
             match Folder::claim(path, COMMAND, force) {
                 // A process of a job array holds it for an instant.
-                Err(_) if is_sweep(path) && begun.elapsed() < Duration::from_secs(1) => std::thread::sleep(Duration::from_millis(50)),
+                Err(_) if is_sweep(path) && begun.elapsed() < Duration::from_secs(1) => {
+                    std::thread::sleep(Duration::from_millis(50))
+                }
                 claimed => break claimed?,
             }
         };
@@ -79,8 +82,11 @@ impl Store {
 
     /// Stored result of a run. A damaged file or table counts as absent: the run is executed again.
     pub fn get(&self, cell: &Cell) -> Option<Shard> {
-        let shard = Shard::read(&fs::read(self.file(cell, "json")).ok()?).filter(|s| s.key == cell.key)?;
-        let whole = |(name, sum): &(String, String)| self.table(cell, name).is_some_and(|bytes| hash(&bytes) == *sum);
+        let shard =
+            Shard::read(&fs::read(self.file(cell, "json")).ok()?).filter(|s| s.key == cell.key)?;
+        let whole = |(name, sum): &(String, String)| {
+            self.table(cell, name).is_some_and(|bytes| hash(&bytes) == *sum)
+        };
         shard.tables.iter().all(whole).then_some(shard)
     }
 
@@ -91,14 +97,22 @@ impl Store {
 
     /// Runs without a result, in order: those that never ran, and those that failed.
     pub fn unfinished(&self, plan: &Plan) -> Vec<usize> {
-        plan.cells().filter(|cell| !self.get(cell).is_some_and(|s| s.status == Status::Done)).map(|cell| cell.index).collect()
+        plan.cells()
+            .filter(|cell| !self.get(cell).is_some_and(|s| s.status == Status::Done))
+            .map(|cell| cell.index)
+            .collect()
     }
 
     /// Keeps a run: its tables first, so that a run that is there is there with all of them.
     ///
     /// # Errors
     /// A disk that is full, and any other reason of the operating system.
-    pub fn put(&self, cell: &Cell, shard: &Shard, tables: &[(String, Vec<u8>)]) -> Result<(), SweepError> {
+    pub fn put(
+        &self,
+        cell: &Cell,
+        shard: &Shard,
+        tables: &[(String, Vec<u8>)],
+    ) -> Result<(), SweepError> {
         let file = self.file(cell, "json");
         let folder = file.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(|e| SweepError::file("make", folder, &e))?;
@@ -112,7 +126,8 @@ impl Store {
 
 fn make_cells(folder: &Folder) -> Result<(), OutputError> {
     let cells = folder.own(&format!("{FINISHED}/"))?;
-    fs::create_dir_all(&cells).map_err(|e| OutputError::new(&cells, format!("cannot make {}: {e}", cells.display()), ""))
+    fs::create_dir_all(&cells)
+        .map_err(|e| OutputError::new(&cells, format!("cannot make {}: {e}", cells.display()), ""))
 }
 
 /// Whether the folder is one of a sweep.

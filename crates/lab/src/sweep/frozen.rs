@@ -26,12 +26,21 @@ impl Plan {
     pub fn freeze(&self, more: &str) -> String {
         let work = self.work();
         // A worker has another present folder.
-        let absolute = |p: &Path| std::path::absolute(Path::new(".").join(p)).unwrap_or_else(|_| p.to_owned());
+        let absolute =
+            |p: &Path| std::path::absolute(Path::new(".").join(p)).unwrap_or_else(|_| p.to_owned());
         let frozen = Frozen {
             version: xoff_run::ENGINE.into(),
             plan: (self.source.name().into(), self.source.text().into()),
-            scenario: (work.source.name().into(), work.source.text().into(), absolute(&work.folder)),
-            inputs: work.inputs.iter().map(|i| Input { path: absolute(&i.path), hash: i.hash.clone() }).collect(),
+            scenario: (
+                work.source.name().into(),
+                work.source.text().into(),
+                absolute(&work.folder),
+            ),
+            inputs: work
+                .inputs
+                .iter()
+                .map(|i| Input { path: absolute(&i.path), hash: i.hash.clone() })
+                .collect(),
             more: more.into(),
         };
         serde_json::to_string(&frozen).expect("texts")
@@ -42,14 +51,22 @@ impl Plan {
     /// # Errors
     /// A text of another version of the program.
     pub fn thaw(text: &str) -> Result<Plan, Problems> {
-        let refused = |what: String| Problems::from(Problem::new(what, "install the same build of xoff on every machine"));
-        let frozen: Frozen = serde_json::from_str(text).map_err(|e| refused(format!("the plan cannot be read: {e}")))?;
+        let refused = |what: String| {
+            Problems::from(Problem::new(what, "install the same build of xoff on every machine"))
+        };
+        let frozen: Frozen = serde_json::from_str(text)
+            .map_err(|e| refused(format!("the plan cannot be read: {e}")))?;
         if frozen.version != xoff_run::ENGINE {
-            return Err(refused(format!("the plan is from xoff {}, this worker has {}", frozen.version, xoff_run::ENGINE)));
+            return Err(refused(format!(
+                "the plan is from xoff {}, this worker has {}",
+                frozen.version,
+                xoff_run::ENGINE
+            )));
         }
         let (name, text, folder) = frozen.scenario;
         let given = Some((Source::file(name, text), folder, frozen.inputs));
-        let mut plan = Plan::read(Source::file(frozen.plan.0, frozen.plan.1), Path::new(""), given)?;
+        let mut plan =
+            Plan::read(Source::file(frozen.plan.0, frozen.plan.1), Path::new(""), given)?;
         if !frozen.more.is_empty() {
             plan.add_basis(&frozen.more);
         }

@@ -31,7 +31,9 @@ fn folder(name: &str, value: &Value) -> String {
 /// Replaces every character except letters, digits and `._-+` by `%XX`.
 fn escaped(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-+".contains(&b);
-    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    text.bytes()
+        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
 }
 
 #[cfg(test)]
@@ -43,7 +45,8 @@ mod tests {
         assert_eq!(folder("switch.discipline", &"fifo".into()), "switch.discipline=fifo");
         assert_eq!(folder("flow[0].size", &"1/2 µs".into()), "flow%5B0%5D.size=1%2F2%20%C2%B5s");
         assert_eq!(folder("k", &Value::Null), "k=__HIVE_DEFAULT_PARTITION__");
-        let (a, b) = (folder("x", &"a".repeat(300).into()), folder("x", &("a".repeat(299) + "b").into()));
+        let (a, b) =
+            (folder("x", &"a".repeat(300).into()), folder("x", &("a".repeat(299) + "b").into()));
         assert!(a.len() == NAME_MAX && a != b);
     }
 }

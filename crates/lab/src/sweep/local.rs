@@ -30,7 +30,8 @@ impl Progress {
 
     /// `37 of 90 runs, 2 failed, 12 kept from before`.
     pub fn words(&self) -> String {
-        let count = |n: usize, word: &str| if n > 0 { format!(", {n} {word}") } else { String::new() };
+        let count =
+            |n: usize, word: &str| if n > 0 { format!(", {n} {word}") } else { String::new() };
         format!(
             "{} of {} runs{}{}",
             self.kept + self.done + self.failed,
@@ -50,8 +51,8 @@ pub enum Ended {
     Stopped,
 }
 
-/// Executes these runs, so many at a time; each is kept as soon as it is finished. `stop` is asked now and then, `look` is called after
-/// every run.
+/// Executes these runs, so many at a time; each is kept as soon as it is finished. `stop` is asked
+/// now and then, `look` is called after every run.
 ///
 /// # Errors
 /// A result that cannot be stored: the disk is full. Results of earlier runs are kept.
@@ -65,7 +66,10 @@ pub fn run_local(
 ) -> Result<Ended, SweepError> {
     let (next, broken) = (AtomicUsize::new(0), AtomicBool::new(false));
     let begun = Instant::now();
-    let state = Mutex::new((Progress { total: plan.len(), kept: plan.len() - cells.len(), ..Progress::default() }, None));
+    let state = Mutex::new((
+        Progress { total: plan.len(), kept: plan.len() - cells.len(), ..Progress::default() },
+        None,
+    ));
     let lock = || state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     look(lock().0);
     let ending = || broken.load(Ordering::Relaxed) || stop();
@@ -81,7 +85,8 @@ pub fn run_local(
                     let p = &mut state.0;
                     *(if shard.status == Status::Done { &mut p.done } else { &mut p.failed }) += 1;
                     let tried = p.done + p.failed;
-                    p.left = Some(begun.elapsed().mul_f64((cells.len() - tried) as f64 / tried as f64));
+                    p.left =
+                        Some(begun.elapsed().mul_f64((cells.len() - tried) as f64 / tried as f64));
                     look(*p);
                 }
                 Err(e) => {

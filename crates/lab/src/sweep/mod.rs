@@ -1,4 +1,5 @@
-//! Sweeps: many runs that differ in parameters and seed, on one machine or many, killed and resumed without loss.
+//! Sweeps: many runs that differ in parameters and seed, on one machine or many, killed and resumed
+//! without loss.
 //!
 //! ```text
 //!   PLAN.toml --Plan--> runs (number, values, seed) --+-- local: threads ------------------------+
@@ -8,11 +9,11 @@
 //!                                            runs.parquet, runs/NAME=VALUE/.../runs.parquet, table.csv, index.html, manifest.json
 //! ```
 //!
-//! A finished run is a file of its own, named by the hash of all that decides its result: the version of the program, the texts that it
-//! reads, its values and its seed. So it does not matter who ran it, when, or in which order. A killed run starts again, and a plan that
-//! grows keeps its results.
-//! `runs.parquet` is made of these files in the order of the runs, without any clock: its bytes are the same
-//! whatever ran them.
+//! A finished run is a file of its own, named by the hash of all that decides its result: the
+//! version of the program, the texts that it reads, its values and its seed. So it does not matter
+//! who ran it, when, or in which order. A killed run starts again, and a plan that grows keeps its
+//! results. `runs.parquet` is made of these files in the order of the runs, without any clock: its
+//! bytes are the same whatever ran them.
 
 mod cell;
 mod collect;

@@ -18,11 +18,17 @@ use crate::sweep::work::{Column, Done, Input, Kind, Measured, Ran};
 use crate::sweep::{Setting, Value};
 
 /// Columns that a figure shows where the plan names none; those without a value are left out.
-pub const SHOWN: [&str; 5] = ["deadlock", "throughput_bps", "ingress_bytes_max", "paused_ps", "slowdown_p99"];
+pub const SHOWN: [&str; 5] =
+    ["deadlock", "throughput_bps", "ingress_bytes_max", "paused_ps", "slowdown_p99"];
 
 /// The columns of a run of a scenario.
 pub(crate) const COLUMNS: [Column; 23] = [
-    column("answer", Kind::Text, "`yes`, or `no`: a deadlock, lost frames, or a violated check", none),
+    column(
+        "answer",
+        Kind::Text,
+        "`yes`, or `no`: a deadlock, lost frames, or a violated check",
+        none,
+    ),
     column("deadlock", Kind::Flag, "whether there was a deadlock; null: not checked", share),
     column("deadlock_seconds", Kind::Number, "when its cycle closed [s]", seconds),
     column("deadlock_ports", Kind::Text, "its ports, each waiting for the next", none),
@@ -30,15 +36,40 @@ pub(crate) const COLUMNS: [Column; 23] = [
     column("dropped_frames", Kind::Whole, "frames dropped by nodes; among the lost ones", frames),
     column("delivered_bytes", Kind::Whole, "payload that arrived at its receivers [bytes]", bytes),
     column("throughput_bps", Kind::Number, "the same over the simulated time [bit/s]", rate),
-    column("ingress_bytes_max", Kind::Whole, "largest fill of an ingress buffer, any one class [bytes]", bytes),
+    column(
+        "ingress_bytes_max",
+        Kind::Whole,
+        "largest fill of an ingress buffer, any one class [bytes]",
+        bytes,
+    ),
     column("egress_bytes_max", Kind::Whole, "largest egress queue, any one class [bytes]", bytes),
     column("pauses", Kind::Whole, "number of pauses, summed over ports", times),
-    column("paused_ps", Kind::Whole, "time that ports were paused, summed over ports [ps]", picoseconds),
-    column("slowdown_mean", Kind::Number, "mean slowdown of the flows, unfinished ones with their age", none),
+    column(
+        "paused_ps",
+        Kind::Whole,
+        "time that ports were paused, summed over ports [ps]",
+        picoseconds,
+    ),
+    column(
+        "slowdown_mean",
+        Kind::Number,
+        "mean slowdown of the flows, unfinished ones with their age",
+        none,
+    ),
     column("slowdown_median", Kind::Number, "median of the same", none),
     column("slowdown_p99", Kind::Number, "99th percentile of the same", none),
-    column("slowdown_censored", Kind::Whole, "unfinished flows among them; above 0 the slowdowns are lower bounds", none),
-    column("flows_completed", Kind::Whole, "flows, or packets of a scheduled fabric, that are complete", none),
+    column(
+        "slowdown_censored",
+        Kind::Whole,
+        "unfinished flows among them; above 0 the slowdowns are lower bounds",
+        none,
+    ),
+    column(
+        "flows_completed",
+        Kind::Whole,
+        "flows, or packets of a scheduled fabric, that are complete",
+        none,
+    ),
     column("flows_total", Kind::Whole, "those that started", none),
     column("simulated_seconds", Kind::Number, "simulated time reached [s]", seconds),
     column("events", Kind::Whole, "events handled", none),
@@ -88,8 +119,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Reads the scenario, and tries it under `samples` of the settings: a setting that is rejected in both of a pair is a mistake of the
-    /// plan.
+    /// Reads the scenario, and tries it under `samples` of the settings: a setting that is rejected
+    /// in both of a pair is a mistake of the plan.
     pub(crate) fn load(
         path: &Path,
         named: &Place,
@@ -101,7 +132,8 @@ impl Work {
         let mut problems = Problems::default();
         for (name, place) in tables.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
             let what = format!("tables: there is no table '{}'", suggest::clip(name));
-            problems.push(Problem::new(what, suggest::hint(name, "tables", &known)).at(place.clone()));
+            problems
+                .push(Problem::new(what, suggest::hint(name, "tables", &known)).at(place.clone()));
         }
         problems.or(())?;
         // A file that is not there is a mistake of the plan.
@@ -109,7 +141,14 @@ impl Work {
         let source = Source::read_document(path)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let tables = tables.into_iter().map(|(name, _)| name).collect();
-        let mut work = Work { source, folder, inputs: Vec::new(), places, tables, warnings: Problems::default() };
+        let mut work = Work {
+            source,
+            folder,
+            inputs: Vec::new(),
+            places,
+            tables,
+            warnings: Problems::default(),
+        };
         let (tried, files) = read::recorded(|| {
             let (mut problems, mut warnings) = (Problems::default(), None);
             for [first, other] in samples {
@@ -126,7 +165,11 @@ impl Work {
                     // Another combination has a result: this one is a run that fails.
                     Err(_) if first != other && work.under(other, 1).is_ok() => {}
                     Err(found) => {
-                        let new: Vec<Problem> = found.iter().filter(|p| !problems.iter().any(|known| known == *p)).cloned().collect();
+                        let new: Vec<Problem> = found
+                            .iter()
+                            .filter(|p| !problems.iter().any(|known| known == *p))
+                            .cloned()
+                            .collect();
                         new.into_iter().for_each(|p| problems.push(p));
                     }
                 }
@@ -135,7 +178,8 @@ impl Work {
         });
         work.warnings = tried?;
         for path in files {
-            let bytes = std::fs::read(&path).map_err(|e| Problem::new(format!("cannot read '{}': {e}", path.display()), ""))?;
+            let bytes = std::fs::read(&path)
+                .map_err(|e| Problem::new(format!("cannot read '{}': {e}", path.display()), ""))?;
             work.inputs.push(Input { hash: hash(&bytes), path });
         }
         Ok(work)
@@ -149,23 +193,39 @@ impl Work {
         places: Vec<(String, Place, Place)>,
         tables: Vec<(String, Place)>,
     ) -> Work {
-        Work { source, folder, inputs, places, tables: tables.into_iter().map(|(name, _)| name).collect(), warnings: Problems::default() }
+        Work {
+            source,
+            folder,
+            inputs,
+            places,
+            tables: tables.into_iter().map(|(name, _)| name).collect(),
+            warnings: Problems::default(),
+        }
     }
 
-    /// The scenario with some settings; problems of a setting are reported at its place in the plan.
+    /// The scenario with some settings; problems of a setting are reported at its place in the
+    /// plan.
     fn under(&self, settings: &[(String, Setting)], seed: u64) -> Result<Scenario, Problems> {
         let one = |(name, s): &(String, Setting)| Override::keyword(name, &s.toml);
-        let overrides: Result<Vec<Override>, Problem> =
-            settings.iter().map(one).chain([Override::keyword("run.seed", &seed.to_string())]).collect();
-        let loaded =
-            overrides.map_err(Problems::from).and_then(|o| Scenario::from_text(self.source.name(), self.source.text(), &o, &self.folder));
+        let overrides: Result<Vec<Override>, Problem> = settings
+            .iter()
+            .map(one)
+            .chain([Override::keyword("run.seed", &seed.to_string())])
+            .collect();
+        let loaded = overrides.map_err(Problems::from).and_then(|o| {
+            Scenario::from_text(self.source.name(), self.source.text(), &o, &self.folder)
+        });
         loaded.map_err(|found| placed(&found, |p| self.placed(p)))
     }
 
     fn placed(&self, p: &Problem) -> Problem {
-        let Some(own) = p.place.as_ref().filter(|at| at.source.is_setting()) else { return p.clone() };
+        let Some(own) = p.place.as_ref().filter(|at| at.source.is_setting()) else {
+            return p.clone();
+        };
         let text = own.source.text();
-        let Some((_, key, value)) = self.places.iter().find(|(setting, ..)| setting == text) else { return p.clone() };
+        let Some((_, key, value)) = self.places.iter().find(|(setting, ..)| setting == text) else {
+            return p.clone();
+        };
         let in_key = text.find('=').is_some_and(|end| own.span.start < end);
         p.clone().at(if in_key { key } else { value }.clone())
     }
@@ -190,7 +250,8 @@ impl Work {
     /// All that results depend on, but for the version, the values and the seed.
     pub(crate) fn basis(&self) -> String {
         let inputs: Vec<&str> = self.inputs.iter().map(|i| i.hash.as_str()).collect();
-        serde_json::to_string(&("scenario", self.source.text(), inputs, &self.tables)).expect("texts")
+        serde_json::to_string(&("scenario", self.source.text(), inputs, &self.tables))
+            .expect("texts")
     }
 
     /// Warnings about the first run; each with its place.
@@ -203,8 +264,14 @@ impl Work {
         &self.tables
     }
 
-    /// Runs one cell. `stop` is polled now and then; `wanted` receives the run, where the caller wants it.
-    pub(crate) fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), wanted: Option<&mut Option<Ran>>) -> Done {
+    /// Runs one cell. `stop` is polled now and then; `wanted` receives the run, where the caller
+    /// wants it.
+    pub(crate) fn run(
+        &self,
+        cell: &Cell,
+        stop: &(dyn Fn() -> bool + Sync),
+        wanted: Option<&mut Option<Ran>>,
+    ) -> Done {
         for input in &self.inputs {
             match std::fs::read(&input.path) {
                 Ok(bytes) if hash(&bytes) == input.hash => {}
@@ -226,13 +293,17 @@ impl Work {
             Ok(scenario) => scenario,
             Err(problems) => return Done::Failed(problems.to_string()),
         };
-        let sink = || if self.tables.is_empty() && wanted.is_none() { Sink::Nothing } else { Sink::Memory };
+        let sink = || {
+            if self.tables.is_empty() && wanted.is_none() { Sink::Nothing } else { Sink::Memory }
+        };
         let ran = match &scenario {
-            Scenario::Network(s) => s.start(sink(), Some(1)).and_then(|running| running.run(|_| !stop())).map(|f| {
-                let mut values = of_manifest(&f.manifest);
-                values.extend(of_network(&f));
-                (f.manifest, values, f.tables.memory)
-            }),
+            Scenario::Network(s) => {
+                s.start(sink(), Some(1)).and_then(|running| running.run(|_| !stop())).map(|f| {
+                    let mut values = of_manifest(&f.manifest);
+                    values.extend(of_network(&f));
+                    (f.manifest, values, f.tables.memory)
+                })
+            }
             Scenario::Fabric(s) => s.run(sink(), |_| !stop()).map(|f| {
                 let bytes: u64 = f.report.windows.iter().map(|w| w.cold_bytes + w.hot_bytes).sum();
                 let mut values = of_manifest(&f.manifest);
@@ -264,7 +335,9 @@ impl Work {
                 let batches: Vec<&RecordBatch> = t.batches.iter().collect();
                 // The metadata of a run names its scenario; the plan does that here.
                 let schema = Arc::new(arrow_schema::Schema::new(t.schema.fields().clone()));
-                parquet_bytes(&schema, &batches, &[]).map(|bytes| (t.name.to_owned(), bytes)).map_err(|e| format!("table {}: {e}", t.name))
+                parquet_bytes(&schema, &batches, &[])
+                    .map(|bytes| (t.name.to_owned(), bytes))
+                    .map_err(|e| format!("table {}: {e}", t.name))
             })
             .collect()
     }
@@ -308,15 +381,22 @@ fn of_manifest(m: &Manifest) -> Vec<(String, Value)> {
 }
 
 fn delivered(bytes: u64, seconds: f64) -> Vec<(String, Value)> {
-    pairs([("delivered_bytes", bytes.into()), ("throughput_bps", (bytes as f64 * 8.0 / seconds).into())])
+    pairs([
+        ("delivered_bytes", bytes.into()),
+        ("throughput_bps", (bytes as f64 * 8.0 / seconds).into()),
+    ])
 }
 
 fn of_network(f: &xoff_run::Finished) -> Vec<(String, Value)> {
     let ports = || f.outcome.ports.iter().flatten();
     let most = |of: fn(&xoff_sim::PortTotals) -> u64| ports().map(of).max().unwrap_or(0);
-    let mut values = delivered(f.outcome.flows.iter().map(|f| f.delivered).sum(), f.manifest.simulated_seconds);
+    let mut values =
+        delivered(f.outcome.flows.iter().map(|f| f.delivered).sum(), f.manifest.simulated_seconds);
     values.extend(pairs([
-        ("deadlock_seconds", f.outcome.deadlocks.iter().map(|d| d.closed).min().map(|t| t.as_secs_f64()).into()),
+        (
+            "deadlock_seconds",
+            f.outcome.deadlocks.iter().map(|d| d.closed).min().map(|t| t.as_secs_f64()).into(),
+        ),
         ("ingress_bytes_max", most(|p| p.ingress_bytes_max).into()),
         ("egress_bytes_max", most(|p| p.egress_bytes_max).into()),
         ("pauses", ports().map(|p| p.pauses).sum::<u64>().into()),
@@ -331,9 +411,16 @@ mod tests {
 
     #[test]
     fn the_page_has_every_column() {
-        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sweeps.md")).unwrap();
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sweeps.md"))
+                .unwrap();
         for c in COLUMNS {
-            assert!(page.contains(&format!("`{}`", c.name)), "docs/sweeps.md lacks the column {}: {}", c.name, c.doc);
+            assert!(
+                page.contains(&format!("`{}`", c.name)),
+                "docs/sweeps.md lacks the column {}: {}",
+                c.name,
+                c.doc
+            );
         }
     }
 }

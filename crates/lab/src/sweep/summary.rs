@@ -1,8 +1,9 @@
 //! Summary over the seeds: a mean, or a share, with its interval, for each combination of values.
 //!
-//! Numbers: the mean over the seeds with Student's t interval (95 %). Flags: the share of runs with Wilson's interval (95 %). Differences
-//! to the first combination are taken seed by seed, because every combination has the same seeds: a traffic that is heavy for one is
-//! heavy for all, and its part of the variance cancels.
+//! Numbers: the mean over the seeds with Student's t interval (95 %). Flags: the share of runs with
+//! Wilson's interval (95 %). Differences to the first combination are taken seed by seed, because
+//! every combination has the same seeds: a traffic that is heavy for one is heavy for all, and its
+//! part of the variance cancels.
 
 use crate::stats::{Mean, Share};
 use xoff_report::Unit;
@@ -70,17 +71,30 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn of(plan: &Plan, cells: &[(Cell, Option<Shard>)], rows: &[(Cell, Shard)]) -> Summary {
+    pub(crate) fn of(
+        plan: &Plan,
+        cells: &[(Cell, Option<Shard>)],
+        rows: &[(Cell, Shard)],
+    ) -> Summary {
         let mut columns: Vec<Averaged> = COLUMNS
             .iter()
             .filter(|c| c.kind != Kind::Text)
-            .map(|c| Averaged { name: c.name.into(), is_share: c.kind == Kind::Flag, unit: (c.unit)() })
+            .map(|c| Averaged {
+                name: c.name.into(),
+                is_share: c.kind == Kind::Flag,
+                unit: (c.unit)(),
+            })
             .collect();
         for name in more_columns(rows) {
-            let values: Vec<&Value> = rows.iter().map(|(_, s)| s.value(&name)).filter(|v| **v != Value::Null).collect();
+            let values: Vec<&Value> =
+                rows.iter().map(|(_, s)| s.value(&name)).filter(|v| **v != Value::Null).collect();
             if values.iter().all(|v| v.number().is_some()) {
                 let is_share = values.iter().all(|v| matches!(v, Value::Flag(_)));
-                columns.push(Averaged { name, is_share, unit: if is_share { Unit::Fraction } else { Unit::None } });
+                columns.push(Averaged {
+                    name,
+                    is_share,
+                    unit: if is_share { Unit::Fraction } else { Unit::None },
+                });
             }
         }
         let runs: Vec<&[(Cell, Option<Shard>)]> = cells.chunks(plan.seeds.len()).collect();
@@ -90,16 +104,32 @@ impl Summary {
         };
         let combinations = runs.iter().map(|own| {
             let values = plan.parameters.iter().map(|p| own[0].0.value(&p.name).clone()).collect();
-            let done = own.iter().filter(|(_, s)| s.as_ref().is_some_and(|s| s.status == Status::Done)).count();
-            let intervals = columns.iter().map(|c| interval(c.is_share, own.iter().map(|run| value(run, &c.name)))).collect();
+            let done = own
+                .iter()
+                .filter(|(_, s)| s.as_ref().is_some_and(|s| s.status == Status::Done))
+                .count();
+            let intervals = columns
+                .iter()
+                .map(|c| interval(c.is_share, own.iter().map(|run| value(run, &c.name))))
+                .collect();
             let difference = |c: &Averaged| {
-                let pairs = own.iter().zip(runs[0]).map(|(a, b)| value(a, &c.name) - value(b, &c.name));
+                let pairs =
+                    own.iter().zip(runs[0]).map(|(a, b)| value(a, &c.name) - value(b, &c.name));
                 interval(false, pairs)
             };
-            Combination { values, done, intervals, differences: columns.iter().map(difference).collect() }
+            Combination {
+                values,
+                done,
+                intervals,
+                differences: columns.iter().map(difference).collect(),
+            }
         });
         let combinations = combinations.collect();
-        Summary { parameters: plan.parameters.iter().map(|p| p.name.clone()).collect(), columns, combinations }
+        Summary {
+            parameters: plan.parameters.iter().map(|p| p.name.clone()).collect(),
+            columns,
+            combinations,
+        }
     }
 
     /// The place of a column.
@@ -110,7 +140,17 @@ impl Summary {
     /// `table.csv`: a line for each combination and column.
     pub(crate) fn csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        let head = ["column", "n", "kind", "value", "low", "high", "difference", "difference_low", "difference_high"];
+        let head = [
+            "column",
+            "n",
+            "kind",
+            "value",
+            "low",
+            "high",
+            "difference",
+            "difference_low",
+            "difference_high",
+        ];
         let names = self.parameters.iter().map(String::as_str).chain(head);
         writer.write_record(names).expect("memory takes it");
         for c in &self.combinations {
@@ -120,12 +160,28 @@ impl Summary {
                 let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
                 let kind = if column.is_share { "share" } else { "mean" };
                 // One run has a mean, and no interval around it.
-                let known = |of: Option<Interval>, is_share: bool| of.filter(|i| is_share || i.n > 1);
+                let known =
+                    |of: Option<Interval>, is_share: bool| of.filter(|i| is_share || i.n > 1);
                 let (own, other) = (known(Some(at), column.is_share), known(d, false));
                 let [low, high] = [number(own.map(|i| i.low)), number(own.map(|i| i.high))];
-                let own = [column.name.clone(), at.n.to_string(), kind.into(), at.value.to_string(), low, high];
-                let differences = [number(d.map(|d| d.value)), number(other.map(|d| d.low)), number(other.map(|d| d.high))];
-                writer.write_record(c.values.iter().map(Value::to_string).chain(own).chain(differences)).expect("memory takes it");
+                let own = [
+                    column.name.clone(),
+                    at.n.to_string(),
+                    kind.into(),
+                    at.value.to_string(),
+                    low,
+                    high,
+                ];
+                let differences = [
+                    number(d.map(|d| d.value)),
+                    number(other.map(|d| d.low)),
+                    number(other.map(|d| d.high)),
+                ];
+                writer
+                    .write_record(
+                        c.values.iter().map(Value::to_string).chain(own).chain(differences),
+                    )
+                    .expect("memory takes it");
             }
         }
         String::from_utf8(writer.into_inner().expect("memory takes it")).expect("texts")

@@ -99,9 +99,12 @@ impl Setting {
             Item::Text(text) => Value::Text(text.clone()),
             Item::Flag(b) => Value::Flag(*b),
             Item::Integer(n) => n.parse().map_or_else(|_| Value::Text(n.clone()), Value::Whole),
-            Item::Float(x) => {
-                x.replace('_', "").parse().ok().filter(|x: &f64| x.is_finite()).map_or_else(|| Value::Text(x.clone()), Value::Number)
-            }
+            Item::Float(x) => x
+                .replace('_', "")
+                .parse()
+                .ok()
+                .filter(|x: &f64| x.is_finite())
+                .map_or_else(|| Value::Text(x.clone()), Value::Number),
             _ => Value::Text(toml.clone()),
         };
         Some(Setting { value, toml })

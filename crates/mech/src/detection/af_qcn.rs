@@ -1,6 +1,7 @@
-//! AF-QCN: a congestion point that cuts flows above their fair share more than the others (Kabbani, Alizadeh, Yasuda, Pan,
-//! Prabhakar, "AF-QCN: Approximate Fairness with Quantized Congestion Notification for Multi-tenanted Data Centers", Hot
-//! Interconnects 2010; known here from a public summary, not from the text).
+//! AF-QCN: a congestion point that cuts flows above their fair share more than the others (Kabbani,
+//! Alizadeh, Yasuda, Pan, Prabhakar, "AF-QCN: Approximate Fairness with Quantized Congestion
+//! Notification for Multi-tenanted Data Centers", Hot Interconnects 2010; known here from a public
+//! summary, not from the text).
 //!
 //! ```text
 //!   arrivals, flow by flow --> M_i, once per window --> fair share = sum M / flows       all weights 1
@@ -8,7 +9,8 @@
 //!                              Fb    = (1 - alpha) Fb_QCN + alpha Fb_AF
 //! ```
 //!
-//! Rates are compared with one another only, so they are counted in bytes per window, and no clock is needed.
+//! Rates are compared with one another only, so they are counted in bytes per window, and no clock
+//! is needed.
 
 use std::collections::BTreeMap;
 
@@ -64,9 +66,17 @@ impl Params {
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let alpha = v.float("alpha")?;
         if !(0.0..=1.0).contains(&alpha) {
-            return Err(ParamError::new("alpha", format!("{alpha} is not between 0 and 1"), "expected 0 (QCN) to 1 (fair share only)"));
+            return Err(ParamError::new(
+                "alpha",
+                format!("{alpha} is not between 0 and 1"),
+                "expected 0 (QCN) to 1 (fair share only)",
+            ));
         }
-        let p = Params { qcn: qcn::Params::read(v)?, alpha_permille: (alpha * 1_000.0).round() as u32, window: v.bytes("window")? };
+        let p = Params {
+            qcn: qcn::Params::read(v)?,
+            alpha_permille: (alpha * 1_000.0).round() as u32,
+            window: v.bytes("window")?,
+        };
         if p.window.0 == 0 {
             return Err(ParamError::new("window", "the window is 0", "expected a size above zero"));
         }
@@ -134,7 +144,14 @@ impl AfQcn {
     }
 
     /// A frame has been stored; `queue` includes it.
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+    pub fn on_enqueue(
+        &mut self,
+        now: Time,
+        flow: u32,
+        len: Bytes,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm> {
         self.shares.entry(flow).or_default().fresh += len.0;
         if self.left > len.0 {
             self.left -= len.0;
@@ -145,7 +162,12 @@ impl AfQcn {
     }
 
     /// As [`Qcn::on_clock`].
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+    pub fn on_clock(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm> {
         self.qcn.on_clock(now, queue, draw).and_then(|cnm| self.weigh(cnm))
     }
 
@@ -163,21 +185,30 @@ impl AfQcn {
     /// Fb_AF: how far the flow is above its fair share, 0 to 63.
     fn above_fair_share(&self, flow: u32) -> u64 {
         let own = self.shares.get(&flow).map_or(0, |s| s.average);
-        let fair = self.total / (self.shares.values().filter(|s| s.average > 0).count() as u64).max(1);
+        let fair =
+            self.total / (self.shares.values().filter(|s| s.average > 0).count() as u64).max(1);
         if own <= fair { 0 } else { (own - fair) * FEEDBACK_MAX as u64 / own }
     }
 
     /// A CNM with the feedback that its flow deserves; none if nothing of it is left.
     fn weigh(&self, mut cnm: Cnm) -> Option<Cnm> {
         let alpha = self.alpha_permille as u64;
-        let fb = (1_000 - alpha) * cnm.congestion.degree as u64 + alpha * self.above_fair_share(cnm.flow);
+        let fb = (1_000 - alpha) * cnm.congestion.degree as u64
+            + alpha * self.above_fair_share(cnm.flow);
         cnm.congestion.degree = (fb / 1_000) as u8;
         (cnm.congestion.degree > 0).then_some(cnm)
     }
 }
 
 impl CongestionPoint for AfQcn {
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+    fn on_enqueue(
+        &mut self,
+        now: Time,
+        flow: u32,
+        len: Bytes,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm> {
         AfQcn::on_enqueue(self, now, flow, len, queue, draw)
     }
     fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
@@ -205,30 +236,46 @@ mod tests {
     const LEN: Bytes = Bytes(1_500);
 
     fn read(given: &[(&str, &str)]) -> Result<Params, ParamError> {
-        Params::read(&mut given.iter().fold(Defaults::of(PARAMS), |v, (key, value)| v.with(key, value)))
+        Params::read(
+            &mut given.iter().fold(Defaults::of(PARAMS), |v, (key, value)| v.with(key, value)),
+        )
     }
 
     fn point(alpha: &str) -> AfQcn {
-        let p = read(&[("setpoint", "60KB"), ("jitter", "false"), ("shrinking", "false"), ("alpha", alpha), ("window", "150KB")]);
+        let p = read(&[
+            ("setpoint", "60KB"),
+            ("jitter", "false"),
+            ("shrinking", "false"),
+            ("alpha", alpha),
+            ("window", "150KB"),
+        ]);
         AfQcn::new(&p.unwrap(), Rate::from_gbps(10), Bytes(150_000))
     }
 
-    /// Reports for 100 frames at this queue. Every flow sends its part, round robin, and the last frame is of the first flow.
+    /// Reports for 100 frames at this queue. Every flow sends its part, round robin, and the last
+    /// frame is of the first flow.
     fn round(d: &mut AfQcn, parts: &[(u32, u64)], queue: u64) -> Vec<(u32, u8)> {
         let frames = parts.iter().rev().flat_map(|&(flow, n)| (0..n).map(move |_| flow));
         frames
-            .filter_map(|flow| d.on_enqueue(Time::ZERO, flow, LEN, Bytes(queue), &mut || panic!("no draw")))
+            .filter_map(|flow| {
+                d.on_enqueue(Time::ZERO, flow, LEN, Bytes(queue), &mut || panic!("no draw"))
+            })
             .map(|n| (n.flow, n.congestion.degree))
             .collect()
     }
 
-    /// Hand-computed: flows 1, 2 and 3 bring 60, 20 and 20 of 100 frames, fair is 50 KB: Fb_AF of flow 1 is 63 (1 - 50/90) = 28.
-    /// At a steady 100 KB Fb_QCN is 40/300 x 63 = 8. Half of each is 18.
+    /// Hand-computed: flows 1, 2 and 3 bring 60, 20 and 20 of 100 frames, fair is 50 KB: Fb_AF of
+    /// flow 1 is 63 (1 - 50/90) = 28. At a steady 100 KB Fb_QCN is 40/300 x 63 = 8. Half of each is
+    /// 18.
     #[test]
     fn above_the_fair_share_is_cut_more() {
         let parts = [(1, 60), (2, 20), (3, 20)];
         let mut d = point("0.5");
-        assert_eq!(round(&mut d, &parts, 100_000), [(1, (50 + 28) / 2)], "the window ends with the frame that is sampled");
+        assert_eq!(
+            round(&mut d, &parts, 100_000),
+            [(1, (50 + 28) / 2)],
+            "the window ends with the frame that is sampled"
+        );
         assert_eq!(d.above_fair_share(1), 28);
         assert_eq!(round(&mut d, &parts, 100_000), [(1, 18)]);
         let mut d = point("0");
@@ -239,7 +286,8 @@ mod tests {
         assert_eq!(round(&mut d, &parts, 100_000), [(1, 28)], "the fair share alone");
     }
 
-    /// A flow below its share gets half of the feedback that QCN would send, and nothing that rounds to zero; at its share alike.
+    /// A flow below its share gets half of the feedback that QCN would send, and nothing that
+    /// rounds to zero; at its share alike.
     #[test]
     fn below_the_fair_share_is_cut_less() {
         let parts = [(2, 20), (1, 60), (3, 20)];
@@ -253,12 +301,16 @@ mod tests {
         assert_eq!(d.above_fair_share(99), 0, "a flow that was never seen");
     }
 
-    /// M halves with every window without the flow, and the flow is dropped: 90 KB are below 64 B after 11 windows.
+    /// M halves with every window without the flow, and the flow is dropped: 90 KB are below 64 B
+    /// after 11 windows.
     #[test]
     fn a_flow_that_stops_is_dropped() {
         let mut d = point("0.5");
         round(&mut d, &[(1, 60), (2, 40)], 0);
-        assert_eq!((d.shares[&1].average, d.shares[&2].average, d.total), (90_000, 60_000, 150_000));
+        assert_eq!(
+            (d.shares[&1].average, d.shares[&2].average, d.total),
+            (90_000, 60_000, 150_000)
+        );
         round(&mut d, &[(2, 100)], 0);
         assert_eq!((d.shares[&1].average, d.shares[&2].average), (45_000, 105_000));
         (0..10).for_each(|_| _ = round(&mut d, &[(2, 100)], 0));

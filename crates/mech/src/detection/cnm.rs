@@ -1,4 +1,5 @@
-//! The congestion notification message of 802.1Q, clause 33: its fields, as values. No byte of it is simulated.
+//! The congestion notification message of 802.1Q, clause 33: its fields, as values. No byte of it
+//! is simulated.
 //!
 //! ```text
 //!   MAC addresses, VLAN tag, CN-TAG 0x22E9 | 0x22E7 | version 4 bits, reserved 6, feedback 6 | CPID 8 bytes
@@ -32,7 +33,8 @@ pub struct Cnm {
 impl Cnm {
     /// The result of a sample for a frame.
     pub fn new(cpid: u64, congestion: Congestion, priority: u8, destination: [u8; 6]) -> Cnm {
-        let units = |bytes: i64| (bytes / QUEUE_UNIT).clamp(i16::MIN as i64, i16::MAX as i64) as i16;
+        let units =
+            |bytes: i64| (bytes / QUEUE_UNIT).clamp(i16::MIN as i64, i16::MAX as i64) as i16;
         Cnm {
             feedback: congestion.degree,
             cpid,
@@ -53,7 +55,8 @@ mod tests {
     #[test]
     fn queue_fields_count_64_bytes() {
         let of = |q_off, q_delta| {
-            let c = Cnm::new(1, Congestion { degree: 10, above: q_off, growth: q_delta }, 3, [0; 6]);
+            let c =
+                Cnm::new(1, Congestion { degree: 10, above: q_off, growth: q_delta }, 3, [0; 6]);
             (c.feedback, c.q_offset, c.q_delta)
         };
         assert_eq!(of(50_000, -130), (10, 781, -2));

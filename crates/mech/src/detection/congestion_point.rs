@@ -1,4 +1,5 @@
-//! Congestion points (802.1Qau): detection that sends a CNM to the source of a flow instead of marking its frames.
+//! Congestion points (802.1Qau): detection that sends a CNM to the source of a flow instead of
+//! marking its frames.
 //!
 //! ```text
 //!   frame stored  --- on_enqueue(flow, len, queue) ---> Cnm { flow, congestion }: a CNM to the source of the flow
@@ -6,7 +7,8 @@
 //!   flow control of this buffer stops its peer, lets it go --- on_stop, on_release;   the clock meanwhile --- on_wake
 //! ```
 //!
-//! One exists per port, priority and monitored [`Side`]; ingress and egress of a port are two buffers.
+//! One exists per port, priority and monitored [`Side`]; ingress and egress of a port are two
+//! buffers.
 
 use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
@@ -45,9 +47,16 @@ pub struct Cnm {
 ///
 /// A call of `on_stop`, `on_release` or `on_wake` may be repeated, or come without need.
 pub trait CongestionPoint {
-    /// A frame of this flow has been stored; `queue` is the occupancy of the buffer now, the frame included. `draw` gives a number in
-    /// [0, 1), drawn only when it is needed.
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm>;
+    /// A frame of this flow has been stored; `queue` is the occupancy of the buffer now, the frame
+    /// included. `draw` gives a number in [0, 1), drawn only when it is needed.
+    fn on_enqueue(
+        &mut self,
+        now: Time,
+        flow: u32,
+        len: Bytes,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm>;
     /// A frame of this flow is gone.
     fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes);
     /// The flow control of this buffer has sent XOFF to its peer.

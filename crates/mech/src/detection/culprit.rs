@@ -1,4 +1,5 @@
-//! Choice of the source that receives a CNM: three rules that pick a flow out of a buffer (RZ 3880, "Unbiased QCN", sections III and VI).
+//! Choice of the source that receives a CNM: three rules that pick a flow out of a buffer (RZ 3880,
+//! "Unbiased QCN", sections III and VI).
 //!
 //! ```text
 //!   arrival        the flow of the frame that has just come                     P(n) = lambda_n / lambda
@@ -9,8 +10,9 @@
 //!                  row 1 | . . . . 7 . . . . . . . . . . . |   a read gives a row of 16
 //! ```
 //!
-//! The words of a flow are chained in the order in which they were taken, so that a frame that leaves frees as many as it
-//! took, without a search. Frames of a flow leave in order, so those are its own; and all of them name the same flow.
+//! The words of a flow are chained in the order in which they were taken, so that a frame that
+//! leaves frees as many as it took, without a search. Frames of a flow leave in order, so those are
+//! its own; and all of them name the same flow.
 
 use rustc_hash::FxHashMap;
 use xoff_units::Bytes;
@@ -20,7 +22,8 @@ use xoff_units::state::State;
 pub const UNIT: u64 = 256;
 /// Words in a row of the array, which one read returns: 320 bits of 20 (RZ 3880, section VI).
 pub const ROW: usize = 16;
-/// Reads at random addresses before the array is searched row by row. RZ 3880 says "a number of searches"; ours.
+/// Reads at random addresses before the array is searched row by row. RZ 3880 says "a number of
+/// searches"; ours.
 pub const TRIES: u32 = 64;
 
 /// Choice of the flow whose source receives the CNM.
@@ -35,8 +38,8 @@ pub enum Sampling {
     Random,
 }
 
-/// Words of a new array at most, those of 64 MiB. It grows with the frames that are there; more words would only make random reads miss
-/// more often.
+/// Words of a new array at most, those of 64 MiB. It grows with the frames that are there; more
+/// words would only make random reads miss more often.
 const WORDS_MAX: u64 = 1 << 18;
 
 /// No word.
@@ -61,7 +64,8 @@ pub struct CulpritArray {
     /// By flow: the first and the last of its words. Looked up, never iterated.
     #[state(unwritten = "an array of culprits")]
     chains: FxHashMap<u32, (u32, u32)>,
-    /// Free words are reused in the order in which they became free: occupied ones spread over the rows.
+    /// Free words are reused in the order in which they became free: occupied ones spread over the
+    /// rows.
     free_first: u32,
     free_last: u32,
     occupied: usize,
@@ -82,9 +86,10 @@ pub struct Found {
 }
 
 impl CulpritArray {
-    /// An empty array for a buffer of this size. With `class_states` = 1 a random read considers the word at its address alone, and
-    /// every occupied unit is equally likely. With 16 it takes the first occupied one of the row from there on, as the SRAM of
-    /// RZ 3880 allows: fewer reads, but a unit with free ones before it is likelier than one in a crowd.
+    /// An empty array for a buffer of this size. With `class_states` = 1 a random read considers
+    /// the word at its address alone, and every occupied unit is equally likely. With 16 it takes
+    /// the first occupied one of the row from there on, as the SRAM of RZ 3880 allows: fewer reads,
+    /// but a unit with free ones before it is likelier than one in a crowd.
     pub fn new(buffer: Bytes, class_states: usize, tries: u32) -> Self {
         let rows = buffer.0.div_ceil(UNIT).min(WORDS_MAX).div_ceil(ROW as u64).max(1);
         CulpritArray {
@@ -148,8 +153,8 @@ impl CulpritArray {
         self.free_last = at;
     }
 
-    /// A frame of this flow is stored. A buffer that is counted in bytes holds more small frames than it has units; the array
-    /// grows then.
+    /// A frame of this flow is stored. A buffer that is counted in bytes holds more small frames
+    /// than it has units; the array grows then.
     pub fn insert(&mut self, flow: u32, len: Bytes) {
         for _ in 0..CulpritArray::units(len) {
             let at = self.take();
@@ -187,7 +192,9 @@ impl CulpritArray {
         for reads in 1..=self.tries {
             let at = ((draw() * self.len as f64) as usize).min(self.len - 1);
             row = at / ROW;
-            let hit = self.occupied_of((0..self.class_states).map(|class_state| row * ROW + (at + class_state) % ROW));
+            let hit = self.occupied_of(
+                (0..self.class_states).map(|class_state| row * ROW + (at + class_state) % ROW),
+            );
             if let Some(w) = hit {
                 return Some(Found { flow: w.flow, reads, sequential: false });
             }
@@ -204,7 +211,8 @@ impl CulpritArray {
 /// Bytes of each flow in a buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, State)]
 pub struct Occupancy {
-    /// Flow and bytes, in no order. A list: a buffer holds few flows at a time, and it is walked at samples only.
+    /// Flow and bytes, in no order. A list: a buffer holds few flows at a time, and it is walked at
+    /// samples only.
     flows: Vec<(u32, u64)>,
 }
 
@@ -235,7 +243,10 @@ impl Occupancy {
     }
     /// The flow with most bytes, among equals the lowest number.
     pub fn largest(&self) -> Option<u32> {
-        self.flows.iter().max_by_key(|(flow, bytes)| (*bytes, u32::MAX - flow)).map(|(flow, _)| *flow)
+        self.flows
+            .iter()
+            .max_by_key(|(flow, bytes)| (*bytes, u32::MAX - flow))
+            .map(|(flow, _)| *flow)
     }
 }
 
@@ -277,8 +288,9 @@ impl Culprits {
             Culprits::Random(a) => a.remove(flow, len),
         }
     }
-    /// Flow whose source receives the CNM. `arrived` is the flow of the frame that has just arrived, already inserted. It is `None` for a
-    /// sample of the clock, where sampling by arrival has no flow to name.
+    /// Flow whose source receives the CNM. `arrived` is the flow of the frame that has just
+    /// arrived, already inserted. It is `None` for a sample of the clock, where sampling by arrival
+    /// has no flow to name.
     pub fn pick(&self, arrived: Option<u32>, draw: &mut dyn FnMut() -> f64) -> Option<u32> {
         match self {
             Culprits::Arrival => arrived,
@@ -334,7 +346,10 @@ mod tests {
     fn the_highest_draw_is_the_last_word() {
         let mut a = CulpritArray::new(Bytes(UNIT * ROW as u64), 1, 3);
         (0..ROW as u32).for_each(|flow| a.insert(flow, Bytes(UNIT)));
-        assert_eq!(a.pick(&mut || 1.0), Some(Found { flow: ROW as u32 - 1, reads: 1, sequential: false }));
+        assert_eq!(
+            a.pick(&mut || 1.0),
+            Some(Found { flow: ROW as u32 - 1, reads: 1, sequential: false })
+        );
     }
 
     #[test]
@@ -365,7 +380,8 @@ mod tests {
         assert_eq!(a.occupied(), 1_024);
     }
 
-    /// The memory of a buffer of impossible size depends on its contents only, and its picks follow the same law.
+    /// The memory of a buffer of impossible size depends on its contents only, and its picks follow
+    /// the same law.
     #[test]
     fn an_array_takes_memory_for_frames_not_for_the_buffer() {
         for buffer in [2_147_483_648_000, u64::MAX] {
@@ -375,7 +391,8 @@ mod tests {
             a.insert(4, Bytes(UNIT));
             assert_eq!((a.words.len(), a.occupied()), (7, 7));
             let (mut seen, mut draw) = ([0; 2], draws(7));
-            // Two of 7 in 262,144 words are hardly ever hit: the rows are searched, from a random one on.
+            // Two of 7 in 262,144 words are hardly ever hit: the rows are searched, from a random
+            // one on.
             (0..100).for_each(|_| seen[a.pick(&mut draw).unwrap().flow as usize - 3] += 1);
             assert_eq!(seen.iter().sum::<u64>(), 100);
             a.insert(5, Bytes(UNIT * (WORDS_MAX + 9)));
@@ -383,8 +400,9 @@ mod tests {
         }
     }
 
-    /// RZ 3880, section III-B: P(n) = q_n/q in units, over 10^4 samples, for 40, 30, 20 and 10 frames. One class is exact
-    /// wherever the units are; here they are flow by flow, with gaps, and flow 3 has its row for itself.
+    /// RZ 3880, section III-B: P(n) = q_n/q in units, over 10^4 samples, for 40, 30, 20 and 10
+    /// frames. One class is exact wherever the units are; here they are flow by flow, with gaps,
+    /// and flow 3 has its row for itself.
     #[test]
     fn random_picks_follow_the_occupancies() {
         let frames = [40u64, 30, 20, 10];
@@ -392,7 +410,8 @@ mod tests {
         for (flow, &n) in frames.iter().enumerate() {
             (0..n).for_each(|_| a.insert(flow as u32, LEN));
             if flow == 2 {
-                // A gap of 30 units, which no flow has when all is done: they are the last to be reused.
+                // A gap of 30 units, which no flow has when all is done: they are the last to be
+                // reused.
                 a.insert(9, Bytes(UNIT * 30));
             }
         }
@@ -402,7 +421,8 @@ mod tests {
         assert!(chi_square(&seen, &frames) < CHI_SQUARE_3, "{seen:?}");
     }
 
-    /// With rows of 16 read at once the law holds as long as the flows are mixed, and a search takes fewer reads.
+    /// With rows of 16 read at once the law holds as long as the flows are mixed, and a search
+    /// takes fewer reads.
     #[test]
     fn a_row_at_once_needs_fewer_reads() {
         let weights = [4u64, 3, 2, 1];
@@ -413,8 +433,8 @@ mod tests {
             let order: Vec<u32> = (0..40).map(|i| [0, 0, 0, 0, 1, 1, 1, 2, 2, 3][i % 10]).collect();
             order.iter().for_each(|&flow| a.insert(flow, LEN));
             for _ in 0..10_000 {
-                // As many frames as there are leave, one by one, and others of their flows come to where there is room: what the
-                // next pick finds has moved.
+                // As many frames as there are leave, one by one, and others of their flows come to
+                // where there is room: what the next pick finds has moved.
                 for _ in 0..order.len() {
                     let at = (draw() * order.len() as f64) as usize;
                     let flow = order[at];
@@ -433,12 +453,14 @@ mod tests {
         assert!((24_000..25_400).contains(&by_word) && by_row < 11_000, "{by_word} {by_row}");
     }
 
-    /// RZ 3880, section VI: when random addresses find nothing, the array is read row by row from there.
+    /// RZ 3880, section VI: when random addresses find nothing, the array is read row by row from
+    /// there.
     #[test]
     fn a_bounded_search_falls_back_to_the_rows() {
         let mut a = CulpritArray::new(Bytes(UNIT * 16 * 100), 1, 3);
         a.insert(5, Bytes(1));
-        // Unit 0 is the only one; the draws point at rows 50, 60 and 70: three reads, then rows 71 to 99, and row 0.
+        // Unit 0 is the only one; the draws point at rows 50, 60 and 70: three reads, then rows 71
+        // to 99, and row 0.
         let mut draws = [0.505, 0.605, 0.705].into_iter();
         let found = a.pick(&mut || draws.next().expect("three tries")).unwrap();
         assert_eq!(found, Found { flow: 5, reads: 3 + 30, sequential: true });
@@ -464,7 +486,8 @@ mod tests {
         assert_eq!(c.pick(None, no_draw), Some(1));
     }
 
-    /// 802.1Q: the frame that has just come. RZ 3880, section III-A: P(n) = lambda_n/lambda, here 7 to 3 of random arrivals.
+    /// 802.1Q: the frame that has just come. RZ 3880, section III-A: P(n) = lambda_n/lambda, here 7
+    /// to 3 of random arrivals.
     #[test]
     fn arrival_picks_follow_the_arrivals() {
         let c = Culprits::new(Sampling::Arrival, BUFFER);
@@ -473,7 +496,10 @@ mod tests {
             let arrived = (draw() < 0.3) as u32;
             seen[c.pick(Some(arrived), &mut || panic!("no draw")).unwrap() as usize] += 1;
         }
-        assert!(chi_square(&seen, &[7, 3]) < 10.83, "1 degree of freedom, once in a thousand: {seen:?}");
+        assert!(
+            chi_square(&seen, &[7, 3]) < 10.83,
+            "1 degree of freedom, once in a thousand: {seen:?}"
+        );
         assert_eq!(c.pick(None, &mut || panic!("no draw")), None, "a clock brings no frame");
     }
 }

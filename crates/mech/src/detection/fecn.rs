@@ -1,4 +1,5 @@
-//! Forward explicit congestion notification: the switch of InfiniBand congestion control (IBA volume 1, annex A10).
+//! Forward explicit congestion notification: the switch of InfiniBand congestion control (IBA
+//! volume 1, annex A10).
 //!
 //! ```text
 //!   queue over threshold?  -no->  nothing
@@ -9,10 +10,11 @@
 //!                                       \-- no ->  nothing
 //! ```
 //!
-//! "Delayed for lack of credit" is taken of each frame: it came to the head of the queue, and the credits for it were not
-//! there. TCD (SIGCOMM'21) section 2.1 words the rule as packets that are delayed, and section 3.1.2 finds ports that
-//! are merely stopped marking as well: credits come in portions, and what reaches the head while a portion lasts
-//! has not waited for any. A reading by port ("it lacked credits lately") would not show that; this one does.
+//! "Delayed for lack of credit" is taken of each frame: it came to the head of the queue, and the
+//! credits for it were not there. TCD (SIGCOMM'21) section 2.1 words the rule as packets that are
+//! delayed, and section 3.1.2 finds ports that are merely stopped marking as well: credits come in
+//! portions, and what reaches the head while a portion lasts has not waited for any. A reading by
+//! port ("it lacked credits lately") would not show that; this one does.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -68,13 +70,16 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// In bytes, for this ingress buffer; `None`: off. IBA leaves the map to the vendor. Here weight w is (16 - w)/16 of
-    /// the buffer, cut off: 15 begins at a sixteenth of it, 1 a sixteenth below full.
+    /// In bytes, for this ingress buffer; `None`: off. IBA leaves the map to the vendor. Here
+    /// weight w is (16 - w)/16 of the buffer, cut off: 15 begins at a sixteenth of it, 1 a
+    /// sixteenth below full.
     pub fn bytes(self, buffer: Bytes) -> Option<Bytes> {
         match self {
             Threshold::Bytes(b) => Some(b),
             Threshold::Weight(0) => None,
-            Threshold::Weight(w) => Some(Bytes(buffer.0 / 16 * (16 - w as u64) + buffer.0 % 16 * (16 - w as u64) / 16)),
+            Threshold::Weight(w) => {
+                Some(Bytes(buffer.0 / 16 * (16 - w as u64) + buffer.0 % 16 * (16 - w as u64) / 16))
+            }
         }
     }
 }
@@ -113,11 +118,21 @@ impl Params {
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let threshold = match (v.bytes_opt("threshold")?, v.count_opt("weight")?) {
             (Some(_), Some(_)) => {
-                return Err(ParamError::new("weight", "the threshold is already given in bytes", "give threshold or weight, not both"));
+                return Err(ParamError::new(
+                    "weight",
+                    "the threshold is already given in bytes",
+                    "give threshold or weight, not both",
+                ));
             }
             (Some(bytes), None) => Threshold::Bytes(bytes),
             (None, Some(w @ 0..=15)) => Threshold::Weight(w as u8),
-            (None, Some(w)) => return Err(ParamError::new("weight", format!("{w} does not fit 4 bits"), "expected 0 to 15")),
+            (None, Some(w)) => {
+                return Err(ParamError::new(
+                    "weight",
+                    format!("{w} does not fit 4 bits"),
+                    "expected 0 to 15",
+                ));
+            }
             (None, None) => Threshold::Bytes(THRESHOLD),
         };
         let victim_mask = match v.text("victim_mask")?.as_str() {
@@ -127,7 +142,11 @@ impl Params {
         };
         let mut narrow = |key: &str, most: u32| match v.count(key)? {
             n if n <= u64::from(most) => Ok(n as u32),
-            n => Err(ParamError::new(key, format!("{n} is out of range"), format!("expected 0 to {most}"))),
+            n => Err(ParamError::new(
+                key,
+                format!("{n} is out of range"),
+                format!("expected 0 to {most}"),
+            )),
         };
         Ok(Params {
             threshold,
@@ -147,7 +166,10 @@ impl Law for Params {
         if least > place.link.mtu.0 {
             return Err(ParamError::new(
                 "packet_size",
-                format!("{} x 64 B = {least} B is more than the largest frame of {}", self.packet_size, place.link.mtu),
+                format!(
+                    "{} x 64 B = {least} B is more than the largest frame of {}",
+                    self.packet_size, place.link.mtu
+                ),
                 "choose a smaller size, or no frame is ever marked",
             ));
         }
@@ -156,7 +178,9 @@ impl Law for Params {
     fn resolved(&self, _place: &Place) -> Vec<(&'static str, String)> {
         match self.threshold {
             Threshold::Bytes(b) => vec![("threshold", b.compact())],
-            Threshold::Weight(w) => vec![("threshold", format!("threshold for weight {w} of the ingress buffer"))],
+            Threshold::Weight(w) => {
+                vec![("threshold", format!("threshold for weight {w} of the ingress buffer"))]
+            }
         }
     }
 }
@@ -205,7 +229,13 @@ impl Fecn {
 }
 
 impl Detector for Fecn {
-    fn on_dequeue(&mut self, _now: Time, queue: Bytes, len: Bytes, _draw: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(
+        &mut self,
+        _now: Time,
+        queue: Bytes,
+        len: Bytes,
+        _draw: &mut dyn FnMut() -> f64,
+    ) -> Mark {
         let victim = std::mem::take(&mut self.waited);
         let small = len.0 < UNIT * u64::from(self.packet_size);
         if queue <= self.threshold || (victim && !self.marks_victims) || small {
@@ -248,15 +278,24 @@ mod tests {
     }
 
     fn credits() -> FlowControl {
-        FlowControl::Cbfc(cbfc::Params { period: Span::from_us(52), buffer_blocks: 4_375, conformance: false })
+        FlowControl::Cbfc(cbfc::Params {
+            period: Span::from_us(52),
+            buffer_blocks: 4_375,
+            conformance: false,
+        })
     }
 
     fn read(given: &[(&str, &str)]) -> Result<Params, ParamError> {
-        Params::read(&mut given.iter().fold(Defaults::of(PARAMS), |v, (key, value)| v.with(key, value)))
+        Params::read(
+            &mut given.iter().fold(Defaults::of(PARAMS), |v, (key, value)| v.with(key, value)),
+        )
     }
 
     fn port(to_host: bool, given: &[(&str, &str)]) -> Fecn {
-        Fecn::new(&read(given).unwrap(), &Place { link: &link(), flow_control: &credits(), to_host })
+        Fecn::new(
+            &read(given).unwrap(),
+            &Place { link: &link(), flow_control: &credits(), to_host },
+        )
     }
 
     /// A frame of 1000 B leaves with this much behind it.
@@ -264,33 +303,46 @@ mod tests {
         d.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1_000), &mut || panic!("no draw"))
     }
 
-    /// TCD section 2.1 (a): over the threshold with credits is the root, and marks. At the threshold it is not over it.
+    /// TCD section 2.1 (a): over the threshold with credits is the root, and marks. At the
+    /// threshold it is not over it.
     #[test]
     fn a_root_marks_above_the_threshold() {
         let mut d = port(false, &[]);
-        assert_eq!([leaves(&mut d, 0), leaves(&mut d, 50_000), leaves(&mut d, 50_001)], [Mark::None, Mark::None, Mark::Ce]);
+        assert_eq!(
+            [leaves(&mut d, 0), leaves(&mut d, 50_000), leaves(&mut d, 50_001)],
+            [Mark::None, Mark::None, Mark::Ce]
+        );
         assert_eq!(d.state(Time::ZERO), None);
     }
 
-    /// TCD section 2.1 (b): the frame that waited for credits is a victim. Section 3.1.2: those behind it leave with the
-    /// same portion of credits, have not waited at the head, and are marked, although the port is no root.
+    /// TCD section 2.1 (b): the frame that waited for credits is a victim. Section 3.1.2: those
+    /// behind it leave with the same portion of credits, have not waited at the head, and are
+    /// marked, although the port is no root.
     #[test]
     fn only_the_frame_that_waited_is_a_victim() {
         let mut d = port(false, &[]);
         for _ in 0..3 {
             d.on_off(Time::ZERO);
             d.on_on(Time::ZERO, Bytes::from_kb(300));
-            assert_eq!([leaves(&mut d, 299_000), leaves(&mut d, 298_000), leaves(&mut d, 297_000)], [Mark::None, Mark::Ce, Mark::Ce]);
+            assert_eq!(
+                [leaves(&mut d, 299_000), leaves(&mut d, 298_000), leaves(&mut d, 297_000)],
+                [Mark::None, Mark::Ce, Mark::Ce]
+            );
         }
         d.on_off(Time::ZERO);
         d.on_on(Time::ZERO, Bytes::ZERO);
         assert_eq!(leaves(&mut d, 60_000), Mark::Ce, "nothing waited while there were no credits");
     }
 
-    /// IBA A10, Victim_Mask: a port in the mask marks its victims too; `hosts` are the ports that face a channel adapter.
+    /// IBA A10, Victim_Mask: a port in the mask marks its victims too; `hosts` are the ports that
+    /// face a channel adapter.
     #[test]
     fn the_victim_mask_names_ports() {
-        for (mask, to_switch, to_host) in [("none", Mark::None, Mark::None), ("hosts", Mark::None, Mark::Ce), ("all", Mark::Ce, Mark::Ce)] {
+        for (mask, to_switch, to_host) in [
+            ("none", Mark::None, Mark::None),
+            ("hosts", Mark::None, Mark::Ce),
+            ("all", Mark::Ce, Mark::Ce),
+        ] {
             for (faces_host, want) in [(false, to_switch), (true, to_host)] {
                 let mut d = port(faces_host, &[("victim_mask", mask)]);
                 d.on_off(Time::ZERO);
@@ -300,17 +352,22 @@ mod tests {
         }
     }
 
-    /// IBA A10, Marking_Rate: that many eligible frames between two marks, 0 marks all. Small frames, victims and frames
-    /// at a short queue are not eligible and are not counted.
+    /// IBA A10, Marking_Rate: that many eligible frames between two marks, 0 marks all. Small
+    /// frames, victims and frames at a short queue are not eligible and are not counted.
     #[test]
     fn the_marking_rate_counts_eligible_frames() {
         let mut d = port(false, &[("marking_rate", "3")]);
-        let marks: String = (0..10).map(|_| if leaves(&mut d, 60_000) == Mark::Ce { 'x' } else { '.' }).collect();
+        let marks: String =
+            (0..10).map(|_| if leaves(&mut d, 60_000) == Mark::Ce { 'x' } else { '.' }).collect();
         assert_eq!(marks, "x...x...x.");
         let mut d = port(false, &[("marking_rate", "1")]);
         assert_eq!(leaves(&mut d, 60_000), Mark::Ce);
         assert_eq!(leaves(&mut d, 40_000), Mark::None, "a short queue");
-        assert_eq!(d.on_dequeue(Time::ZERO, Bytes(60_000), Bytes(64), &mut || 0.0), Mark::None, "small");
+        assert_eq!(
+            d.on_dequeue(Time::ZERO, Bytes(60_000), Bytes(64), &mut || 0.0),
+            Mark::None,
+            "small"
+        );
         d.on_off(Time::ZERO);
         d.on_on(Time::ZERO, Bytes(61_000));
         assert_eq!(leaves(&mut d, 60_000), Mark::None, "a victim");
@@ -331,7 +388,10 @@ mod tests {
     #[test]
     fn a_weight_is_a_part_of_the_buffer() {
         let bytes = |w| Threshold::Weight(w).bytes(Bytes::from_kb(280));
-        assert_eq!([bytes(0), bytes(1), bytes(13), bytes(15)], [None, Some(Bytes(262_500)), Some(Bytes(52_500)), Some(Bytes(17_500))]);
+        assert_eq!(
+            [bytes(0), bytes(1), bytes(13), bytes(15)],
+            [None, Some(Bytes(262_500)), Some(Bytes(52_500)), Some(Bytes(17_500))]
+        );
         assert!((1..15).all(|w| bytes(w) > bytes(w + 1)));
         assert_eq!(Threshold::Weight(15).bytes(Bytes(u64::MAX)), Some(Bytes(u64::MAX / 16)));
         assert_eq!(Threshold::Weight(9).bytes(Bytes(100)), Some(Bytes(43)), "43.75 cut off");

@@ -1,5 +1,5 @@
-//! Enums that the registry generates: all detections, their detectors and their congestion points. Their methods are plain Rust, in
-//! `registry`.
+//! Enums that the registry generates: all detections, their detectors and their congestion points.
+//! Their methods are plain Rust, in `registry`.
 //!
 //! ```text
 //!   Red(red) "red": "...";
@@ -9,8 +9,9 @@
 //!    +- Detection::Red, AnyDetector::Red or AnyCongestionPoint::Red
 //! ```
 
-/// Makes the registry. `inline`: detectors that most runs have, on the path of every frame; `marks`: the other detectors;
-/// `sends_cnms`: congestion points. The leading `$` is for the macros that it makes: `detector` and `congestion_point`.
+/// Makes the registry. `inline`: detectors that most runs have, on the path of every frame;
+/// `marks`: the other detectors; `sends_cnms`: congestion points. The leading `$` is for the macros
+/// that it makes: `detector` and `congestion_point`.
 macro_rules! detections {
     (
         $d:tt
@@ -71,7 +72,8 @@ macro_rules! detections {
         }
 
         impl Detection {
-            /// A congestion point for one buffer at the end of this link; `None`: that buffer has none.
+            /// A congestion point for one buffer at the end of this link; `None`: that buffer has
+            /// none.
             pub fn congestion_point(&self, place: &Place, side: Side) -> Option<AnyCongestionPoint> {
                 match self {
                     $(Detection::$N(p) => p.congestion_point(place, side).map(AnyCongestionPoint::$N),)+
@@ -79,7 +81,8 @@ macro_rules! detections {
                 }
             }
 
-            /// True for a detection that sends CNMs to sources; otherwise the detection marks frames, or does nothing.
+            /// True for a detection that sends CNMs to sources; otherwise the detection marks
+            /// frames, or does nothing.
             pub fn sends_cnms(&self) -> bool {
                 matches!(self, $(Detection::$N(_))|+)
             }

@@ -1,4 +1,5 @@
-//! Registry requirements of a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`CongestionPointLaw`].
+//! Registry requirements of a detection: [`Law`] of its parameters, and [`DetectorLaw`] or
+//! [`CongestionPointLaw`].
 
 use xoff_units::Bytes;
 use xoff_units::params::{ParamError, ParamSpec, Values};
@@ -28,9 +29,11 @@ pub struct NetworkFacts<'a> {
     pub memory: Bytes,
 }
 
-/// Properties that follow from the parameters of a detection. Its module also has `PARAMS` and `Params::read`.
+/// Properties that follow from the parameters of a detection. Its module also has `PARAMS` and
+/// `Params::read`.
 pub trait Law {
-    /// Rejects parameters that cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
+    /// Rejects parameters that cannot work at this place. `memory` is the most that can ever wait
+    /// for one egress queue [bytes].
     ///
     /// # Errors
     /// The key that cannot work.
@@ -41,7 +44,8 @@ pub trait Law {
     fn unmet(&self, _at: &NetworkFacts) -> Vec<Unmet> {
         Vec::new()
     }
-    /// True if it distinguishes congested ports from ports that only wait, and marks their frames differently.
+    /// True if it distinguishes congested ports from ports that only wait, and marks their frames
+    /// differently.
     fn has_states(&self) -> bool {
         false
     }
@@ -74,17 +78,30 @@ pub(super) fn reachable(key: &str, threshold: Bytes, memory: Bytes) -> Result<()
     }
     Err(ParamError::new(
         key,
-        format!("{threshold} is above the memory of an egress, {memory}: the queue never reaches it"),
+        format!(
+            "{threshold} is above the memory of an egress, {memory}: the queue never reaches it"
+        ),
         "use a lower threshold or a larger buffer",
     ))
 }
 
-/// Marks that come after the pause: behind one ingress a queue grows no further than XOFF before the sources are stopped. `first` is the
-/// queue from which frames are marked, the value of `key`; `red` has the rest of a curve that begins there.
-pub(super) fn late_marks(key: &str, first: Bytes, red: Option<&red::Params>, at: &NetworkFacts) -> Vec<Unmet> {
-    let unmet = |what: String| Unmet::new(what, "use lower thresholds, or a larger buffer; see `xoff plan`");
+/// Marks that come after the pause: behind one ingress a queue grows no further than XOFF before
+/// the sources are stopped. `first` is the queue from which frames are marked, the value of `key`;
+/// `red` has the rest of a curve that begins there.
+pub(super) fn late_marks(
+    key: &str,
+    first: Bytes,
+    red: Option<&red::Params>,
+    at: &NetworkFacts,
+) -> Vec<Unmet> {
+    let unmet = |what: String| {
+        Unmet::new(what, "use lower thresholds, or a larger buffer; see `xoff plan`")
+    };
     if first >= at.memory {
-        return vec![unmet(format!("{key} < memory of an egress: {first} >= {}, no frame is ever marked", at.memory))];
+        return vec![unmet(format!(
+            "{key} < memory of an egress: {first} >= {}, no frame is ever marked",
+            at.memory
+        ))];
     }
     let of_link = |(link, flow_control): &(LinkFacts, FlowControl)| {
         let Pauses::At(xoff) = flow_control.pauses() else { return None };

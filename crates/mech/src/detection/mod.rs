@@ -7,7 +7,8 @@
 //!   ingress buffer or egress queue --- on_enqueue(flow, len, queue) -> Cnm ---> source     CongestionPoint: sends CNMs
 //! ```
 //!
-//! One detector exists per egress port and priority; one congestion point per sampled buffer: port, priority and side.
+//! One detector exists per egress port and priority; one congestion point per sampled buffer: port,
+//! priority and side.
 
 pub mod af_qcn;
 pub mod cnm;
@@ -32,8 +33,9 @@ use xoff_units::{Bytes, Time};
 use crate::LinkFacts;
 use crate::flow_control::FlowControl;
 
-/// The two ECN bits of a frame as far as a detector changes them, in the order of precedence. The numbers are the code
-/// points of TCD Table 1; its fourth one, 00, is a transport that takes no part, and none is simulated.
+/// The two ECN bits of a frame as far as a detector changes them, in the order of precedence. The
+/// numbers are the code points of TCD Table 1; its fourth one, 00, is a transport that takes no
+/// part, and none is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, State)]
 #[repr(u8)]
 pub enum Mark {
@@ -47,7 +49,8 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Mark of a frame that had `self` and is given `other`: CE replaces UE, UE never replaces CE (TCD section 4.1).
+    /// Mark of a frame that had `self` and is given `other`: CE replaces UE, UE never replaces CE
+    /// (TCD section 4.1).
     #[inline]
     pub fn merge(self, other: Mark) -> Mark {
         self.max(other)
@@ -126,18 +129,26 @@ pub struct Place<'a> {
 
 /// The state of one egress queue (port and priority).
 ///
-/// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector breaks, and the marks follow its reports.
+/// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector
+/// breaks, and the marks follow its reports.
 pub trait Detector {
-    /// A frame of `len` leaves; `queue` is the rest behind it. `draw` gives a number in [0, 1), drawn only when it
-    /// is needed, so that a deterministic setting draws none.
-    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark;
+    /// A frame of `len` leaves; `queue` is the rest behind it. `draw` gives a number in [0, 1),
+    /// drawn only when it is needed, so that a deterministic setting draws none.
+    fn on_dequeue(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        len: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Mark;
 
-    /// From now on the peer's flow control keeps this queue from sending (OFF): a pause is in force, the head frame
-    /// lacks credits, a rate limiter makes it wait.
+    /// From now on the peer's flow control keeps this queue from sending (OFF): a pause is in
+    /// force, the head frame lacks credits, a rate limiter makes it wait.
     #[inline]
     fn on_off(&mut self, _now: Time) {}
 
-    /// The queue may send again (ON); `queue` is its present length, the head frame included [bytes].
+    /// The queue may send again (ON); `queue` is its present length, the head frame included
+    /// [bytes].
     #[inline]
     fn on_on(&mut self, _now: Time, _queue: Bytes) {}
 
@@ -158,7 +169,14 @@ mod tests {
     #[test]
     fn ue_is_never_marked_over_ce() {
         use Mark::*;
-        for (had, given, carries) in [(None, Ue, Ue), (None, Ce, Ce), (Ue, Ce, Ce), (Ce, Ue, Ce), (Ce, None, Ce), (Ue, None, Ue)] {
+        for (had, given, carries) in [
+            (None, Ue, Ue),
+            (None, Ce, Ce),
+            (Ue, Ce, Ce),
+            (Ce, Ue, Ce),
+            (Ce, None, Ce),
+            (Ue, None, Ue),
+        ] {
             assert_eq!(had.merge(given), carries, "{had:?} and {given:?}");
         }
         assert_eq!([None as u8, Ue as u8, Ce as u8], [0b01, 0b10, 0b11], "TCD Table 1");
@@ -168,15 +186,22 @@ mod tests {
     #[test]
     fn a_mark_is_in_two_bits() {
         for others in [0, 0b100, 0xfff0] {
-            assert_eq!([0, 1, 2, 3].map(|bits| Mark::from_code_point(others | bits)), [Mark::None, Mark::None, Mark::Ue, Mark::Ce]);
+            assert_eq!(
+                [0, 1, 2, 3].map(|bits| Mark::from_code_point(others | bits)),
+                [Mark::None, Mark::None, Mark::Ue, Mark::Ce]
+            );
         }
     }
 
     #[test]
     fn frames_are_counted_by_mark() {
         let mut counts = MarkCounts::default();
-        [Mark::Ce, Mark::None, Mark::Ue, Mark::Ce, Mark::Ce, Mark::Ue].into_iter().for_each(|m| counts.count(m));
-        let seen = |c: &MarkCounts| ([Mark::None, Mark::Ue, Mark::Ce].map(|m| c.of(m)), c.congestion(), c.total());
+        [Mark::Ce, Mark::None, Mark::Ue, Mark::Ce, Mark::Ce, Mark::Ue]
+            .into_iter()
+            .for_each(|m| counts.count(m));
+        let seen = |c: &MarkCounts| {
+            ([Mark::None, Mark::Ue, Mark::Ce].map(|m| c.of(m)), c.congestion(), c.total())
+        };
         assert_eq!(seen(&counts), ([0, 2, 3], 3, 5));
         counts.add(counts);
         assert_eq!(seen(&counts), ([0, 4, 6], 6, 10));

@@ -1,12 +1,14 @@
-//! Non-PAUSE ECN, the congestion point of PCN (NSDI'20): only packets that no pause has held up may be marked.
+//! Non-PAUSE ECN, the congestion point of PCN (NSDI'20): only packets that no pause has held up may
+//! be marked.
 //!
 //! ```text
 //!   resume:  [ paused | paused | paused ]                  these bytes leave unmarked
 //!   later:   [ paused | new | new | new ]  -> paused       then: marked while something waits behind
 //! ```
 //!
-//! A pause leaves a queue that no congestion of this port has built. The bytes that wait at the resume are counted, and
-//! as many bytes leave without a mark; queues are first in, first out, so they are the same.
+//! A pause leaves a queue that no congestion of this port has built. The bytes that wait at the
+//! resume are counted, and as many bytes leave without a mark; queues are first in, first out, so
+//! they are the same.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -79,7 +81,13 @@ impl NpEcn {
 }
 
 impl Detector for NpEcn {
-    fn on_dequeue(&mut self, _now: Time, queue: Bytes, len: Bytes, _draw: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(
+        &mut self,
+        _now: Time,
+        queue: Bytes,
+        len: Bytes,
+        _draw: &mut dyn FnMut() -> f64,
+    ) -> Mark {
         if self.paused > Bytes::ZERO {
             self.paused = self.paused.saturating_sub(len);
             Mark::None
@@ -115,19 +123,28 @@ mod tests {
         d.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1_000), &mut || panic!("no draw"))
     }
 
-    /// PCN (NSDI'20), in the words of TCD section 7: the switch counts the paused packets; only the others are eligible.
+    /// PCN (NSDI'20), in the words of TCD section 7: the switch counts the paused packets; only the
+    /// others are eligible.
     #[test]
     fn packets_that_were_paused_are_not_marked() {
         let mut d = port("0B");
-        assert_eq!([leaves(&mut d, 1_000), leaves(&mut d, 0)], [Mark::Ce, Mark::None], "marked while something waits");
+        assert_eq!(
+            [leaves(&mut d, 1_000), leaves(&mut d, 0)],
+            [Mark::Ce, Mark::None],
+            "marked while something waits"
+        );
         d.on_off(Time::ZERO);
         d.on_on(Time::ZERO, Bytes(3_000));
         // Two more arrive while the three leave.
-        assert_eq!([leaves(&mut d, 3_000), leaves(&mut d, 3_000), leaves(&mut d, 2_000)], [Mark::None; 3]);
+        assert_eq!(
+            [leaves(&mut d, 3_000), leaves(&mut d, 3_000), leaves(&mut d, 2_000)],
+            [Mark::None; 3]
+        );
         assert_eq!([leaves(&mut d, 1_000), leaves(&mut d, 0)], [Mark::Ce, Mark::None]);
     }
 
-    /// A second pause before the paused packets have left holds up all that wait at its end, old and new.
+    /// A second pause before the paused packets have left holds up all that wait at its end, old
+    /// and new.
     #[test]
     fn a_second_pause_counts_anew() {
         let mut d = port("0B");
@@ -146,7 +163,10 @@ mod tests {
         let mut d = port("0B");
         d.on_off(Time::ZERO);
         d.on_on(Time::ZERO, Bytes(1_001));
-        assert_eq!([leaves(&mut d, 9_000), leaves(&mut d, 9_000), leaves(&mut d, 9_000)], [Mark::None, Mark::None, Mark::Ce]);
+        assert_eq!(
+            [leaves(&mut d, 9_000), leaves(&mut d, 9_000), leaves(&mut d, 9_000)],
+            [Mark::None, Mark::None, Mark::Ce]
+        );
     }
 
     #[test]
@@ -166,6 +186,10 @@ mod tests {
         assert_eq!(leaves(&mut d, 1_000), Mark::Ce, "reported too early");
         d.on_on(Time::ZERO, Bytes(1_000));
         d.on_on(Time::ZERO, Bytes(9_000));
-        assert_eq!([leaves(&mut d, 1_000), leaves(&mut d, 1_000)], [Mark::None, Mark::Ce], "the first end counts");
+        assert_eq!(
+            [leaves(&mut d, 1_000), leaves(&mut d, 1_000)],
+            [Mark::None, Mark::Ce],
+            "the first end counts"
+        );
     }
 }

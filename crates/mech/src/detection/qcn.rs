@@ -1,5 +1,6 @@
-//! Quantized congestion notification: the congestion point (IEEE 802.1Qau, now 802.1Q clauses 30 to 33; RZ 3880, "Unbiased
-//! QCN", IBM 2014, whose sign of the feedback is used here: positive is congested).
+//! Quantized congestion notification: the congestion point (IEEE 802.1Qau, now 802.1Q clauses 30 to
+//! 33; RZ 3880, "Unbiased QCN", IBM 2014, whose sign of the feedback is used here: positive is
+//! congested).
 //!
 //! ```text
 //!   every I_s bytes that arrive:       Q_off   = Q - Q_eq             where the queue is
@@ -12,7 +13,8 @@
 //!                                                                             counts as though it carried line rate
 //! ```
 //!
-//! Whether the buffer is an output queue or an input buffer is its owner's affair: the law is the same.
+//! Whether the buffer is an output queue or an input buffer is its owner's affair: the law is the
+//! same.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -28,8 +30,20 @@ use crate::flow_control::Pauses;
 
 /// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("setpoint", Kind::Bytes, "26KB", "target queue Q_eq", "802.1Q MIB, cpQueueSizeSetPoint; RZ 3880: 60 KB"),
-    ParamSpec::new("weight", Kind::Count, "2", "weight w of the queue's growth Q_delta", "802.1Q MIB, cpFeedbackWeight: 2^1; RZ 3880"),
+    ParamSpec::new(
+        "setpoint",
+        Kind::Bytes,
+        "26KB",
+        "target queue Q_eq",
+        "802.1Q MIB, cpQueueSizeSetPoint; RZ 3880: 60 KB",
+    ),
+    ParamSpec::new(
+        "weight",
+        Kind::Count,
+        "2",
+        "weight w of the queue's growth Q_delta",
+        "802.1Q MIB, cpFeedbackWeight: 2^1; RZ 3880",
+    ),
     ParamSpec::new(
         "sample_base",
         Kind::Bytes,
@@ -37,7 +51,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "bytes I_s that arrive between two samples of a queue without congestion",
         "802.1Q MIB, cpMinSampleBase; RZ 3880",
     ),
-    ParamSpec::new("jitter", Kind::Flag, "true", "each interval is stretched by a random 0.85 to 1.15", "QCN pseudo-code 2.2"),
+    ParamSpec::new(
+        "jitter",
+        Kind::Flag,
+        "true",
+        "each interval is stretched by a random 0.85 to 1.15",
+        "QCN pseudo-code 2.2",
+    ),
     ParamSpec::new(
         "shrinking",
         Kind::Flag,
@@ -85,7 +105,8 @@ pub enum Placement {
 impl Placement {
     /// True if this buffer of a port has a congestion point.
     pub fn has(self, side: Side) -> bool {
-        self == Placement::Both || self == if side == Side::Ingress { Placement::Input } else { Placement::Output }
+        self == Placement::Both
+            || self == if side == Side::Ingress { Placement::Input } else { Placement::Output }
     }
 }
 
@@ -134,7 +155,11 @@ impl Params {
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let weight = v.count("weight")?;
         if weight > WEIGHT_MAX {
-            return Err(ParamError::new("weight", format!("{weight} is out of range"), format!("expected 0 to {WEIGHT_MAX}")));
+            return Err(ParamError::new(
+                "weight",
+                format!("{weight} is out of range"),
+                format!("expected 0 to {WEIGHT_MAX}"),
+            ));
         }
         let p = Params {
             setpoint: v.bytes("setpoint")?,
@@ -156,7 +181,11 @@ impl Params {
         };
         for (key, size) in [("setpoint", p.setpoint), ("sample_base", p.sample_base)] {
             if size.0 == 0 || size.0 > SIZE_MAX {
-                return Err(ParamError::new(key, format!("{size} is out of range"), "expected a size above zero, below 1 TB"));
+                return Err(ParamError::new(
+                    key,
+                    format!("{size} is out of range"),
+                    "expected a size above zero, below 1 TB",
+                ));
             }
         }
         if p.keep_alive && p.placement == Placement::Output {
@@ -176,14 +205,19 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses a set point that a sampled buffer never reaches: `ingress` and `egress` are the most that an ingress and an
-    /// egress queue can hold.
+    /// Refuses a set point that a sampled buffer never reaches: `ingress` and `egress` are the most
+    /// that an ingress and an egress queue can hold.
     pub fn validate(&self, ingress: Bytes, egress: Bytes) -> Result<(), ParamError> {
-        for (side, most, name) in [(Side::Ingress, ingress, "ingress buffer"), (Side::Egress, egress, "egress queue")] {
+        for (side, most, name) in
+            [(Side::Ingress, ingress, "ingress buffer"), (Side::Egress, egress, "egress queue")]
+        {
             if self.placement.has(side) && self.setpoint > most {
                 return Err(ParamError::new(
                     "setpoint",
-                    format!("Q_eq {} is above the most that an {name} can hold, {most}: no CNM is ever sent", self.setpoint),
+                    format!(
+                        "Q_eq {} is above the most that an {name} can hold, {most}: no CNM is ever sent",
+                        self.setpoint
+                    ),
                     "use a lower set point or a larger buffer",
                 ));
             }
@@ -198,7 +232,8 @@ impl Params {
 
     /// Bytes until the next sample after one of this feedback, without jitter.
     pub fn interval(&self, feedback: u8) -> Bytes {
-        // 150, 75, 50, 37.5, 30, 25, 21.4, 18.75 KB; the pseudo-code prints the last two as 21.5 and 18.5.
+        // 150, 75, 50, 37.5, 30, 25, 21.4, 18.75 KB; the pseudo-code prints the last two as 21.5
+        // and 18.5.
         if self.shrinking { self.sample_base / (1 + feedback as u64 / 8) } else { self.sample_base }
     }
 }
@@ -211,7 +246,10 @@ impl Law for Params {
             let on = format!("on {} links", link.rate);
             if self.sample_base < link.mtu {
                 all.push(Unmet::new(
-                    format!("I_s >= MTU {on}: {} < {}, every frame is a sample", self.sample_base, link.mtu),
+                    format!(
+                        "I_s >= MTU {on}: {} < {}, every frame is a sample",
+                        self.sample_base, link.mtu
+                    ),
                     "802.1Q: cpMinSampleBase is 150 KB, and 10 KB at least",
                 ));
             }
@@ -266,10 +304,17 @@ impl Sampler {
         Sampler { left: p.sample_base.0, p: p.clone(), line, q_old: 0, clock: Time::NEVER }
     }
 
-    /// A frame of `len` has been stored, `queue` is the occupancy of the buffer now, the frame included [bytes]. `draw` gives a
-    /// number in [0, 1); it is drawn once per sample, and only with jitter.
+    /// A frame of `len` has been stored, `queue` is the occupancy of the buffer now, the frame
+    /// included [bytes]. `draw` gives a number in [0, 1); it is drawn once per sample, and only
+    /// with jitter.
     #[inline]
-    pub fn on_arrival(&mut self, _now: Time, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+    pub fn on_arrival(
+        &mut self,
+        _now: Time,
+        len: Bytes,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Congestion> {
         if self.clock != Time::NEVER {
             return None; // in flight when the pause began: the clock counts the line already
         }
@@ -301,7 +346,12 @@ impl Sampler {
     }
 
     /// The clock of a pause may be due. An early or spurious call does nothing.
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+    pub fn on_clock(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Congestion> {
         if now < self.clock {
             return None;
         }
@@ -314,7 +364,8 @@ impl Sampler {
         // The buffer of a switch is far below 2^62 bytes; a set point may be any number.
         let q_off = queue.0 as i64 - self.p.setpoint.0.min(i64::MAX as u64) as i64;
         let q_delta = queue.0 as i64 - self.q_old as i64;
-        let feedback = quantise(q_off.saturating_add(self.p.weight as i64 * q_delta), self.p.feedback_range());
+        let feedback =
+            quantise(q_off.saturating_add(self.p.weight as i64 * q_delta), self.p.feedback_range());
         self.q_old = queue.0;
         self.left = self.p.interval(feedback).0;
         if self.p.jitter {
@@ -326,13 +377,15 @@ impl Sampler {
     }
 }
 
-/// Fb in 6 bits: 63 from `range` on, otherwise the whole part of 63 Fb/range; 0 for a value that is not positive.
+/// Fb in 6 bits: 63 from `range` on, otherwise the whole part of 63 Fb/range; 0 for a value that is
+/// not positive.
 pub fn quantise(fb: i64, range: Bytes) -> u8 {
     let fb = (fb.max(0) as u64).min(range.0);
     (fb as u128 * FEEDBACK_MAX as u128 / range.0.max(1) as u128) as u8
 }
 
-/// A congestion point with the state to choose a culprit: the complete interface for the owner of a buffer.
+/// A congestion point with the state to choose a culprit: the complete interface for the owner of a
+/// buffer.
 #[derive(Clone, Debug, PartialEq, State)]
 #[state(in_place)]
 pub struct Qcn {
@@ -348,7 +401,14 @@ impl Qcn {
 
     /// A frame has been stored; `queue` includes it.
     #[inline]
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+    pub fn on_enqueue(
+        &mut self,
+        now: Time,
+        flow: u32,
+        len: Bytes,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm> {
         self.culprits.insert(flow, len);
         let congestion = self.point.on_arrival(now, len, queue, draw)?;
         Some(Cnm { flow: self.culprits.pick(Some(flow), draw)?, congestion })
@@ -376,7 +436,12 @@ impl Qcn {
     }
 
     /// As [`Sampler::on_clock`], with the culprit.
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+    pub fn on_clock(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm> {
         let congestion = self.point.on_clock(now, queue, draw)?;
         Some(Cnm { flow: self.culprits.pick(None, draw)?, congestion })
     }
@@ -384,7 +449,14 @@ impl Qcn {
 
 impl CongestionPoint for Qcn {
     #[inline]
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+    fn on_enqueue(
+        &mut self,
+        now: Time,
+        flow: u32,
+        len: Bytes,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm> {
         Qcn::on_enqueue(self, now, flow, len, queue, draw)
     }
     #[inline]

@@ -1,4 +1,5 @@
-//! RED marking on the instantaneous egress queue, as DCQCN's congestion point uses it (SIGCOMM'15, section 3.1).
+//! RED marking on the instantaneous egress queue, as DCQCN's congestion point uses it (SIGCOMM'15,
+//! section 3.1).
 //!
 //!   P |        .-- 1        no mark up to Kmin, probability rising to Pmax at Kmax, always above Kmax;
 //!     |      / Pmax         Kmin = Kmax is step marking and draws no random number
@@ -14,9 +15,27 @@ use crate::Unmet;
 
 /// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("kmin", Kind::Bytes, "5KB", "queue up to which no frame is marked", "DCQCN, SIGCOMM'15 (40G)"),
-    ParamSpec::new("kmax", Kind::Bytes, "200KB", "queue above which every frame is marked", "DCQCN, SIGCOMM'15 (40G)"),
-    ParamSpec::new("pmax", Kind::Float, "0.01", "marking probability at Kmax, 0 to 1", "DCQCN, SIGCOMM'15"),
+    ParamSpec::new(
+        "kmin",
+        Kind::Bytes,
+        "5KB",
+        "queue up to which no frame is marked",
+        "DCQCN, SIGCOMM'15 (40G)",
+    ),
+    ParamSpec::new(
+        "kmax",
+        Kind::Bytes,
+        "200KB",
+        "queue above which every frame is marked",
+        "DCQCN, SIGCOMM'15 (40G)",
+    ),
+    ParamSpec::new(
+        "pmax",
+        Kind::Float,
+        "0.01",
+        "marking probability at Kmax, 0 to 1",
+        "DCQCN, SIGCOMM'15",
+    ),
 ];
 
 /// The parameters are all the state there is.
@@ -38,10 +57,18 @@ impl Red {
     pub fn read(v: &mut dyn Values) -> Result<Red, ParamError> {
         let r = Red { kmin: v.bytes("kmin")?, kmax: v.bytes("kmax")?, pmax: v.float("pmax")? };
         if r.kmin > r.kmax {
-            return Err(ParamError::new("kmin", format!("Kmin {} is above Kmax {}", r.kmin, r.kmax), "choose Kmin <= Kmax"));
+            return Err(ParamError::new(
+                "kmin",
+                format!("Kmin {} is above Kmax {}", r.kmin, r.kmax),
+                "choose Kmin <= Kmax",
+            ));
         }
         if !(0.0..=1.0).contains(&r.pmax) {
-            return Err(ParamError::new("pmax", format!("{} is not a probability", r.pmax), "expected 0 to 1"));
+            return Err(ParamError::new(
+                "pmax",
+                format!("{} is not a probability", r.pmax),
+                "expected 0 to 1",
+            ));
         }
         Ok(r)
     }
@@ -63,7 +90,13 @@ impl DetectorLaw for Red {
 
 impl Detector for Red {
     #[inline]
-    fn on_dequeue(&mut self, _now: Time, queue: Bytes, _len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(
+        &mut self,
+        _now: Time,
+        queue: Bytes,
+        _len: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Mark {
         let marked = if queue > self.kmax {
             true
         } else if queue > self.kmin {
@@ -98,7 +131,10 @@ mod tests {
     fn step_marking_draws_nothing() {
         let mut red = Red { kmin: Bytes(40_000), kmax: Bytes(40_000), pmax: 1.0 };
         for (queue, want) in [(40_000, Mark::None), (40_001, Mark::Ce)] {
-            assert_eq!(red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1), &mut || panic!("no draw")), want);
+            assert_eq!(
+                red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1), &mut || panic!("no draw")),
+                want
+            );
         }
     }
 }

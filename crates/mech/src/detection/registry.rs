@@ -32,14 +32,26 @@ impl Law for NoLaw {}
 impl AnyDetector {
     /// The detectors that most runs do not have: apart, so that the path of the others stays short.
     #[inline(never)]
-    fn on_dequeue_apart(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue_apart(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        len: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Mark {
         detector!(self, _ => Mark::None, d => d.on_dequeue(now, queue, len, draw), Mark::None)
     }
 }
 
 impl Detector for AnyDetector {
     #[inline]
-    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        len: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Mark {
         detector!(self, d => d.on_dequeue(now, queue, len, draw), _ => self.on_dequeue_apart(now, queue, len, draw), Mark::None)
     }
     #[inline]
@@ -57,7 +69,14 @@ impl Detector for AnyDetector {
 }
 
 impl CongestionPoint for AnyCongestionPoint {
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+    fn on_enqueue(
+        &mut self,
+        now: Time,
+        flow: u32,
+        len: Bytes,
+        queue: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Option<Cnm> {
         congestion_point!(self, n => CongestionPoint::on_enqueue(n, now, flow, len, queue, draw))
     }
     fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
@@ -81,7 +100,8 @@ impl CongestionPoint for AnyCongestionPoint {
 mod tests {
     use super::*;
 
-    /// Detectors are side by side, one per port and class: none of them may straddle two cache lines.
+    /// Detectors are side by side, one per port and class: none of them may straddle two cache
+    /// lines.
     #[test]
     fn a_detector_stays_small() {
         assert_eq!(size_of::<AnyDetector>(), 32);

@@ -1,4 +1,5 @@
-//! Ternary congestion detection (TCD, SIGCOMM'21): the states of Fig. 6, decided at every departure as in Fig. 9.
+//! Ternary congestion detection (TCD, SIGCOMM'21): the states of Fig. 6, decided at every departure
+//! as in Fig. 9.
 //!
 //! ```text
 //!                    3: T_on < max(T_on)                   6: T_on < max(T_on)
@@ -10,9 +11,10 @@
 //!        +------------------ 1: the lossy rule (RED) marks -------------------------+
 //! ```
 //!
-//! T_on is the time since the last OFF ended. A port that flow control regulates never gets beyond max(T_on); one that
-//! does has been released. Its queue still contains the backlog of the stops, so its length shows nothing: whether it
-//! shrinks or grows does, and that is asked once per period T until the answer is clear.
+//! T_on is the time since the last OFF ended. A port that flow control regulates never gets beyond
+//! max(T_on); one that does has been released. Its queue still contains the backlog of the stops,
+//! so its length shows nothing: whether it shrinks or grows does, and that is asked once per period
+//! T until the answer is clear.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -24,7 +26,13 @@ use crate::Unmet;
 
 /// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("epsilon", Kind::Float, "0.05", "smallest congestion degree (R_i - R_d)/C that max(T_on) covers", "TCD section 4.2"),
+    ParamSpec::new(
+        "epsilon",
+        Kind::Float,
+        "0.05",
+        "smallest congestion degree (R_i - R_d)/C that max(T_on) covers",
+        "TCD section 4.2",
+    ),
     ParamSpec::optional(
         "max_ton",
         Kind::Span,
@@ -101,17 +109,28 @@ impl Params {
             ));
         }
         if !(p.share > 0.0 && p.share <= 1.0) {
-            return Err(ParamError::new("share", format!("{} is not a share of a link", p.share), "expected a number above 0, at most 1"));
+            return Err(ParamError::new(
+                "share",
+                format!("{} is not a share of a link", p.share),
+                "expected a number above 0, at most 1",
+            ));
         }
         if p.low_threshold > p.threshold {
             return Err(ParamError::new(
                 "low_threshold",
-                format!("the low threshold {} is above the threshold {}", p.low_threshold, p.threshold),
+                format!(
+                    "the low threshold {} is above the threshold {}",
+                    p.low_threshold, p.threshold
+                ),
                 "choose low_threshold <= threshold",
             ));
         }
         if p.period == Some(Span::ZERO) {
-            return Err(ParamError::new("period", "a period of 0", "expected a time above zero; TCD recommends max(T_on)"));
+            return Err(ParamError::new(
+                "period",
+                "a period of 0",
+                "expected a time above zero; TCD recommends max(T_on)",
+            ));
         }
         Ok(p)
     }
@@ -126,7 +145,9 @@ impl Law for Params {
     }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         let law = place.flow_control.max_ton_of(self.share, place.link, self.epsilon);
-        if let (None, None, crate::flow_control::FlowControl::Custom(_)) = (self.max_ton, law, place.flow_control) {
+        if let (None, None, crate::flow_control::FlowControl::Custom(_)) =
+            (self.max_ton, law, place.flow_control)
+        {
             return Err(ParamError::new(
                 "max_ton",
                 "this flow control does not bound how long a port sends between two stops",
@@ -137,7 +158,10 @@ impl Law for Params {
         if let Some(t) = self.max_ton.or(law).filter(|t| *t < frame) {
             return Err(ParamError::new(
                 "max_ton",
-                format!("max(T_on) = {t} is shorter than the transmission of a frame of {}, {frame}", place.link.mtu),
+                format!(
+                    "max(T_on) = {t} is shorter than the transmission of a frame of {}, {frame}",
+                    place.link.mtu
+                ),
                 "use a longer time, or no port is ever undetermined; see `xoff plan tcd`",
             ));
         }
@@ -145,8 +169,11 @@ impl Law for Params {
         reachable("threshold", self.threshold, memory)
     }
     fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
-        let max_ton = self.max_ton.or(place.flow_control.max_ton_of(self.share, place.link, self.epsilon));
-        let time = |t: Option<Span>| t.map_or("none: flow control never stops this port".into(), |t| t.compact());
+        let max_ton =
+            self.max_ton.or(place.flow_control.max_ton_of(self.share, place.link, self.epsilon));
+        let time = |t: Option<Span>| {
+            t.map_or("none: flow control never stops this port".into(), |t| t.compact())
+        };
         vec![
             ("max_ton", time(max_ton)),
             ("period", time(self.period.or(max_ton))),
@@ -168,8 +195,8 @@ impl DetectorLaw for Params {
 /// The registers of one queue, with their parameters.
 #[derive(Clone, Debug, PartialEq, State)]
 pub struct Tcd {
-    /// Time at which T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before the first OFF, because T_on is infinite
-    /// then; never during an OFF.
+    /// Time at which T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before
+    /// the first OFF, because T_on is infinite then; never during an OFF.
     release: Time,
     /// LAST_STATE.
     last: PortState,
@@ -189,7 +216,10 @@ pub struct Tcd {
 impl Tcd {
     /// A port that has never been stopped. A flow control that never stops one needs no max(T_on).
     pub fn new(p: &Params, place: &Place) -> Self {
-        let max_ton = p.max_ton.or_else(|| place.flow_control.max_ton_of(p.share, place.link, p.epsilon)).unwrap_or(Span::ZERO);
+        let max_ton = p
+            .max_ton
+            .or_else(|| place.flow_control.max_ton_of(p.share, place.link, p.epsilon))
+            .unwrap_or(Span::ZERO);
         Tcd {
             release: Time::ZERO,
             last: PortState::NonCongestion,
@@ -220,8 +250,9 @@ impl Tcd {
         self.period_end = Time::NEVER;
     }
 
-    /// Next state of a released port. Periods start when max(T_on) is reached. If several have passed since the last departure, the present
-    /// queue is compared with the queue at that departure, once.
+    /// Next state of a released port. Periods start when max(T_on) is reached. If several have
+    /// passed since the last departure, the present queue is compared with the queue at that
+    /// departure, once.
     fn judge(&mut self, now: Time, queue: Bytes) -> PortState {
         if queue <= self.low_threshold {
             return PortState::NonCongestion;
@@ -229,16 +260,25 @@ impl Tcd {
         if self.period_end != Time::NEVER && now < self.period_end {
             return PortState::Undetermined;
         }
-        let grew = self.period_end != Time::NEVER && queue > self.snapshot && queue > self.threshold;
+        let grew =
+            self.period_end != Time::NEVER && queue > self.snapshot && queue > self.threshold;
         self.snapshot = queue;
         let period = self.period.0.max(1);
-        self.period_end = self.release + Span((now - self.release).0 / period * period) + Span(period);
+        self.period_end =
+            self.release + Span((now - self.release).0 / period * period) + Span(period);
         if grew { PortState::Congestion } else { PortState::Undetermined }
     }
 
-    /// A port that nothing stops: the rule of lossy networks. A mark is the transition to congestion; the way back is a
-    /// queue at which the rule never marks. Between the two a state stays, so that single draws do not move it.
-    fn lossy(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+    /// A port that nothing stops: the rule of lossy networks. A mark is the transition to
+    /// congestion; the way back is a queue at which the rule never marks. Between the two a state
+    /// stays, so that single draws do not move it.
+    fn lossy(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        len: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Mark {
         let mark = self.red.on_dequeue(now, queue, len, draw);
         if mark == Mark::Ce {
             self.last = PortState::Congestion;
@@ -250,11 +290,17 @@ impl Tcd {
 }
 
 impl Detector for Tcd {
-    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(
+        &mut self,
+        now: Time,
+        queue: Bytes,
+        len: Bytes,
+        draw: &mut dyn FnMut() -> f64,
+    ) -> Mark {
         if now < self.release {
             if self.release == Time::NEVER {
-                // A frame leaves during an OFF: its end was not reported, or it was reported too early. Either way the port is
-                // ON now; an end that is reported later counts again.
+                // A frame leaves during an OFF: its end was not reported, or it was reported too
+                // early. Either way the port is ON now; an end that is reported later counts again.
                 self.on_period_begins(now);
             }
             self.last = PortState::Undetermined;
@@ -280,8 +326,8 @@ impl Detector for Tcd {
         }
         self.off = false;
         self.on_period_begins(now);
-        // Queued frames leave now, with T_on = 0, unless another priority has the wire for longer than max(T_on): then
-        // the queue that the OFF has left would be taken for congestion.
+        // Queued frames leave now, with T_on = 0, unless another priority has the wire for longer
+        // than max(T_on): then the queue that the OFF has left would be taken for congestion.
         if queue > Bytes::ZERO {
             self.last = PortState::Undetermined;
         }

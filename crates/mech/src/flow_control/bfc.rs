@@ -1,4 +1,5 @@
-//! Backpressure Flow Control (BFC, NSDI 2022): per hop and per flow, by the queue in which a flow waits at the next egress.
+//! Backpressure Flow Control (BFC, NSDI 2022): per hop and per flow, by the queue in which a flow
+//! waits at the next egress.
 //!
 //! ```text
 //!   upstream egress                                        downstream switch
@@ -9,9 +10,10 @@
 //!        +---- Bloom filter of paused flows, every tau ----+
 //! ```
 //!
-//! A flow gets an empty queue of the egress, if there is one. It is paused when a frame of it comes while its queue holds more than
-//! Th = (HRTT + tau) mu / N_active: the bytes of the queue that the egress sends until a resume takes effect. All paused flows of an
-//! ingress travel as one Bloom filter every tau. A queue whose head is a frame of a paused flow does not send.
+//! A flow gets an empty queue of the egress, if there is one. It is paused when a frame of it comes
+//! while its queue holds more than Th = (HRTT + tau) mu / N_active: the bytes of the queue that the
+//! egress sends until a resume takes effect. All paused flows of an ingress travel as one Bloom
+//! filter every tau. A queue whose head is a frame of a paused flow does not send.
 //!
 //! Rules, and where they differ from the paper: `docs/mechanisms/bfc.md`.
 
@@ -46,8 +48,19 @@ pub const PARAMS: &[ParamSpec] = &[
         "virtual flow numbers, by a hash of the flow",
         "xoff's choice; the authors' simulator has 7200 for each egress",
     ),
-    ParamSpec::optional("period", Kind::Span, "tau, between two filters; default: half of HRTT", "BFC: half of a hop's round trip"),
-    ParamSpec::new("resumes", Kind::Count, "2", "largest number of flows of an ingress resumed in one period", "BFC: 2 for each queue"),
+    ParamSpec::optional(
+        "period",
+        Kind::Span,
+        "tau, between two filters; default: half of HRTT",
+        "BFC: half of a hop's round trip",
+    ),
+    ParamSpec::new(
+        "resumes",
+        Kind::Count,
+        "2",
+        "largest number of flows of an ingress resumed in one period",
+        "BFC: 2 for each queue",
+    ),
 ];
 
 /// Parameters.
@@ -72,11 +85,16 @@ impl Params {
         let shortest = filters(link);
         let period = v.span_opt("period")?.unwrap_or(Span(hrtt(link).0 / 2).max(shortest));
         if period < shortest {
-            let what = format!("period is {period}, but the filters of a link of {} take {shortest} on the wire", link.rate);
+            let what = format!(
+                "period is {period}, but the filters of a link of {} take {shortest} on the wire",
+                link.rate
+            );
             return Err(ParamError::new(
                 "period",
                 what,
-                format!("choose at least {shortest}, or the queue of filters would grow without limit"),
+                format!(
+                    "choose at least {shortest}, or the queue of filters would grow without limit"
+                ),
             ));
         }
         let mut count = |key: &'static str, most: u64| match v.count(key)? {
@@ -97,8 +115,8 @@ impl Params {
     }
 }
 
-/// Round trip of one hop: twice the delay, the times inside the nodes, a frame that is on the wire when a filter is to leave, and the
-/// filter with those of other priorities before it [ps].
+/// Round trip of one hop: twice the delay, the times inside the nodes, a frame that is on the wire
+/// when a filter is to leave, and the filter with those of other priorities before it [ps].
 pub fn hrtt(link: &LinkFacts) -> Span {
     link.delay + link.delay + link.processing + link.rate.time_for(link.mtu) + filters(link)
 }
@@ -125,7 +143,8 @@ impl Law for Params {
     fn message_len(&self) -> Bytes {
         FRAME_LEN
     }
-    /// Room if the egress is as fast: Th, the bytes that arrive until its pause takes effect, and two frames.
+    /// Room if the egress is as fast: Th, the bytes that arrive until its pause takes effect, and
+    /// two frames.
     fn flow_bytes(&self, link: &LinkFacts) -> Option<Bytes> {
         let on_the_way = link.rate.bytes_in(hrtt(link) + self.period);
         Some(on_the_way + on_the_way + link.mtu + link.mtu)

@@ -3,14 +3,15 @@
 //!   receiver: ABR += blocks received; every period: FCCL = ABR + free blocks  --->  sender
 //!   sender:   FCTBS += blocks sent;   may send p blocks while FCTBS + p <= FCCL
 //!
-//! A block is 64 bytes, a frame counts in whole blocks. The wire format has 12-bit counters, so a link can never
-//! have more than 2048 blocks = 131,072 bytes outstanding; the papers' buffers of 280 KB to 1 MB do not fit. The
-//! default therefore counts in 64 bits, and `counters = "12-bit"` is the conformance mode that refuses a buffer it
-//! cannot hold.
+//! A block is 64 bytes, a frame counts in whole blocks. The wire format has 12-bit counters, so a
+//! link can never have more than 2048 blocks = 131,072 bytes outstanding; the papers' buffers of
+//! 280 KB to 1 MB do not fit. The default therefore counts in 64 bits, and `counters = "12-bit"` is
+//! the conformance mode that refuses a buffer it cannot hold.
 //!
-//! Links of a simulation lose nothing, so ABR is always right. On a real link the peer's FCTBS replaces ABR whenever it comes
-//! ([`Receiver::on_peer_total`]): a lost frame, or a neighbour that restarted, costs two periods of credits at most. Until then the
-//! sender is on the safe side: an FCCL that is below FCTBS, or that grants more than the whole buffer, is no credit at all.
+//! Links of a simulation lose nothing, so ABR is always right. On a real link the peer's FCTBS
+//! replaces ABR whenever it comes ([`Receiver::on_peer_total`]): a lost frame, or a neighbour that
+//! restarted, costs two periods of credits at most. Until then the sender is on the safe side: an
+//! FCCL that is below FCTBS, or that grants more than the whole buffer, is no credit at all.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -63,8 +64,11 @@ pub struct Params {
 impl Params {
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let p =
-            Params { period: read_period(v, link)?, buffer_blocks: link.buffer.0 / BLOCK, conformance: v.text("counters")? == "12-bit" };
+        let p = Params {
+            period: read_period(v, link)?,
+            buffer_blocks: link.buffer.0 / BLOCK,
+            conformance: v.text("counters")? == "12-bit",
+        };
         p.validate(link)?;
         Ok(p)
     }
@@ -74,7 +78,10 @@ impl Params {
         if self.conformance && self.buffer_blocks > BLOCKS_MAX_12_BIT {
             return Err(ParamError::new(
                 "counters",
-                format!("12-bit counters cannot count a buffer of {} ({} blocks)", link.buffer, self.buffer_blocks),
+                format!(
+                    "12-bit counters cannot count a buffer of {} ({} blocks)",
+                    link.buffer, self.buffer_blocks
+                ),
                 "FCCL announces at most 2048 blocks = 131072 B (IBA 7.9.4); use a smaller buffer or 64-bit",
             ));
         }
@@ -108,13 +115,15 @@ impl Law for Params {
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.validate(link)
     }
-    /// Credits count whole blocks: frames that leave much of their last one empty get less than the buffer promises. Only where the rate
-    /// of the link suffers, and the plain condition on the buffer does not cover it already.
+    /// Credits count whole blocks: frames that leave much of their last one empty get less than the
+    /// buffer promises. Only where the rate of the link suffers, and the plain condition on the
+    /// buffer does not cover it already.
     fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
         let mut all = Vec::from_iter(fills_wire(("period", self.period), MESSAGE_LEN, link));
         let per_frame = blocks(link.mtu).max(1);
         let frames = self.buffer_blocks / per_frame;
-        let (carried, need) = (link.mtu * frames, link.rate.bytes_in(self.period + self.control_loop(link).tau));
+        let (carried, need) =
+            (link.mtu * frames, link.rate.bytes_in(self.period + self.control_loop(link).tau));
         if carried >= need || Bytes(self.buffer_blocks * BLOCK) < need {
             return all;
         }
@@ -145,9 +154,10 @@ pub(super) fn read_period(v: &mut dyn Values, link: &LinkFacts) -> Result<Span, 
     Ok(period)
 }
 
-/// Smallest buffer that sustains the full rate with frames of one MTU, in whole blocks [bytes]. A message made at t counts what has
-/// come in by then; its credits must last from the frame that is still coming in until the next message takes effect. That is T + tau
-/// of frames, since tau has the time of one frame, each in whole blocks.
+/// Smallest buffer that sustains the full rate with frames of one MTU, in whole blocks [bytes]. A
+/// message made at t counts what has come in by then; its credits must last from the frame that is
+/// still coming in until the next message takes effect. That is T + tau of frames, since tau has
+/// the time of one frame, each in whole blocks.
 pub fn buffer_for_full_rate(l: &ControlLoop, period: Span) -> Bytes {
     let frame = l.rate.time_for(l.mtu).0.max(1);
     let frames = period.0.saturating_add(l.tau.0).div_ceil(frame);
@@ -160,7 +170,8 @@ pub struct CreditLimit {
     /// Flow control credit limit [blocks].
     #[state(counter)]
     pub fccl: u64,
-    /// Bytes held when the message was made [bytes]. Not on the wire of a real link; one reading of time-based GFC needs it.
+    /// Bytes held when the message was made [bytes]. Not on the wire of a real link; one reading of
+    /// time-based GFC needs it.
     pub occupied: Bytes,
 }
 
@@ -197,8 +208,8 @@ pub struct CreditReceiver {
 }
 
 impl CreditReceiver {
-    /// A receiver whose first message leaves one period after the start; credits for the whole buffer were
-    /// exchanged when the link was initialised.
+    /// A receiver whose first message leaves one period after the start; credits for the whole
+    /// buffer were exchanged when the link was initialised.
     pub fn new(p: &Params) -> Self {
         CreditReceiver {
             period: p.period,
@@ -239,7 +250,10 @@ impl Receiver for CreditReceiver {
         while self.next <= now {
             self.next += self.period;
         }
-        Some(Message::Credit(CreditLimit { fccl: self.abr.wrapping_add(self.free()) & self.mask, occupied: occupancy.bytes }))
+        Some(Message::Credit(CreditLimit {
+            fccl: self.abr.wrapping_add(self.free()) & self.mask,
+            occupied: occupancy.bytes,
+        }))
     }
 
     #[inline]
@@ -262,7 +276,10 @@ impl Receiver for CreditReceiver {
 
     /// No credit beyond the received bytes: a full buffer.
     fn hold(&self) -> Option<Message> {
-        Some(Message::Credit(CreditLimit { fccl: self.abr, occupied: Bytes(self.buffer_blocks * BLOCK) }))
+        Some(Message::Credit(CreditLimit {
+            fccl: self.abr,
+            occupied: Bytes(self.buffer_blocks * BLOCK),
+        }))
     }
 }
 
@@ -276,7 +293,8 @@ pub struct CbfcSender {
     /// Latest credit limit.
     #[state(counter)]
     fccl: u64,
-    /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is not distinguished [blocks].
+    /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is
+    /// not distinguished [blocks].
     buffer_blocks: u32,
     conformance: bool,
     /// FCTBS has been beyond FCCL under an earlier limit.
@@ -287,7 +305,14 @@ impl CbfcSender {
     /// A sender with the credits of link initialisation.
     pub fn new(p: &Params, line: Rate) -> Self {
         let buffer_blocks = u32::try_from(p.buffer_blocks).unwrap_or(u32::MAX);
-        CbfcSender { line, fctbs: 0, fccl: p.buffer_blocks, buffer_blocks, conformance: p.conformance, overdrawn: false }
+        CbfcSender {
+            line,
+            fctbs: 0,
+            fccl: p.buffer_blocks,
+            buffer_blocks,
+            conformance: p.conformance,
+            overdrawn: false,
+        }
     }
 
     /// FCCL - FCTBS: blocks that may still be sent; zero where FCCL is below the blocks sent.
@@ -300,7 +325,8 @@ impl CbfcSender {
     #[inline]
     fn grant(&self, fccl: u64) -> Option<u64> {
         if self.conformance {
-            // IBA 7.9.4.2: send if (FCCL - (FCTBS + p)) mod 4096 <= 2048. More than that is a negative difference.
+            // IBA 7.9.4.2: send if (FCCL - (FCTBS + p)) mod 4096 <= 2048. More than that is a
+            // negative difference.
             Some(fccl.wrapping_sub(self.fctbs) & 0xfff).filter(|&grant| grant <= BLOCKS_MAX_12_BIT)
         } else {
             fccl.checked_sub(self.fctbs)
@@ -329,14 +355,17 @@ impl Sender for CbfcSender {
         }
     }
 
-    /// FCCL = ABR + free blocks, and ABR is at most FCTBS: a receiver cannot grant more than its buffer, nor take a grant back.
+    /// FCCL = ABR + free blocks, and ABR is at most FCTBS: a receiver cannot grant more than its
+    /// buffer, nor take a grant back.
     fn is_possible(&self, message: Message) -> bool {
         let Message::Credit(limit) = message else { return true };
-        let most = if self.buffer_blocks == u32::MAX { u64::MAX } else { self.buffer_blocks.into() };
+        let most =
+            if self.buffer_blocks == u32::MAX { u64::MAX } else { self.buffer_blocks.into() };
         self.grant(limit.fccl).is_some_and(|grant| grant <= most)
     }
 
-    /// FCTBS only grows until the next limit: beyond FCCL once, it is still there when this is asked or the limit changes.
+    /// FCTBS only grows until the next limit: beyond FCCL once, it is still there when this is
+    /// asked or the limit changes.
     fn overdrawn(&self) -> bool {
         self.overdrawn || self.grant(self.fccl).is_none()
     }
@@ -371,7 +400,8 @@ mod tests {
         Params { period: Span(52_428_000), buffer_blocks: blocks, conformance }
     }
 
-    /// Used by the check of credits: a port that sends although its gate is closed is found out, also after new credits have come.
+    /// Used by the check of credits: a port that sends although its gate is closed is found out,
+    /// also after new credits have come.
     #[test]
     fn sending_without_credit_is_remembered() {
         for conformance in [false, true] {
@@ -388,7 +418,10 @@ mod tests {
 
     #[test]
     fn frames_count_in_whole_blocks() {
-        assert_eq!([blocks(Bytes(1)), blocks(Bytes(64)), blocks(Bytes(65)), blocks(Bytes(1500))], [1, 1, 2, 24]);
+        assert_eq!(
+            [blocks(Bytes(1)), blocks(Bytes(64)), blocks(Bytes(65)), blocks(Bytes(1500))],
+            [1, 1, 2, 24]
+        );
     }
 
     /// The trace of figure 2(b) of the GFC paper: credits run out, a message brings them back.
@@ -444,8 +477,9 @@ mod tests {
         assert!(sw.fctbs > 3 * 4096, "the counters wrapped");
     }
 
-    /// Every FCCL against every count of blocks sent, in both widths: credits never exceed the buffer, and a limit below what was sent, one
-    /// beyond the buffer or one around the wrap is no credit.
+    /// Every FCCL against every count of blocks sent, in both widths: credits never exceed the
+    /// buffer, and a limit below what was sent, one beyond the buffer or one around the wrap is no
+    /// credit.
     #[test]
     fn no_limit_grants_more_than_the_buffer() {
         const BUFFER: u64 = 48;
@@ -468,31 +502,50 @@ mod tests {
                 ] {
                     let mut s = CbfcSender::new(&params(BUFFER, conformance), C);
                     s.fctbs = sent;
-                    s.on_message(Time::ZERO, Message::Credit(CreditLimit { fccl, occupied: Bytes(u64::MAX) }));
+                    s.on_message(
+                        Time::ZERO,
+                        Message::Credit(CreditLimit { fccl, occupied: Bytes(u64::MAX) }),
+                    );
                     let modulus = if conformance { 1 << 12 } else { 1 << 64 };
                     let ahead = (i128::from(fccl) - i128::from(sent)).rem_euclid(modulus);
-                    let granted = if ahead <= i128::from(BUFFER) && (conformance || fccl >= sent) { ahead as u64 } else { 0 };
-                    assert_eq!(s.credits(), granted, "FCCL {fccl}, FCTBS {sent}, 12-bit: {conformance}");
+                    let granted = if ahead <= i128::from(BUFFER) && (conformance || fccl >= sent) {
+                        ahead as u64
+                    } else {
+                        0
+                    };
+                    assert_eq!(
+                        s.credits(),
+                        granted,
+                        "FCCL {fccl}, FCTBS {sent}, 12-bit: {conformance}"
+                    );
                     let gate = if granted >= 24 { Gate::Open } else { Gate::Blocked };
-                    assert_eq!(s.gate(Time::ZERO, Bytes(1500)), gate, "FCCL {fccl}, FCTBS {sent}, 12-bit: {conformance}");
+                    assert_eq!(
+                        s.gate(Time::ZERO, Bytes(1500)),
+                        gate,
+                        "FCCL {fccl}, FCTBS {sent}, 12-bit: {conformance}"
+                    );
                 }
             }
         }
     }
 
-    /// A frame that bypasses the gate (an acknowledgement that no pause stops) leaves no credits, not 2^64 of them. (Kills the mutant that
-    /// subtracts with a wrap.)
+    /// A frame that bypasses the gate (an acknowledgement that no pause stops) leaves no credits,
+    /// not 2^64 of them. (Kills the mutant that subtracts with a wrap.)
     #[test]
     fn credits_end_at_zero() {
         for conformance in [false, true] {
             let mut s = CbfcSender::new(&params(48, conformance), C);
             (0..3).for_each(|_| s.on_sent(Time::ZERO, Bytes(1500), Span::ZERO));
-            assert_eq!((s.credits(), s.gate(Time::ZERO, Bytes(1)), s.rate(Time::ZERO)), (0, Gate::Blocked, Rate::ZERO));
+            assert_eq!(
+                (s.credits(), s.gate(Time::ZERO, Bytes(1)), s.rate(Time::ZERO)),
+                (0, Gate::Blocked, Rate::ZERO)
+            );
         }
     }
 
-    /// IBA 7.9.4: FCTBS replaces ABR. A receiver that restarts, or that lost frames, and a sender that restarts are back in step after one
-    /// message of each; until then the sender has no credits, however its counters stand.
+    /// IBA 7.9.4: FCTBS replaces ABR. A receiver that restarts, or that lost frames, and a sender
+    /// that restarts are back in step after one message of each; until then the sender has no
+    /// credits, however its counters stand.
     #[test]
     fn either_end_may_restart() {
         for conformance in [false, true] {
@@ -526,7 +579,10 @@ mod tests {
     #[test]
     fn conformance_refuses_what_twelve_bits_cannot_hold() {
         let link = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes::from_kb(300));
-        assert_eq!(params(link.buffer.0 / BLOCK, true).validate(&link).unwrap_err().key, "counters");
+        assert_eq!(
+            params(link.buffer.0 / BLOCK, true).validate(&link).unwrap_err().key,
+            "counters"
+        );
         assert!(params(link.buffer.0 / BLOCK, false).validate(&link).is_ok());
         let small = LinkFacts { buffer: Bytes(131_072), ..link };
         assert!(params(2048, true).validate(&small).is_ok());

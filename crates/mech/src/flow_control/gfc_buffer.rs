@@ -6,12 +6,14 @@
 //!            +------+---+-+--> occupancy
 //!            0     B_1 B_2 B_m
 //!
-//! Deviation: the paper names no hysteresis between stages. Without any, single frames around a threshold multiply
-//! messages by ten to twenty; a falling crossing is therefore reported `hysteresis` bytes late (default 2 MTU, 0 for
-//! literal runs). A rising crossing is never delayed: Eq. (1) needs it in time. Messages must arrive in order. With `repeat` the stage is
-//! sent again each interval: on a link with errors a lost one would hold until the next change.
+//! Deviation: the paper names no hysteresis between stages. Without any, single frames around a
+//! threshold multiply messages by ten to twenty; a falling crossing is therefore reported
+//! `hysteresis` bytes late (default 2 MTU, 0 for literal runs). A rising crossing is never delayed:
+//! Eq. (1) needs it in time. Messages must arrive in order. With `repeat` the stage is sent again
+//! each interval: on a link with errors a lost one would hold until the next change.
 //!
-//! With `entry_ports` the ports by which traffic enters the network slow down before the others ([`entry`]). That is ours.
+//! With `entry_ports` the ports by which traffic enters the network slow down before the others
+//! ([`entry`]). That is ours.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -39,14 +41,25 @@ pub const PARAMS: &[ParamSpec] = &[
         "occupancy B_m at which the rate would reach zero; default: buffer - 2 MTU",
         "GFC section 5.4 has B_m = B for a fluid; 2 MTU for whole frames, measured",
     ),
-    ParamSpec::optional("b1", Kind::Bytes, "start B_1 of stage 1; default: B_m - 2 C tau", "GFC section 5.4: B_1 <= B_m - 2 C tau"),
+    ParamSpec::optional(
+        "b1",
+        Kind::Bytes,
+        "start B_1 of stage 1; default: B_m - 2 C tau",
+        "GFC section 5.4: B_1 <= B_m - 2 C tau",
+    ),
     ParamSpec::optional(
         "hysteresis",
         Kind::Bytes,
         "how far the occupancy must fall below a threshold before the lower stage is announced; default: 2 MTU",
         "not in the paper; see the page gfc-buffer",
     ),
-    ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+    ParamSpec::new(
+        "rate_unit",
+        Kind::Rate,
+        "8kbps",
+        "smallest rate the limiter can hold",
+        "GFC section 7",
+    ),
     ParamSpec::new(
         "spacing",
         Kind::Span,
@@ -85,7 +98,8 @@ pub struct Params {
     pub repeat: Span,
     /// Least time between two messages; zero: none [ps].
     pub spacing: Span,
-    /// Number of entry ports that share an egress, and the egress queue from which they slow down [bytes]; none: all ports are alike.
+    /// Number of entry ports that share an egress, and the egress queue from which they slow down
+    /// [bytes]; none: all ports are alike.
     pub entry: Option<(u64, Bytes)>,
 }
 
@@ -98,12 +112,21 @@ impl Params {
         let b1 = v.bytes_opt("b1")?.unwrap_or(bm.saturating_sub(range(&l)));
         let hysteresis = v.bytes_opt("hysteresis")?.unwrap_or(link.mtu * 2);
         let entry = entry::read(v, &l, b1)?;
-        let p = Params { bm, b1, hysteresis, rate_unit: v.rate("rate_unit")?, repeat, spacing: v.span("spacing")?, entry };
+        let p = Params {
+            bm,
+            b1,
+            hysteresis,
+            rate_unit: v.rate("rate_unit")?,
+            repeat,
+            spacing: v.span("spacing")?,
+            entry,
+        };
         p.validate(link)?;
         Ok(p)
     }
 
-    /// Rejects parameters without a stage; a violated bound of section 5.4 is a warning of the planner, not an error here.
+    /// Rejects parameters without a stage; a violated bound of section 5.4 is a warning of the
+    /// planner, not an error here.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.bm > link.buffer {
             return Err(ParamError::new(
@@ -120,7 +143,11 @@ impl Params {
             ));
         }
         if self.rate_unit.0 == 0 {
-            return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8 kb/s"));
+            return Err(ParamError::new(
+                "rate_unit",
+                "a rate unit of 0",
+                "commodity switches hold 8 kb/s",
+            ));
         }
         Ok(())
     }
@@ -132,11 +159,18 @@ impl Law for Params {
 
     fn halves(&self, link: &LinkFacts) -> (Box<StageReceiver>, Box<StageSender>) {
         let mut receiver = StageReceiver::new(self, link.rate);
-        receiver.entry = self.entry.filter(|_| link.peer_tier.is_lt()).map(|(n, e_1)| Entry::new(EntryTable::new(n, e_1, self.b1)));
+        receiver.entry = self
+            .entry
+            .filter(|_| link.peer_tier.is_lt())
+            .map(|(n, e_1)| Entry::new(EntryTable::new(n, e_1, self.b1)));
         (Box::new(receiver), Box::new(StageSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        let mut all = vec![("bm", self.bm.compact()), ("b1", self.b1.compact()), ("hysteresis", self.hysteresis.compact())];
+        let mut all = vec![
+            ("bm", self.bm.compact()),
+            ("b1", self.b1.compact()),
+            ("hysteresis", self.hysteresis.compact()),
+        ];
         all.extend(self.entry.map(|(_, e_1)| ("entry_b1", e_1.compact())));
         all
     }
@@ -152,7 +186,8 @@ impl Law for Params {
     fn opening(&self) -> Vec<Message> {
         vec![Message::Stage(Stage(0)); 3]
     }
-    /// Not in the paper: the limiter sets in at B_1 and ends `hysteresis` below it, so TCD Eq. (3) with the hysteresis.
+    /// Not in the paper: the limiter sets in at B_1 and ends `hysteresis` below it, so TCD Eq. (3)
+    /// with the hysteresis.
     fn stop(&self) -> Option<Stop> {
         Some(Stop::Queue(self.hysteresis))
     }
@@ -197,14 +232,16 @@ pub struct StageTable {
 }
 
 impl StageTable {
-    /// The table of section 5.4. N is the first stage with B_N - B_(N-1) <= 8 bit; thresholds are whole bytes,
-    /// rounded down so that a stage never begins late.
+    /// The table of section 5.4. N is the first stage with B_N - B_(N-1) <= 8 bit; thresholds are
+    /// whole bytes, rounded down so that a stage never begins late.
     pub fn new(bm: Bytes, b1: Bytes, line: Rate) -> Self {
         let width = bm.0 - b1.0;
-        // Stage k is kept while the step into stage k-1 was above one byte: the first step <= 8 bit is the last.
+        // Stage k is kept while the step into stage k-1 was above one byte: the first step <= 8 bit
+        // is the last.
         let keep = |halvings: &u32| *halvings == 0 || width > 1 << (halvings - 1);
         // B_m - ceil(width / 2^(k-1)) is B_k rounded down.
-        let starts = (0..63).take_while(keep).map(|halvings| bm.0 - width.div_ceil(1 << halvings)).collect();
+        let starts =
+            (0..63).take_while(keep).map(|halvings| bm.0 - width.div_ceil(1 << halvings)).collect();
         StageTable { line, starts }
     }
 
@@ -239,7 +276,8 @@ pub struct StageReceiver {
     stage: u16,
     /// Announced last; the other one where messages keep a distance.
     announced: u16,
-    /// Earliest time of the next message, if messages keep a distance, and [`Receiver::on_wake`] has not been called since.
+    /// Earliest time of the next message, if messages keep a distance, and [`Receiver::on_wake`]
+    /// has not been called since.
     free_at: Time,
     spacing: Span,
     repeat: Repeat,
@@ -283,7 +321,8 @@ impl StageReceiver {
 
 impl Receiver for StageReceiver {
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
-        // Only a frame can raise the stage; several thresholds crossed at once give one message with the last.
+        // Only a frame can raise the stage; several thresholds crossed at once give one message
+        // with the last.
         let stage = self.table.stage(occupancy.bytes);
         if stage > self.stage { self.announce(now, stage) } else { None }
     }
@@ -297,14 +336,32 @@ impl Receiver for StageReceiver {
         self.entry.is_some()
     }
 
-    fn on_arrival_to(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+    fn on_arrival_to(
+        &mut self,
+        now: Time,
+        occupancy: &Occupancy,
+        egress: Waiting,
+        len: Bytes,
+    ) -> Option<Message> {
         let Some(entry) = &mut self.entry else { return self.on_arrival(now, occupancy, len) };
         // A buffer that was empty before holds nothing for another egress.
-        let stage = entry.joined(&self.table, occupancy.bytes, egress, self.hysteresis, occupancy.bytes == len);
+        let stage = entry.joined(
+            &self.table,
+            occupancy.bytes,
+            egress,
+            self.hysteresis,
+            occupancy.bytes == len,
+        );
         if stage != self.stage { self.announce(now, stage) } else { None }
     }
 
-    fn on_departure_from(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+    fn on_departure_from(
+        &mut self,
+        now: Time,
+        occupancy: &Occupancy,
+        egress: Waiting,
+        len: Bytes,
+    ) -> Option<Message> {
         let Some(entry) = &mut self.entry else { return self.on_departure(now, occupancy, len) };
         let stage = entry.left(&self.table, occupancy.bytes, egress, self.hysteresis);
         if stage != self.stage { self.announce(now, stage) } else { None }
@@ -316,9 +373,14 @@ impl Receiver for StageReceiver {
         if waited {
             self.free_at = Time::NEVER;
         }
-        if waited && self.stage != self.announced || self.repeat.is_due(now) { self.send(now) } else { None }
+        if waited && self.stage != self.announced || self.repeat.is_due(now) {
+            self.send(now)
+        } else {
+            None
+        }
     }
-    /// Whenever a message is sent this is asked for: the end of the distance is a wake-up, whether a stage waits or not.
+    /// Whenever a message is sent this is asked for: the end of the distance is a wake-up, whether
+    /// a stage waits or not.
     fn next_wake(&self) -> Option<Time> {
         let free = (self.free_at != Time::NEVER).then_some(self.free_at);
         self.repeat.next().into_iter().chain(free).min()
@@ -343,7 +405,10 @@ pub struct StageSender {
 impl StageSender {
     /// A sender at line rate.
     pub fn new(p: &Params, line: Rate) -> Self {
-        StageSender { table: StageTable::new(p.bm, p.b1, line), limiter: RateLimiter::new(line, p.rate_unit) }
+        StageSender {
+            table: StageTable::new(p.bm, p.b1, line),
+            limiter: RateLimiter::new(line, p.rate_unit),
+        }
     }
 }
 
@@ -384,7 +449,15 @@ mod tests {
     /// GFC section 6.2.2, without anything of ours.
     fn plain() -> Params {
         let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
-        Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None }
+        Params {
+            bm,
+            b1,
+            hysteresis: Bytes::ZERO,
+            rate_unit: Rate(8000),
+            repeat: Span::ZERO,
+            spacing: Span::ZERO,
+            entry: None,
+        }
     }
 
     /// GFC section 6.2.2: B 300 KB, B_1 281 KB, steps of 19 KB / 2^n.
@@ -402,7 +475,8 @@ mod tests {
         assert_eq!(t.stage(Bytes(300_000)) as usize, t.len());
     }
 
-    /// N from B_N - B_(N-1) <= 8 bit with B_m - B_1 = 2 C tau: 16, 17, 18 at 10, 40, 100G. The paper prints 16, 18, 20.
+    /// N from B_N - B_(N-1) <= 8 bit with B_m - B_1 = 2 C tau: 16, 17, 18 at 10, 40, 100G. The
+    /// paper prints 16, 18, 20.
     #[test]
     fn number_of_stages() {
         for (two_c_tau, n) in [(18_500, 16), (56_000, 17), (131_000, 18)] {
@@ -420,17 +494,34 @@ mod tests {
         assert_eq!(r.on_arrival(Time(2), &occupancy(282_000), len), Some(Message::Stage(Stage(1))));
         assert_eq!(r.on_departure(Time(3), &occupancy(280_500), len), None);
         assert_eq!(r.on_arrival(Time(4), &occupancy(282_000), len), None, "still stage 1");
-        assert_eq!(r.on_departure(Time(5), &occupancy(278_000), len), None, "278000 + 3000 reaches B_1");
-        assert_eq!(r.on_departure(Time(6), &occupancy(277_500), len), Some(Message::Stage(Stage(0))));
-        assert_eq!(r.on_arrival(Time(7), &occupancy(295_300), len), Some(Message::Stage(Stage(3))), "three thresholds, one message");
+        assert_eq!(
+            r.on_departure(Time(5), &occupancy(278_000), len),
+            None,
+            "278000 + 3000 reaches B_1"
+        );
+        assert_eq!(
+            r.on_departure(Time(6), &occupancy(277_500), len),
+            Some(Message::Stage(Stage(0)))
+        );
+        assert_eq!(
+            r.on_arrival(Time(7), &occupancy(295_300), len),
+            Some(Message::Stage(Stage(3))),
+            "three thresholds, one message"
+        );
     }
 
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
         let p = plain();
         let mut r = StageReceiver::new(&p, C);
-        assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
-        assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(Stage(0))));
+        assert_eq!(
+            r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)),
+            Some(Message::Stage(Stage(1)))
+        );
+        assert_eq!(
+            r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)),
+            Some(Message::Stage(Stage(0)))
+        );
     }
 
     /// A lost stage, or a lost end of it, comes again after the interval.
@@ -439,15 +530,25 @@ mod tests {
         let p = Params { repeat: Span::from_us(5), ..plain() };
         let (mut r, us) = (StageReceiver::new(&p, C), Time::from_us);
         assert_eq!(r.next_wake(), None, "both ends begin at stage 0");
-        assert_eq!(r.on_arrival(us(1), &occupancy(282_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
+        assert_eq!(
+            r.on_arrival(us(1), &occupancy(282_000), Bytes(1500)),
+            Some(Message::Stage(Stage(1)))
+        );
         assert_eq!(r.on_wake(us(5), &occupancy(282_000)), None, "early");
         assert_eq!(r.on_wake(us(6), &occupancy(282_000)), Some(Message::Stage(Stage(1))));
-        assert_eq!(r.on_departure(us(8), &occupancy(280_500), Bytes(1500)), Some(Message::Stage(Stage(0))));
-        assert_eq!((r.next_wake(), r.on_wake(us(13), &occupancy(0))), (Some(us(13)), Some(Message::Stage(Stage(0)))));
+        assert_eq!(
+            r.on_departure(us(8), &occupancy(280_500), Bytes(1500)),
+            Some(Message::Stage(Stage(0)))
+        );
+        assert_eq!(
+            (r.next_wake(), r.on_wake(us(13), &occupancy(0))),
+            (Some(us(13)), Some(Message::Stage(Stage(0))))
+        );
         assert_eq!(r.next_wake(), Some(us(18)));
     }
 
-    /// At most one message per 7 us: the stage that holds when the time is over is sent, none if it is the announced one.
+    /// At most one message per 7 us: the stage that holds when the time is over is sent, none if it
+    /// is the announced one.
     #[test]
     fn messages_keep_a_distance_and_the_latest_stage_wins() {
         let p = Params { spacing: Span::from_us(7), ..plain() };
@@ -458,10 +559,17 @@ mod tests {
         assert_eq!(r.on_departure(us(2), &occupancy(280_500), len), None);
         assert_eq!(r.on_arrival(us(3), &occupancy(290_600), len), None);
         assert_eq!(r.on_wake(us(5), &occupancy(290_600)), None, "early");
-        assert_eq!((r.on_wake(us(8), &occupancy(290_600)), r.next_wake()), (stage(2), Some(us(15))));
+        assert_eq!(
+            (r.on_wake(us(8), &occupancy(290_600)), r.next_wake()),
+            (stage(2), Some(us(15)))
+        );
         assert_eq!(r.on_departure(us(9), &occupancy(290_000), len), None);
         assert_eq!(r.on_arrival(us(10), &occupancy(290_600), len), None);
-        assert_eq!((r.on_wake(us(15), &occupancy(290_600)), r.next_wake()), (None, None), "nothing has changed");
+        assert_eq!(
+            (r.on_wake(us(15), &occupancy(290_600)), r.next_wake()),
+            (None, None),
+            "nothing has changed"
+        );
         assert_eq!(r.on_departure(us(20), &occupancy(280_000), len), stage(0), "at once");
     }
 

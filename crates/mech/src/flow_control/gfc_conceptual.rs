@@ -1,10 +1,12 @@
-//! Conceptual Gentle Flow Control (GFC section 4.1, Figs. 4 and 5): continuous feedback, linear mapping.
+//! Conceptual Gentle Flow Control (GFC section 4.1, Figs. 4 and 5): continuous feedback, linear
+//! mapping.
 //!
 //!   R(q) = C                            q <= B_0
 //!   R(q) = C (B_m - q) / (B_m - B_0)    B_0 < q < B_m
 //!
-//! Every change of the queue is reported to the sender. The messages occupy no bandwidth (the paper assumes them away
-//! too), so this is the ideal against which the two practical designs are measured.
+//! Every change of the queue is reported to the sender. The messages occupy no bandwidth (the paper
+//! assumes them away too), so this is the ideal against which the two practical designs are
+//! measured.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -24,8 +26,19 @@ pub const PARAMS: &[ParamSpec] = &[
         "occupancy B_m at which the rate reaches zero; default: buffer - 2 MTU",
         "GFC section 4.1 has B_m = B for a fluid; 2 MTU for whole frames, measured",
     ),
-    ParamSpec::optional("b0", Kind::Bytes, "occupancy B_0 above which the rate falls; default: B_m - 4 C tau", "GFC Theorem 4.1"),
-    ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+    ParamSpec::optional(
+        "b0",
+        Kind::Bytes,
+        "occupancy B_0 above which the rate falls; default: B_m - 4 C tau",
+        "GFC Theorem 4.1",
+    ),
+    ParamSpec::new(
+        "rate_unit",
+        Kind::Rate,
+        "8kbps",
+        "smallest rate the limiter can hold",
+        "GFC section 7",
+    ),
 ];
 
 /// Values of [`PARAMS`].
@@ -99,8 +112,9 @@ impl Signal for Level {
     }
 }
 
-/// Room between B_m and the buffer for whole frames: 2 MTU. The theorems are about fluids; a frame that starts just below B_m is
-/// admitted as a whole, and another one may follow before the lowest rate has been assigned.
+/// Room between B_m and the buffer for whole frames: 2 MTU. The theorems are about fluids; a frame
+/// that starts just below B_m is admitted as a whole, and another one may follow before the lowest
+/// rate has been assigned.
 pub fn packet_slack(mtu: Bytes) -> Bytes {
     mtu * 2
 }
@@ -116,15 +130,32 @@ pub fn range(l: &ControlLoop) -> Bytes {
 }
 
 /// B_0 < B_m <= buffer; shared with time-based GFC, which has the same mapping.
-pub(super) fn mapping_is_possible(bm: Bytes, b0: Bytes, rate_unit: Rate, link: &LinkFacts) -> Result<(), ParamError> {
+pub(super) fn mapping_is_possible(
+    bm: Bytes,
+    b0: Bytes,
+    rate_unit: Rate,
+    link: &LinkFacts,
+) -> Result<(), ParamError> {
     if rate_unit.0 == 0 {
-        return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8 kb/s"));
+        return Err(ParamError::new(
+            "rate_unit",
+            "a rate unit of 0",
+            "commodity switches hold 8 kb/s",
+        ));
     }
     if bm > link.buffer {
-        return Err(ParamError::new("bm", format!("B_m {bm} is above the buffer of {}", link.buffer), "choose B_m <= buffer"));
+        return Err(ParamError::new(
+            "bm",
+            format!("B_m {bm} is above the buffer of {}", link.buffer),
+            "choose B_m <= buffer",
+        ));
     }
     if b0 >= bm {
-        return Err(ParamError::new("b0", format!("B_0 {b0} must be below B_m {bm}"), "see `xoff plan` for the bound of the theorem"));
+        return Err(ParamError::new(
+            "b0",
+            format!("B_0 {b0} must be below B_m {bm}"),
+            "see `xoff plan` for the bound of the theorem",
+        ));
     }
     Ok(())
 }
@@ -228,7 +259,10 @@ mod tests {
     #[test]
     fn the_mapping_of_figure_5() {
         let rate = |kb| mapped_rate(Bytes::from_kb(kb), Bytes::from_kb(50), Bytes::from_kb(100), C);
-        assert_eq!([rate(0), rate(50), rate(75), rate(100), rate(120)], [C, C, Rate::from_gbps(5), Rate::ZERO, Rate::ZERO]);
+        assert_eq!(
+            [rate(0), rate(50), rate(75), rate(100), rate(120)],
+            [C, C, Rate::from_gbps(5), Rate::ZERO, Rate::ZERO]
+        );
     }
 
     #[test]
@@ -237,8 +271,15 @@ mod tests {
         let mut r = LevelReceiver::new(&p);
         let at = |bytes| Occupancy { bytes: Bytes(bytes), ..Occupancy::default() };
         assert_eq!(r.on_arrival(Time(1), &at(49_000), Bytes(1500)), None);
-        assert_eq!(r.on_arrival(Time(2), &at(50_500), Bytes(1500)), Some(Message::Level(Level(Bytes(50_500)))));
-        assert_eq!(r.on_departure(Time(3), &at(49_000), Bytes(1500)), Some(Message::Level(Level(Bytes(49_000)))), "back to line rate");
+        assert_eq!(
+            r.on_arrival(Time(2), &at(50_500), Bytes(1500)),
+            Some(Message::Level(Level(Bytes(50_500))))
+        );
+        assert_eq!(
+            r.on_departure(Time(3), &at(49_000), Bytes(1500)),
+            Some(Message::Level(Level(Bytes(49_000)))),
+            "back to line rate"
+        );
         assert_eq!(r.on_departure(Time(4), &at(47_500), Bytes(1500)), None);
     }
 }

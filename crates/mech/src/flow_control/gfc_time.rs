@@ -1,11 +1,13 @@
-//! Time-based Gentle Flow Control (GFC section 5.2): the credit messages of InfiniBand, another reading of them.
+//! Time-based Gentle Flow Control (GFC section 5.2): the credit messages of InfiniBand, another
+//! reading of them.
 //!
 //!   receiver: exactly that of credit-based flow control, one message per period T
 //!   sender:   remaining buffer -> q = B_m - remaining -> R = C (B_m - q)/(B_m - B_0) -> limiter
 //!
-//! "Remaining" has two readings. FCCL - FCTBS on arrival, as the paper writes, counts what is in flight as
-//! occupied: at rate R the queue settles R x feedback delay below (B_m + B_0)/2. The paper's measured 745 KB needs
-//! the occupancy at the time of the message, or a very short loop. Both are offered.
+//! "Remaining" has two readings. FCCL - FCTBS on arrival, as the paper writes, counts what is in
+//! flight as occupied: at rate R the queue settles R x feedback delay below (B_m + B_0)/2. The
+//! paper's measured 745 KB needs the occupancy at the time of the message, or a very short loop.
+//! Both are offered.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -38,7 +40,12 @@ pub const PARAMS: &[ParamSpec] = &[
         "occupancy B_0 above which the rate falls; default: B_m - (sqrt(tau/T) + 1)^2 C T, for tau > T the exact bound",
         "GFC Theorem 5.1, which needs tau <= T; beyond it the sampled recurrence",
     ),
-    ParamSpec::optional("period", Kind::Span, "time T between messages; default: the time to send 65,535 bytes", "GFC section 5.4"),
+    ParamSpec::optional(
+        "period",
+        Kind::Span,
+        "time T between messages; default: the time to send 65,535 bytes",
+        "GFC section 5.4",
+    ),
     ParamSpec::new(
         "remaining",
         Kind::Choice(&["credits", "occupancy"]),
@@ -46,7 +53,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "remaining buffer: FCCL - FCTBS on arrival, or B_m minus the occupancy when the message was made",
         "GFC section 5.2; the second reading fits Fig. 10(b)",
     ),
-    ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+    ParamSpec::new(
+        "rate_unit",
+        Kind::Rate,
+        "8kbps",
+        "smallest rate the limiter can hold",
+        "GFC section 7",
+    ),
 ];
 
 /// Values of [`PARAMS`].
@@ -64,8 +77,8 @@ pub struct Params {
     pub rate_unit: Rate,
 }
 
-/// Smallest B_m - B_0 that is safe for every tau and T: Theorem 5.1 up to tau = T, the exact bound of the sampled system beyond,
-/// where the theorem fails.
+/// Smallest B_m - B_0 that is safe for every tau and T: Theorem 5.1 up to tau = T, the exact bound
+/// of the sampled system beyond, where the theorem fails.
 pub fn range(l: &ControlLoop, period: Span) -> Bytes {
     if l.tau <= period { bound(l.rate, l.tau, period) } else { bound_any(l.rate, l.tau, period) }
 }
@@ -93,7 +106,11 @@ impl Params {
         let p = Params {
             bm,
             b0,
-            credit: cbfc::Params { period, buffer_blocks: link.buffer.0 / BLOCK, conformance: false },
+            credit: cbfc::Params {
+                period,
+                buffer_blocks: link.buffer.0 / BLOCK,
+                conformance: false,
+            },
             from_occupancy: v.text("remaining")? == "occupancy",
             rate_unit: v.rate("rate_unit")?,
         };
@@ -111,7 +128,11 @@ impl Law for Params {
         (CreditReceiver::new(&self.credit), Box::new(RemainingSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("bm", self.bm.compact()), ("b0", self.b0.compact()), ("period", self.credit.period.compact())]
+        vec![
+            ("bm", self.bm.compact()),
+            ("b0", self.b0.compact()),
+            ("period", self.credit.period.compact()),
+        ]
     }
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.credit.validate(link)
@@ -127,7 +148,8 @@ impl Law for Params {
     fn stop(&self) -> Option<Stop> {
         Some(Stop::Credits(self.credit.period))
     }
-    /// Credits are read as room, never as a permission: without any the limiter still holds its unit.
+    /// Credits are read as room, never as a permission: without any the limiter still holds its
+    /// unit.
     fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
         Some(standstill::conceptual(self.bm, self.rate_unit, link.rate, link.mtu))
     }
@@ -148,7 +170,12 @@ pub struct RemainingSender {
 impl RemainingSender {
     /// A sender at line rate.
     pub fn new(p: &Params, line: Rate) -> Self {
-        RemainingSender { p: p.clone(), line, fctbs: 0, limiter: RateLimiter::new(line, p.rate_unit) }
+        RemainingSender {
+            p: p.clone(),
+            line,
+            fctbs: 0,
+            limiter: RateLimiter::new(line, p.rate_unit),
+        }
     }
 }
 
@@ -169,7 +196,8 @@ impl Sender for RemainingSender {
             } else if self.p.from_occupancy {
                 m.occupied
             } else {
-                // More sent than credited is possible (nothing stops the sender): then nothing remains.
+                // More sent than credited is possible (nothing stops the sender): then nothing
+                // remains.
                 let remaining = m.fccl.saturating_sub(self.fctbs).min(self.p.credit.buffer_blocks);
                 Bytes((self.p.credit.buffer_blocks - remaining) * BLOCK)
             };
@@ -177,8 +205,8 @@ impl Sender for RemainingSender {
         }
     }
 
-    /// A receiver cannot have more room than its buffer: such a message is no reason to send faster. Nothing stops this sender, so a
-    /// limit below the bytes sent is possible.
+    /// A receiver cannot have more room than its buffer: such a message is no reason to send
+    /// faster. Nothing stops this sender, so a limit below the bytes sent is possible.
     fn is_possible(&self, message: Message) -> bool {
         let Message::Credit(m) = message else { return true };
         m.fccl.saturating_sub(self.fctbs) <= self.p.credit.buffer_blocks
@@ -208,13 +236,18 @@ mod tests {
         Params {
             bm: Bytes(1_000_000),
             b0: Bytes(492_000),
-            credit: cbfc::Params { period: Span(52_428_000), buffer_blocks: 15_625, conformance: false },
+            credit: cbfc::Params {
+                period: Span(52_428_000),
+                buffer_blocks: 15_625,
+                conformance: false,
+            },
             from_occupancy,
             rate_unit: Rate(8000),
         }
     }
 
-    /// GFC section 5.4 with the InfiniBand tau: 140.8 / 191.4 / 271 KB (reproduction table row 0.7, within 0.5 %).
+    /// GFC section 5.4 with the InfiniBand tau: 140.8 / 191.4 / 271 KB (reproduction table row 0.7,
+    /// within 0.5 %).
     #[test]
     fn the_bound_of_theorem_5_1() {
         for (gbps, tau_ns, kb) in [(10, 11_400, 140.8), (40, 6_600, 191.4), (100, 5_640, 271.9)] {

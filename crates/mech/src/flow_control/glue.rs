@@ -1,4 +1,5 @@
-//! Enums that the registry generates: all mechanisms, their messages and their halves. Their methods are plain Rust, in `registry`.
+//! Enums that the registry generates: all mechanisms, their messages and their halves. Their
+//! methods are plain Rust, in `registry`.
 //!
 //! ```text
 //!   Pfc(pfc) "pfc" sends 0 Pfc(Pause): "...";
@@ -11,8 +12,8 @@
 //!     +- FlowControl::Pfc, Rx::Pfc, Tx::Pfc
 //! ```
 
-/// Makes the registry. `classes`: mechanisms that regulate a priority as a whole; `flows`: per-flow ones. The leading `$` is for the
-/// macros that it makes: [`dispatch`] and `signal`.
+/// Makes the registry. `classes`: mechanisms that regulate a priority as a whole; `flows`: per-flow
+/// ones. The leading `$` is for the macros that it makes: [`dispatch`] and `signal`.
 macro_rules! flow_controls {
     (
         $d:tt
@@ -23,7 +24,8 @@ macro_rules! flow_controls {
             $F:ident($f:ident) $f_name:literal $(sends $f_tag:literal $f_message:ident($f_signal:ident))? $(like $f_like:ident)?: $f_about:literal;
         )+}
     ) => {
-        /// Match over the variants of `FlowControl`, `Rx` or `Tx`, with static dispatch. Arms of the caller come first.
+        /// Match over the variants of `FlowControl`, `Rx` or `Tx`, with static dispatch. Arms of
+        /// the caller come first.
         macro_rules! dispatch {
             ($d E:ident, $d self:expr, $d class:pat => $d of_class:expr, $d flow:pat => $d of_flow:expr, $d($d arms:tt)*) => {
                 #[allow(unreachable_patterns)] // the caller may have an arm for a mechanism from outside
@@ -91,7 +93,8 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// The message that ends the state which this one sets, as if it had never been sent; `None`: it sets none that lasts.
+            /// The message that ends the state which this one sets, as if it had never been sent;
+            /// `None`: it sets none that lasts.
             pub fn release(self) -> Option<Message> {
                 match self {
                     $($(Message::$c_message(m) => Signal::release(m).map(Message::$c_message),)?)+
@@ -208,7 +211,8 @@ macro_rules! flow_controls {
             /// From outside.
             #[state(refused)]
             Custom(Box<dyn Sender + Send + Sync>),
-            /// A released half: it keeps obeying and counting, but its answer is ignored ([`Tx::release`]).
+            /// A released half: it keeps obeying and counting, but its answer is ignored
+            /// ([`Tx::release`]).
             Released(Box<Released>),
         }
 
@@ -225,7 +229,8 @@ macro_rules! flow_controls {
         }
 
         impl Tx {
-            /// A copy, to try several continuations of one state; `None`: a half from outside, or one that is released.
+            /// A copy, to try several continuations of one state; `None`: a half from outside, or
+            /// one that is released.
             pub fn copy(&self) -> Option<Tx> {
                 match self {
                     Tx::None(line) => Some(Tx::None(*line)),

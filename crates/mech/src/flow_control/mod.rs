@@ -6,8 +6,9 @@
 //!                   Sender.on_message <------- Message --------------+
 //! ```
 //!
-//! One receiver and one sender exist per link direction and priority. Per-flow ones have traits of their own,
-//! [`FlowReceiver`] and [`FlowSender`]: their sender is the egress queue itself, because the flow of a frame decides whether it may leave.
+//! One receiver and one sender exist per link direction and priority. Per-flow ones have traits of
+//! their own, [`FlowReceiver`] and [`FlowSender`]: their sender is the egress queue itself, because
+//! the flow of a frame decides whether it may leave.
 
 pub mod bfc;
 pub mod cbfc;
@@ -79,8 +80,9 @@ pub struct Occupancy {
     pub shared: Bytes,
     /// The part of it that sits in headroom [bytes].
     pub headroom: Bytes,
-    /// Current limit on `shared` [bytes]: alpha times the free pool, or the fixed buffer size. Where a buffer profile sets the limits, the
-    /// `bytes` at or below which the peer resumes: bytes above the limit are in headroom anyway.
+    /// Current limit on `shared` [bytes]: alpha times the free pool, or the fixed buffer size.
+    /// Where a buffer profile sets the limits, the `bytes` at or below which the peer resumes:
+    /// bytes above the limit are in headroom anyway.
     pub limit: Bytes,
 }
 
@@ -99,30 +101,45 @@ pub trait Receiver {
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
     /// A frame of `len` left the buffer; `occupancy` is the state after it.
     fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
-    /// True if it depends on the queue that a frame joins or has left. Then [`Receiver::on_arrival_to`] and [`Receiver::on_departure_from`]
-    /// are called in the place of the two above.
+    /// True if it depends on the queue that a frame joins or has left. Then
+    /// [`Receiver::on_arrival_to`] and [`Receiver::on_departure_from`] are called in the place of
+    /// the two above.
     fn wants_egress(&self) -> bool {
         false
     }
     /// As [`Receiver::on_arrival`]; `egress` is the queue that the frame joins, with it.
-    fn on_arrival_to(&mut self, now: Time, occupancy: &Occupancy, _egress: Waiting, len: Bytes) -> Option<Message> {
+    fn on_arrival_to(
+        &mut self,
+        now: Time,
+        occupancy: &Occupancy,
+        _egress: Waiting,
+        len: Bytes,
+    ) -> Option<Message> {
         self.on_arrival(now, occupancy, len)
     }
     /// As [`Receiver::on_departure`]; `egress` is the queue that the frame has left, without it.
-    fn on_departure_from(&mut self, now: Time, occupancy: &Occupancy, _egress: Waiting, len: Bytes) -> Option<Message> {
+    fn on_departure_from(
+        &mut self,
+        now: Time,
+        occupancy: &Occupancy,
+        _egress: Waiting,
+        len: Bytes,
+    ) -> Option<Message> {
         self.on_departure(now, occupancy, len)
     }
     /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message>;
     /// Next time at which the clock matters; has no side effect.
     fn next_wake(&self) -> Option<Time>;
-    /// Whether the upstream port stays unable forever to send a frame of `len`, if `stuck` bytes of `occupancy` never leave and the rest
-    /// does.
+    /// Whether the upstream port stays unable forever to send a frame of `len`, if `stuck` bytes of
+    /// `occupancy` never leave and the rest does.
     fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool;
-    /// The peer reports how much it has sent in all, in the unit in which this half counts. On a real link frames get lost and peers
-    /// restart; a half that counts arrivals takes the peer's figure (IBA 7.9.4).
+    /// The peer reports how much it has sent in all, in the unit in which this half counts. On a
+    /// real link frames get lost and peers restart; a half that counts arrivals takes the peer's
+    /// figure (IBA 7.9.4).
     fn on_peer_total(&mut self, _sent: u64) {}
-    /// The message that holds the peer as long as one can, as of a receiver whose buffer is full or that is broken; `None`: there is none.
+    /// The message that holds the peer as long as one can, as of a receiver whose buffer is full or
+    /// that is broken; `None`: there is none.
     fn hold(&self) -> Option<Message> {
         None
     }
@@ -136,21 +153,23 @@ pub trait Sender {
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span);
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
-    /// True if the peer's messages block the queue (a pause, a lack of credits), whatever timer may run.
+    /// True if the peer's messages block the queue (a pause, a lack of credits), whatever timer may
+    /// run.
     fn held(&self, now: Time, len: Bytes) -> bool {
         self.gate(now, len) == Gate::Blocked
     }
     /// The rate the flow control allows at this time [bit/s]; 0 while held.
     fn rate(&self, now: Time) -> Rate;
-    /// True if this message is plausible now. [`Sender::on_message`] treats an implausible one with caution; whoever has a real link counts
-    /// it.
+    /// True if this message is plausible now. [`Sender::on_message`] treats an implausible one with
+    /// caution; whoever has a real link counts it.
     fn is_possible(&self, _message: Message) -> bool {
         true
     }
-    /// The link has been down: messages received before no longer count. A pause or a rate ends; credits are zero until the peer
-    /// grants new ones.
+    /// The link has been down: messages received before no longer count. A pause or a rate ends;
+    /// credits are zero until the peer grants new ones.
     fn restart(&mut self, now: Time);
-    /// True if it has ever sent more than its credits allowed. For the check of credits; without credits there is nothing to overdraw.
+    /// True if it has ever sent more than its credits allowed. For the check of credits; without
+    /// credits there is nothing to overdraw.
     fn overdrawn(&self) -> bool {
         false
     }
@@ -168,59 +187,80 @@ pub trait Sender {
     fn stopped_by(&self) -> StoppedBy {
         StoppedBy::Pause
     }
-    /// Used part of the resource that all classes of a port share, in a unit of the mechanism; `None`: nothing is shared.
+    /// Used part of the resource that all classes of a port share, in a unit of the mechanism;
+    /// `None`: nothing is shared.
     fn shared_use(&self) -> Option<u64> {
         None
     }
-    /// Reports the bytes that other classes of the port use now; `classes` of them share, itself included.
+    /// Reports the bytes that other classes of the port use now; `classes` of them share, itself
+    /// included.
     fn on_shared_use(&mut self, _others: u64, _classes: u64) {}
-    /// All that it has sent, in the unit in which its receiver half counts; `None`: that is not counted ([`Receiver::on_peer_total`]).
+    /// All that it has sent, in the unit in which its receiver half counts; `None`: that is not
+    /// counted ([`Receiver::on_peer_total`]).
     fn sent_total(&self) -> Option<u64> {
         None
     }
 }
 
-/// A queue of a per-flow sender, as far as it concerns the receiver of the ingress from which a frame comes.
+/// A queue of a per-flow sender, as far as it concerns the receiver of the ingress from which a
+/// frame comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueState {
     /// Queued bytes.
     pub bytes: Bytes,
     /// Rate of its port [bit/s].
     pub rate: Rate,
-    /// Queues of this egress and priority that have something to send and are not paused, this one included.
+    /// Queues of this egress and priority that have something to send and are not paused, this one
+    /// included.
     pub active: u32,
 }
 
-/// The downstream half of a per-flow flow control. A decision may take several messages: the hooks return
-/// the first, [`FlowReceiver::more`] the others.
+/// The downstream half of a per-flow flow control. A decision may take several messages: the hooks
+/// return the first, [`FlowReceiver::more`] the others.
 pub trait FlowReceiver {
-    /// A frame of this flow was admitted; `queue` is the queue that it joins, without it. `None`: it waits for no such sender, as in a
-    /// host.
-    fn on_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
+    /// A frame of this flow was admitted; `queue` is the queue that it joins, without it. `None`:
+    /// it waits for no such sender, as in a host.
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        flow: u32,
+        queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message>;
     /// A frame of this flow left the buffer; `queue` is the queue that it left, without it.
-    fn on_departure(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
+    fn on_departure(
+        &mut self,
+        now: Time,
+        flow: u32,
+        queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message>;
     /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time) -> Option<Message>;
     /// Next time at which the clock matters; has no side effect.
     fn next_wake(&self) -> Option<Time>;
     /// The next message of the decision made last; each is asked for until there is none.
     fn more(&mut self) -> Option<Message>;
-    /// If `gone` bytes leave, whosever they are, and nothing else ever does: does every flow that is held stay so?
+    /// If `gone` bytes leave, whosever they are, and nothing else ever does: does every flow that
+    /// is held stay so?
     fn holds(&self, gone: Bytes) -> bool;
     /// Frames that were taken for those of another flow.
     fn collisions(&self) -> u64;
 }
 
-/// The upstream half of a per-flow flow control: the frames that wait, as handles, in the order in which
-/// they may go. A source that keeps its flows apart stores nothing here and asks [`FlowSender::flow_gate`].
+/// The upstream half of a per-flow flow control: the frames that wait, as handles, in the order in
+/// which they may go. A source that keeps its flows apart stores nothing here and asks
+/// [`FlowSender::flow_gate`].
 pub trait FlowSender {
     /// A frame of this flow begins to wait.
     fn push(&mut self, now: Time, handle: u32, flow: u32, len: Bytes);
-    /// The queue that a frame of this flow joins if it comes now; `None`: no receiver of this flow control asks.
+    /// The queue that a frame of this flow joins if it comes now; `None`: no receiver of this flow
+    /// control asks.
     fn queue(&self, _now: Time, _flow: u32) -> Option<QueueState> {
         None
     }
-    /// The frame that goes next, and whether it may go now. While nothing may, the one that has waited longest. `None`: nothing waits.
+    /// The frame that goes next, and whether it may go now. While nothing may, the one that has
+    /// waited longest. `None`: nothing waits.
     fn head(&self, now: Time) -> Option<(u32, bool)>;
     /// True if some waiting frame may leave now, or none waits.
     fn gate(&self, now: Time) -> Gate;
@@ -230,7 +270,8 @@ pub trait FlowSender {
     fn discard(&mut self) -> Option<u32>;
     /// True if a frame of this flow could leave now, had it arrived now at an empty queue.
     fn flow_gate(&self, now: Time, flow: u32) -> Gate;
-    /// True if a frame may leave now at a source that knows priorities only, for which one paused flow pauses them all.
+    /// True if a frame may leave now at a source that knows priorities only, for which one paused
+    /// flow pauses them all.
     fn whole_gate(&self, now: Time) -> Gate;
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
@@ -268,11 +309,13 @@ mod tests {
         fn restart(&mut self, _: Time) {}
     }
 
-    /// A frame goes within a time if the gate opens before that time is over, and if the frame itself takes less.
+    /// A frame goes within a time if the gate opens before that time is over, and if the frame
+    /// itself takes less.
     #[test]
     fn a_frame_goes_within_a_time() {
         let within = Span::from_us(2);
-        let goes = |gate, rate, len| Half(gate, rate).lets_go(Time::from_us(10), Bytes(len), within);
+        let goes =
+            |gate, rate, len| Half(gate, rate).lets_go(Time::from_us(10), Bytes(len), within);
         let c = Rate::from_gbps(10); // 2500 B in 2 us
         assert_eq!([2_499, 2_500, 2_501].map(|len| goes(Gate::Open, c, len)), [true, false, false]);
         let until = |ps: u64| Gate::Until(Time(11_999_999 + ps));
@@ -282,9 +325,15 @@ mod tests {
         assert!(goes(Gate::Open, Rate(1), 0), "and what has no length goes at any other");
         // Default answers of a half that implements the required methods only.
         let half = Half(Gate::Blocked, c);
-        assert!(half.held(Time::ZERO, Bytes(1)) && !Half(Gate::Until(Time(1)), c).held(Time::ZERO, Bytes(1)));
+        assert!(
+            half.held(Time::ZERO, Bytes(1))
+                && !Half(Gate::Until(Time(1)), c).held(Time::ZERO, Bytes(1))
+        );
         assert!(half.is_possible(Message::Custom(1)) && !half.overdrawn());
-        assert_eq!((half.stopped_by(), half.shared_use(), half.sent_total()), (StoppedBy::Pause, None, None));
+        assert_eq!(
+            (half.stopped_by(), half.shared_use(), half.sent_total()),
+            (StoppedBy::Pause, None, None)
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Time for which a port sends between two stops of its flow control: the ON-OFF model of TCD (SIGCOMM'21, section 4.2).
+//! Time for which a port sends between two stops of its flow control: the ON-OFF model of TCD
+//! (SIGCOMM'21, section 4.2).
 //!
 //! ```text
 //!   queue behind the link  B_1 |- - -.- - - - -.- -       OFF at B_1, ON at B_0, each in force tau later
@@ -7,26 +8,29 @@
 //!   port                       | ON | OFF | ON | ...
 //! ```
 //!
-//! T_on grows without bound as epsilon falls, so max(T_on) is that of the smallest epsilon that is to be distinguished from a
-//! port that is never stopped. Formulas are computed in floating point and rounded to the nearest picosecond.
+//! T_on grows without bound as epsilon falls, so max(T_on) is that of the smallest epsilon that is
+//! to be distinguished from a port that is never stopped. Formulas are computed in floating point
+//! and rounded to the nearest picosecond.
 
 use xoff_units::{Bytes, Rate, Span};
 
-/// Eq. (2): `(B_1 - B_0 + tau R_d)/(epsilon C) + tau`, where stops are triggered by the queue. `range` is B_1 - B_0
-/// [bytes]; `share` is R_d/C, the part of the line that drains the queue; `epsilon` is above 0.
+/// Eq. (2): `(B_1 - B_0 + tau R_d)/(epsilon C) + tau`, where stops are triggered by the queue.
+/// `range` is B_1 - B_0 [bytes]; `share` is R_d/C, the part of the line that drains the queue;
+/// `epsilon` is above 0.
 pub fn ton_by_queue(line: Rate, range: Bytes, share: f64, tau: Span, epsilon: f64) -> Span {
     let occupancy = range.0 as f64 * 8e12 / line.as_f64();
     let tau = tau.0 as f64;
     Span(((occupancy + tau * share) / epsilon + tau).round() as u64)
 }
 
-/// Eq. (3), the longest of Eq. (2): R_d = C/2, since a congested flow shares its bottleneck with at least one other.
+/// Eq. (3), the longest of Eq. (2): R_d = C/2, since a congested flow shares its bottleneck with at
+/// least one other.
 pub fn max_ton_by_queue(line: Rate, range: Bytes, tau: Span, epsilon: f64) -> Span {
     ton_by_queue(line, range, 0.5, tau, epsilon)
 }
 
-/// Eq. (4): `R_d T_c/(R_d + epsilon C)`, where credits come once per `period` T_c. Always below T_c, which is therefore
-/// max(T_on) (section 4.4).
+/// Eq. (4): `R_d T_c/(R_d + epsilon C)`, where credits come once per `period` T_c. Always below
+/// T_c, which is therefore max(T_on) (section 4.4).
 pub fn ton_by_period(period: Span, share: f64, epsilon: f64) -> Span {
     Span((period.0 as f64 * share / (share + epsilon)).round() as u64)
 }
@@ -57,14 +61,16 @@ impl Stop {
         }
     }
 
-    /// [`Stop::max_ton`] of a priority or virtual lane that expects this share of the link (TCD section 4.5): C is the share's in Eq. (3),
-    /// and of a period of credits the share of its time.
+    /// [`Stop::max_ton`] of a priority or virtual lane that expects this share of the link (TCD
+    /// section 4.5): C is the share's in Eq. (3), and of a period of credits the share of its time.
     pub fn max_ton_of(self, share: f64, line: Rate, tau: Span, epsilon: f64) -> Span {
         if share >= 1.0 {
             return self.max_ton(line, tau, epsilon);
         }
         match self {
-            Stop::Queue(range) => max_ton_by_queue(Rate::from_f64(line.as_f64() * share), range, tau, epsilon),
+            Stop::Queue(range) => {
+                max_ton_by_queue(Rate::from_f64(line.as_f64() * share), range, tau, epsilon)
+            }
             Stop::Credits(period) => Span((period.0 as f64 * share).round() as u64),
         }
     }
@@ -74,8 +80,9 @@ impl Stop {
 mod tests {
     use super::*;
 
-    /// TCD section 4.3: MTU 1000 B, XOFF - XON = 2 MTU, t_p 1 us, epsilon 0.05. The simulations of the paper have links
-    /// of 4 us (section 3.1.1), for which the same formula gives three times as much.
+    /// TCD section 4.3: MTU 1000 B, XOFF - XON = 2 MTU, t_p 1 us, epsilon 0.05. The simulations of
+    /// the paper have links of 4 us (section 3.1.1), for which the same formula gives three times
+    /// as much.
     #[test]
     fn max_ton_of_section_4_3() {
         let max_ton = |gbps, t_p| {
@@ -92,13 +99,19 @@ mod tests {
     /// TCD section 5.1.1: 10 Gb/s, XOFF 800 KB, XON 770 KB, tau about 20 us, epsilon 0.04.
     #[test]
     fn max_ton_of_the_testbed() {
-        assert_eq!(max_ton_by_queue(Rate::from_gbps(10), Bytes(30_000), Span::from_us(20), 0.04), Span::from_us(870));
+        assert_eq!(
+            max_ton_by_queue(Rate::from_gbps(10), Bytes(30_000), Span::from_us(20), 0.04),
+            Span::from_us(870)
+        );
     }
 
-    /// TCD Fig. 8: tau 8 us, 40 Gb/s, B_1 - B_0 = 2 MTU = 2 KB; the plane at epsilon 0.05, and R_d from 0 to C/2.
+    /// TCD Fig. 8: tau 8 us, 40 Gb/s, B_1 - B_0 = 2 MTU = 2 KB; the plane at epsilon 0.05, and R_d
+    /// from 0 to C/2.
     #[test]
     fn the_surface_of_fig_8() {
-        let ton = |share, epsilon| ton_by_queue(Rate::from_gbps(40), Bytes(2_000), share, Span::from_us(8), epsilon);
+        let ton = |share, epsilon| {
+            ton_by_queue(Rate::from_gbps(40), Bytes(2_000), share, Span::from_us(8), epsilon)
+        };
         for (epsilon, ps) in [
             (0.01, 448_000_000),
             (0.02, 228_000_000),

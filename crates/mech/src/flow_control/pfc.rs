@@ -3,10 +3,11 @@
 //!   occupancy -----+-------- XOFF -> Pause        XOFF + headroom <= buffer, where headroom covers
 //!                  +-- XON <-------- Resume       bytes in flight when the pause is sent
 //!
-//! A pause carries a time in quanta of 512 bit times and expires; a receiver that is still above XON repeats it
-//! at half life, so a standstill lasts. `sticky` replaces the timer by "until resumed", which is what several
-//! simulators do. With `repeat` the last message, pause or resume, is sent again each interval. Thresholds are fixed bytes or a dynamic
-//! share of the free pool (alpha = 2^n).
+//! A pause carries a time in quanta of 512 bit times and expires; a receiver that is still above
+//! XON repeats it at half life, so a standstill lasts. `sticky` replaces the timer by "until
+//! resumed", which is what several simulators do. With `repeat` the last message, pause or resume,
+//! is sent again each interval. Thresholds are fixed bytes or a dynamic share of the free pool
+//! (alpha = 2^n).
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -52,7 +53,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "timed pause with refresh at half life, or until resumed",
         "802.3 Annex 31D",
     ),
-    ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
+    ParamSpec::new(
+        "quanta",
+        Kind::Count,
+        "65535",
+        "pause time in units of 512 bit times at the port's rate",
+        "802.1Q: 16-bit field",
+    ),
     repeat::PARAM,
 ];
 
@@ -66,13 +73,14 @@ pub enum Threshold {
         /// Occupancy at or below which the peer may resume.
         xon: Bytes,
     },
-    /// Pause when headroom is in use or the shared part reaches its limit; resume when headroom is empty and the
-    /// shared part is zero or at least `xon_offset` below the limit.
+    /// Pause when headroom is in use or the shared part reaches its limit; resume when headroom is
+    /// empty and the shared part is zero or at least `xon_offset` below the limit.
     Dynamic {
         /// Distance to the limit at which the peer may resume [bytes].
         xon_offset: Bytes,
     },
-    /// Pause when headroom is in use; resume when it is empty and no more is held than the buffer profile of the group says.
+    /// Pause when headroom is in use; resume when it is empty and no more is held than the buffer
+    /// profile of the group says.
     Profile,
 }
 
@@ -80,7 +88,11 @@ impl Threshold {
     /// Each has keys of its own.
     fn name_what_it_does_not_read(self, v: &mut dyn Values) {
         let (unread, why, hint): (&[&str], _, _) = match self {
-            Threshold::Static { .. } => (&["xon_offset"], "a static threshold resumes at xon", "set xon, or threshold = \"dynamic\""),
+            Threshold::Static { .. } => (
+                &["xon_offset"],
+                "a static threshold resumes at xon",
+                "set xon, or threshold = \"dynamic\"",
+            ),
             Threshold::Dynamic { .. } => (
                 &["xoff", "xon"],
                 "a dynamic threshold follows the free memory of the switch",
@@ -103,7 +115,8 @@ pub struct Params {
     pub threshold: Threshold,
     /// Pause time in quanta; `None`: until resumed.
     pub quanta: Option<u16>,
-    /// Time after which the last message is sent again; zero: a pause at half its life, a resume never [ps].
+    /// Time after which the last message is sent again; zero: a pause at half its life, a resume
+    /// never [ps].
     pub repeat: Span,
 }
 
@@ -118,7 +131,8 @@ impl Params {
             Threshold::Profile
         } else {
             let l = repeat::with_one_lost(link.control_loop(MESSAGE_LEN), repeat);
-            let (xoff, xon) = thresholds(&l, headroom(&l), v.bytes_opt("xoff")?, v.bytes_opt("xon")?);
+            let (xoff, xon) =
+                thresholds(&l, headroom(&l), v.bytes_opt("xoff")?, v.bytes_opt("xon")?);
             Threshold::Static { xoff, xon }
         };
         let p = Params { threshold, quanta: read_quanta(v)?, repeat };
@@ -127,7 +141,8 @@ impl Params {
         Ok(p)
     }
 
-    /// Rejects parameters that cannot work. Broken rules of thumb are left to the planner's warnings.
+    /// Rejects parameters that cannot work. Broken rules of thumb are left to the planner's
+    /// warnings.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if let Threshold::Static { xoff, xon } = self.threshold {
             if xon > xoff {
@@ -169,7 +184,9 @@ impl Law for Params {
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
         match self.threshold {
-            Threshold::Static { xoff, xon } => vec![("xoff", xoff.compact()), ("xon", xon.compact())],
+            Threshold::Static { xoff, xon } => {
+                vec![("xoff", xoff.compact()), ("xon", xon.compact())]
+            }
             Threshold::Dynamic { .. } | Threshold::Profile => Vec::new(),
         }
     }
@@ -200,12 +217,17 @@ impl Law for Params {
 pub(super) fn timed<T>(quanta: Option<T>) -> Result<(), ParamError> {
     match quanta {
         Some(_) => Ok(()),
-        None => Err(ParamError::new("pause", "a pause on a real link needs a time", "set pause = \"quanta\"")),
+        None => Err(ParamError::new(
+            "pause",
+            "a pause on a real link needs a time",
+            "set pause = \"quanta\"",
+        )),
     }
 }
 
-/// The most that a buffer holds above XOFF [bytes], exact: the frame that takes it above, all that is sent at C until the pause is
-/// obeyed, and the frame that has just been started then: C tau + 1 MTU, since tau has the time of the last one.
+/// The most that a buffer holds above XOFF [bytes], exact: the frame that takes it above, all that
+/// is sent at C until the pause is obeyed, and the frame that has just been started then: C tau + 1
+/// MTU, since tau has the time of the last one.
 pub fn headroom(l: &ControlLoop) -> Bytes {
     l.rate.bytes_in(l.tau) + l.mtu
 }
@@ -216,7 +238,12 @@ pub fn hysteresis(mtu: Bytes) -> Bytes {
 }
 
 /// XOFF and XON with this headroom, where they are not given.
-pub fn thresholds(l: &ControlLoop, headroom: Bytes, xoff: Option<Bytes>, xon: Option<Bytes>) -> (Bytes, Bytes) {
+pub fn thresholds(
+    l: &ControlLoop,
+    headroom: Bytes,
+    xoff: Option<Bytes>,
+    xon: Option<Bytes>,
+) -> (Bytes, Bytes) {
     let xoff = xoff.unwrap_or(l.buffer.saturating_sub(headroom));
     (xoff, xon.unwrap_or(xoff.saturating_sub(hysteresis(l.mtu))))
 }
@@ -236,8 +263,9 @@ impl Pause {
         quanta.map_or(Pause::STICKY, |q| Pause(q as u32))
     }
 
-    /// End of a pause that takes effect now and gets no further message; zero for a resume, never if it is sticky. 802.3 Annex 31D: a new
-    /// time overwrites the rest of the old one; 0 clears it.
+    /// End of a pause that takes effect now and gets no further message; zero for a resume, never
+    /// if it is sticky. 802.3 Annex 31D: a new time overwrites the rest of the old one; 0 clears
+    /// it.
     pub fn ends(self, now: Time, line: Rate) -> Time {
         match self {
             Pause::RESUME => Time::ZERO,
@@ -246,8 +274,8 @@ impl Pause {
         }
     }
 
-    /// Time at which a pause sent now has to be repeated: at half life, so the repeat arrives long before the peer's timer ends, whatever
-    /// the link delay. Never if it is sticky.
+    /// Time at which a pause sent now has to be repeated: at half life, so the repeat arrives long
+    /// before the peer's timer ends, whatever the link delay. Never if it is sticky.
     pub fn repeat_at(self, now: Time, line: Rate) -> Time {
         match self {
             Pause::RESUME | Pause::STICKY => Time::NEVER,
@@ -286,16 +314,25 @@ pub fn duration(quanta: u32, rate: Rate) -> Span {
 /// Reads `pause` and `quanta`: the pause time in quanta, `None` until resumed.
 pub(super) fn read_quanta(v: &mut dyn Values) -> Result<Option<u16>, ParamError> {
     if v.text("pause")? == "sticky" {
-        v.without_effect("quanta", "a sticky pause has no time: it lasts until it is resumed", "remove it, or set pause = \"quanta\"");
+        v.without_effect(
+            "quanta",
+            "a sticky pause has no time: it lasts until it is resumed",
+            "remove it, or set pause = \"quanta\"",
+        );
         return Ok(None);
     }
     match v.count("quanta")? {
         q @ 1..=65535 => Ok(Some(q as u16)),
-        q => Err(ParamError::new("quanta", format!("{q} does not fit the 16-bit field"), "expected 1 to 65535")),
+        q => Err(ParamError::new(
+            "quanta",
+            format!("{q} does not fit the 16-bit field"),
+            "expected 1 to 65535",
+        )),
     }
 }
 
-/// The receiver half. What every frame asks stands first, so that it shares a cache line with the accounting before it.
+/// The receiver half. What every frame asks stands first, so that it shares a cache line with the
+/// accounting before it.
 #[derive(Clone, Debug, PartialEq, Eq, State)]
 #[repr(C)]
 pub struct PfcReceiver {
@@ -313,14 +350,23 @@ pub struct PfcReceiver {
 impl PfcReceiver {
     /// A receiver on a link of this rate.
     pub fn new(p: &Params, line: Rate) -> Self {
-        PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: Time::NEVER, repeat: p.repeat }
+        PfcReceiver {
+            threshold: p.threshold,
+            quanta: p.quanta,
+            line,
+            pausing: false,
+            refresh_at: Time::NEVER,
+            repeat: p.repeat,
+        }
     }
 
     #[inline(always)] // asked for every frame; the compiler takes the three rules together for too large
     fn above_xoff(&self, occupancy: &Occupancy) -> bool {
         match self.threshold {
             Threshold::Static { xoff, .. } => occupancy.bytes > xoff,
-            Threshold::Dynamic { .. } => occupancy.headroom.0 > 0 || occupancy.shared >= occupancy.limit,
+            Threshold::Dynamic { .. } => {
+                occupancy.headroom.0 > 0 || occupancy.shared >= occupancy.limit
+            }
             Threshold::Profile => occupancy.headroom.0 > 0,
         }
     }
@@ -330,7 +376,8 @@ impl PfcReceiver {
         match self.threshold {
             Threshold::Static { xon, .. } => occupancy.bytes > xon,
             Threshold::Dynamic { xon_offset } => {
-                occupancy.headroom.0 > 0 || (occupancy.shared.0 > 0 && occupancy.shared + xon_offset > occupancy.limit)
+                occupancy.headroom.0 > 0
+                    || (occupancy.shared.0 > 0 && occupancy.shared + xon_offset > occupancy.limit)
             }
             Threshold::Profile => occupancy.headroom.0 > 0 || occupancy.bytes > occupancy.limit,
         }

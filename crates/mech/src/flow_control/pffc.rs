@@ -1,4 +1,5 @@
-//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): a congested flow is paused, its neighbours continue.
+//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): a congested flow is paused, its
+//! neighbours continue.
 //!
 //! ```text
 //!   upstream port                                           downstream ingress
@@ -7,13 +8,15 @@
 //!                     +-> pause queue k [paused] -+                                      +- - - Xon_s --> RESUME, MIGRATE-BACK
 //! ```
 //!
-//! The receiver ([`FlowReceiver`]) counts by flow, in a table of bounded size: flows that share a slot share their fate.
-//! The sender ([`FlowSender`]) has a default queue and a few pause queues. PAUSE stops one pause queue, MIGRATE leads what
-//! comes of a flow from then on into it, RESUME lets it drain before the default queue, MIGRATE-BACK ends the detour.
+//! The receiver ([`FlowReceiver`]) counts by flow, in a table of bounded size: flows that share a
+//! slot share their fate. The sender ([`FlowSender`]) has a default queue and a few pause queues.
+//! PAUSE stops one pause queue, MIGRATE leads what comes of a flow from then on into it, RESUME
+//! lets it drain before the default queue, MIGRATE-BACK ends the detour.
 //!
-//! PAUSE is a PFC frame and carries a time. A receiver that keeps holding a flow repeats PAUSE and MIGRATE at half life. A lost message
-//! then costs at most half a pause time, and a pause ends on its own if its RESUME is lost. With `repeat` it repeats them each
-//! interval, and RESUME as well; a MIGRATE-BACK that is lost is made up for by the end of the detour.
+//! PAUSE is a PFC frame and carries a time. A receiver that keeps holding a flow repeats PAUSE and
+//! MIGRATE at half life. A lost message then costs at most half a pause time, and a pause ends on
+//! its own if its RESUME is lost. With `repeat` it repeats them each interval, and RESUME as well;
+//! a MIGRATE-BACK that is lost is made up for by the end of the detour.
 //!
 //! Only slides of the paper were read; algorithm and gaps: `docs/mechanisms/pffc.md`.
 
@@ -53,7 +56,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "pause queues of an egress port and priority",
         "PFFC slides: 8 queues a port, one of them the default",
     ),
-    ParamSpec::new("slots", Kind::Count, "4096", "slots of the table in which flows are counted", "xoff's choice: the slides give none"),
+    ParamSpec::new(
+        "slots",
+        Kind::Count,
+        "4096",
+        "slots of the table in which flows are counted",
+        "xoff's choice: the slides give none",
+    ),
     ParamSpec::new(
         "pause",
         Kind::Choice(&["quanta", "sticky"]),
@@ -61,7 +70,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "timed pause, repeated with its MIGRATE at half life, or until resumed",
         "PFFC slides: PAUSE is a PFC frame; 802.3 Annex 31D",
     ),
-    ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
+    ParamSpec::new(
+        "quanta",
+        Kind::Count,
+        "65535",
+        "pause time in units of 512 bit times at the port's rate",
+        "802.1Q: 16-bit field",
+    ),
     repeat::PARAM,
 ];
 
@@ -69,7 +84,8 @@ pub const PARAMS: &[ParamSpec] = &[
 pub const QUEUES_MAX: u64 = 64;
 /// Largest number of slots that the messages' 16 bits can name.
 pub const SLOTS_MAX: u64 = 1 << 16;
-/// Messages of a flow that may stand before those of another one: two that pause and two that resume.
+/// Messages of a flow that may stand before those of another one: two that pause and two that
+/// resume.
 pub const MESSAGES_OF_A_FLOW: u64 = 4;
 
 /// Values of [`PARAMS`].
@@ -85,20 +101,33 @@ pub struct Params {
     pub slots: u32,
     /// Pause time in quanta; `None`: until resumed.
     pub quanta: Option<u16>,
-    /// Time after which the messages of the present state are sent again; zero: a pause and its migrations at half its life [ps].
+    /// Time after which the messages of the present state are sent again; zero: a pause and its
+    /// migrations at half its life [ps].
     pub repeat: Span,
 }
 
 impl Params {
     /// Reads [`PARAMS`], deriving thresholds from the link where they are not given.
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let (xoff_s, xon_s) = thresholds(&link.control_loop(Bytes::ZERO), v.bytes_opt("xoff_s")?, v.bytes_opt("xon_s")?);
+        let (xoff_s, xon_s) = thresholds(
+            &link.control_loop(Bytes::ZERO),
+            v.bytes_opt("xoff_s")?,
+            v.bytes_opt("xon_s")?,
+        );
         let mut count = |key: &'static str, most: u64| match v.count(key)? {
             n if (1..=most).contains(&n) => Ok(n),
             n => Err(ParamError::new(key, format!("{n} {key}"), format!("expected 1 to {most}"))),
         };
-        let (queues, slots) = (count("queues", QUEUES_MAX)? as u16, count("slots", SLOTS_MAX)? as u32);
-        let p = Params { xoff_s, xon_s, queues, slots, quanta: pfc::read_quanta(v)?, repeat: repeat::read(v, link)? };
+        let (queues, slots) =
+            (count("queues", QUEUES_MAX)? as u16, count("slots", SLOTS_MAX)? as u32);
+        let p = Params {
+            xoff_s,
+            xon_s,
+            queues,
+            slots,
+            quanta: pfc::read_quanta(v)?,
+            repeat: repeat::read(v, link)?,
+        };
         p.validate(link)?;
         Ok(p)
     }
@@ -113,7 +142,11 @@ impl Params {
             ));
         }
         if self.xoff_s.0 == 0 {
-            return Err(ParamError::new("xoff_s", "Xoff_s is 0", "choose at least one MTU: with 0, a flow could send nothing"));
+            return Err(ParamError::new(
+                "xoff_s",
+                "Xoff_s is 0",
+                "choose at least one MTU: with 0, a flow could send nothing",
+            ));
         }
         let needed = self.flow_bytes_max(link, 1, 1);
         if needed > link.buffer {
@@ -129,26 +162,34 @@ impl Params {
         Ok(())
     }
 
-    /// Bytes of a flow that arrive after its counter has exceeded Xoff_s, if none of its frames waits in the default queue upstream: C tau
-    /// (GFC Eq. 6), a frame that is admitted as a whole, and C times the wait for its messages behind those of `flows` flows, four each at
-    /// most: two that pause and two that resume.
+    /// Bytes of a flow that arrive after its counter has exceeded Xoff_s, if none of its frames
+    /// waits in the default queue upstream: C tau (GFC Eq. 6), a frame that is admitted as a whole,
+    /// and C times the wait for its messages behind those of `flows` flows, four each at most: two
+    /// that pause and two that resume.
     pub fn headroom(link: &LinkFacts, flows: u64) -> Bytes {
         headroom(&link.control_loop(Bytes::ZERO), MESSAGE_LEN, flows)
     }
 
-    /// The most that is held of a flow at the `hop`-th switch of its way, `hop` from 1, where `flows` flows share a link
+    /// The most that is held of a flow at the `hop`-th switch of its way, `hop` from 1, where
+    /// `flows` flows share a link
     /// [bytes]: `hop (Xoff_s + headroom)`. MIGRATE does not touch frames that already wait in the default queue upstream, and that
-    /// may be all that the switch upstream holds of the flow. Only for flows with a slot to themselves.
+    /// may be all that the switch upstream holds of the flow. Only for flows with a slot to
+    /// themselves.
     pub fn flow_bytes_max(&self, link: &LinkFacts, hop: u64, flows: u64) -> Bytes {
         (self.xoff_s + self.headroom_if_repeated(link, flows)) * hop
     }
 
-    /// With repetition a message of the flow may be lost; a PAUSE and a MIGRATE of each other flow that are repeated may go before it.
+    /// With repetition a message of the flow may be lost; a PAUSE and a MIGRATE of each other flow
+    /// that are repeated may go before it.
     fn headroom_if_repeated(&self, link: &LinkFacts, flows: u64) -> Bytes {
         if self.repeat.0 == 0 {
             return Params::headroom(link, flows);
         }
-        headroom(&repeat::with_one_lost(link.control_loop(Bytes::ZERO), self.repeat), MESSAGE_LEN, flows) + MESSAGE_LEN * 2 * flows
+        headroom(
+            &repeat::with_one_lost(link.control_loop(Bytes::ZERO), self.repeat),
+            MESSAGE_LEN,
+            flows,
+        ) + MESSAGE_LEN * 2 * flows
     }
 
     /// The slot of a flow.
@@ -186,20 +227,22 @@ impl Law for Params {
     }
 }
 
-/// Xoff_s and Xon_s, where they are not given: 2 C tau and half of it. They decide how much of the link a flow can use; what is
-/// lossless is a matter of [`headroom`].
+/// Xoff_s and Xon_s, where they are not given: 2 C tau and half of it. They decide how much of the
+/// link a flow can use; what is lossless is a matter of [`headroom`].
 pub fn thresholds(l: &ControlLoop, xoff_s: Option<Bytes>, xon_s: Option<Bytes>) -> (Bytes, Bytes) {
     let xoff_s = xoff_s.unwrap_or(l.rate.bytes_in(l.tau) * 2);
     (xoff_s, xon_s.unwrap_or(Bytes(xoff_s.0 / 2)))
 }
 
-/// See [`Params::headroom`]; the loop is one whose messages take no wire time, because they are counted by flow here.
+/// See [`Params::headroom`]; the loop is one whose messages take no wire time, because they are
+/// counted by flow here.
 pub fn headroom(l: &ControlLoop, message: Bytes, flows: u64) -> Bytes {
     l.rate.bytes_in(l.tau) + l.mtu + message * MESSAGES_OF_A_FLOW * flows
 }
 
-/// The slot of a flow in a table of `slots`. The finalizer of MurmurHash3 represents the switch's hash of addresses and ports: flow
-/// numbers follow each other, and two flows shall meet with probability 1/slots as if they were arbitrary.
+/// The slot of a flow in a table of `slots`. The finalizer of MurmurHash3 represents the switch's
+/// hash of addresses and ports: flow numbers follow each other, and two flows shall meet with
+/// probability 1/slots as if they were arbitrary.
 pub fn slot(flow: u32, slots: u32) -> u16 {
     let mut h = flow.wrapping_add(0x9e37_79b9); // zero would stay zero
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);

@@ -1,7 +1,8 @@
-//! The rate limiter of GFC section 5.3: after each frame a gap of (C - R)/R times its transmission time.
+//! The rate limiter of GFC section 5.3: after each frame a gap of (C - R)/R times its transmission
+//! time.
 //!
-//! The paper names three registers: R_l, the transmission time of the last frame; R_r, the assigned rate; R_c, a
-//! countdown. Here R_c is the instant `free_at` at which it reaches zero.
+//! The paper names three registers: R_l, the transmission time of the last frame; R_r, the assigned
+//! rate; R_c, a countdown. Here R_c is the instant `free_at` at which it reaches zero.
 
 use xoff_units::state::State;
 use xoff_units::{Rate, Span, Time};
@@ -28,9 +29,17 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// A limiter that starts open at line rate. 8 kb/s is the unit of commodity switches (GFC section 7).
+    /// A limiter that starts open at line rate. 8 kb/s is the unit of commodity switches (GFC
+    /// section 7).
     pub fn new(line: Rate, unit: Rate) -> Self {
-        RateLimiter { line, unit, rate: line, last_tx: Span::ZERO, last_end: Time::ZERO, free_at: Time::ZERO }
+        RateLimiter {
+            line,
+            unit,
+            rate: line,
+            last_tx: Span::ZERO,
+            last_end: Time::ZERO,
+            free_at: Time::ZERO,
+        }
     }
 
     /// The assigned rate.
@@ -50,13 +59,15 @@ impl RateLimiter {
         self.free_at = self.last_end + self.gap();
     }
 
-    /// Assigns a new rate. A gap that is running is scaled by old/new: kept at the old rate it would make one
-    /// frame sent at 9.5 kb/s hold the queue for 1.26 s although the buffer has long drained.
+    /// Assigns a new rate. A gap that is running is scaled by old/new: kept at the old rate it
+    /// would make one frame sent at 9.5 kb/s hold the queue for 1.26 s although the buffer has long
+    /// drained.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         let new = Rate(rate.0.clamp(self.unit.0.min(self.line.0), self.line.0));
         let old = std::mem::replace(&mut self.rate, new);
         if now < self.last_end {
-            // The countdown is loaded when the frame is completely sent, with the rate of that time.
+            // The countdown is loaded when the frame is completely sent, with the rate of that
+            // time.
             self.free_at = self.last_end + self.gap();
         } else if now < self.free_at {
             self.free_at = now + (self.free_at - now).scale_ceil(old.0, new.0);
@@ -81,7 +92,16 @@ mod tests {
     #[test]
     fn long_run_rate_is_the_assigned_rate() {
         let tx = C.time_for(Bytes(1500));
-        for bps in [8_000, 9_537, 152_588, 1_000_000, 1_250_000_000, 3_333_333_333, 5_000_000_000, 10_000_000_000] {
+        for bps in [
+            8_000,
+            9_537,
+            152_588,
+            1_000_000,
+            1_250_000_000,
+            3_333_333_333,
+            5_000_000_000,
+            10_000_000_000,
+        ] {
             let mut limiter = RateLimiter::new(C, UNIT);
             limiter.set_rate(Time::ZERO, Rate(bps));
             let mut now = Time::ZERO;
@@ -109,7 +129,8 @@ mod tests {
         assert_eq!(limiter.gate(Time(1_500_000)), Gate::Until(Time(1_750_000)));
     }
 
-    /// Until its end a frame leaves the gap of the rate that comes; from its end on a gap runs, and at line rate that is none.
+    /// Until its end a frame leaves the gap of the rate that comes; from its end on a gap runs, and
+    /// at line rate that is none.
     #[test]
     fn a_gap_begins_when_its_frame_has_ended() {
         let at = |t| {

@@ -8,7 +8,9 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::glue::flow_controls;
 use super::law::{Custom, Entry, Law, Signal, Totals};
-use super::{FlowReceiver, FlowSender, Gate, Occupancy, QueueState, Receiver, Sender, StoppedBy, Waiting};
+use super::{
+    FlowReceiver, FlowSender, Gate, Occupancy, QueueState, Receiver, Sender, StoppedBy, Waiting,
+};
 use crate::LinkFacts;
 
 /// Number of the message of a mechanism from outside; those of the registry count from 0.
@@ -39,7 +41,8 @@ impl FlowControl {
         dispatch!(FlowControl, self, _ => false, _ => true, FlowControl::None => false,)
     }
 
-    /// True if a watchdog can release a whole priority of it. A per-flow one pauses flows, and each for a time that ends.
+    /// True if a watchdog can release a whole priority of it. A per-flow one pauses flows, and each
+    /// for a time that ends.
     pub fn holds_priorities(&self) -> bool {
         !self.per_flow()
     }
@@ -114,8 +117,9 @@ impl Released {
 }
 
 impl Tx {
-    /// Sends everything at line rate, whatever the peer sends, until the release ends. The half keeps obeying and counting, so that it then
-    /// has the state of the peer. A per-flow half is the queue itself: its pauses end instead.
+    /// Sends everything at line rate, whatever the peer sends, until the release ends. The half
+    /// keeps obeying and counting, so that it then has the state of the peer. A per-flow half is
+    /// the queue itself: its pauses end instead.
     pub fn release(&mut self, now: Time, line: Rate, on: bool) {
         if let Some(flows) = self.flows_mut() {
             return flows.restart(now);
@@ -131,8 +135,9 @@ impl Tx {
     fn beneath(&self) -> &Tx {
         if let Tx::Released(r) = self { &r.tx } else { self }
     }
-    /// Time until which it keeps a frame of `len` for longer than `within`, `Time::NEVER`: forever; `None`: it does not
-    /// ([`Sender::lets_go`]). Of a released half, what it would do if it counted.
+    /// Time until which it keeps a frame of `len` for longer than `within`, `Time::NEVER`: forever;
+    /// `None`: it does not ([`Sender::lets_go`]). Of a released half, what it would do if it
+    /// counted.
     pub fn stopped_until(&self, now: Time, len: Bytes, within: Span) -> Option<Time> {
         let half = self.beneath();
         if half.lets_go(now, len, within) {
@@ -151,7 +156,8 @@ mod tests {
     use super::super::{cbfc, gfc_buffer, gfc_conceptual, pfc, pffc, uec_cbfc};
     use super::*;
 
-    /// A line of the registry is a name, a kind of message and a number of its own; what a message is survives a frame.
+    /// A line of the registry is a name, a kind of message and a number of its own; what a message
+    /// is survives a frame.
     #[test]
     fn every_message_survives_its_packing_and_has_a_mechanism() {
         let messages = [
@@ -169,8 +175,15 @@ mod tests {
         for m in messages {
             let (tag, a, b) = m.to_words();
             assert_eq!(Message::from_words(tag, a, b), m);
-            assert_eq!(m.release().and_then(Message::release), m.release(), "{m:?}: what releases releases itself");
-            assert!(!m.is_state() || m.release().is_some(), "{m:?}: state that has to be repeated can end");
+            assert_eq!(
+                m.release().and_then(Message::release),
+                m.release(),
+                "{m:?}: what releases releases itself"
+            );
+            assert!(
+                !m.is_state() || m.release().is_some(),
+                "{m:?}: state that has to be repeated can end"
+            );
         }
         let mut names: Vec<&str> = REGISTRY.iter().map(|e| e.name).collect();
         names.sort();
@@ -196,12 +209,27 @@ mod tests {
     #[test]
     fn one_from_outside_is_what_it_answers() {
         let f = FlowControl::Custom(Arc::new(FromOutside));
-        let link = LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(9_000));
-        assert_eq!((f.name(), f.message_len(), f.max_ton(&link, 0.05), f.stop(), f.pauses()), (None, Bytes(99), None, None, Pauses::Never));
-        assert_eq!((f.per_flow(), f.holds_priorities(), f.shares_port(), f.entry_ports()), (false, true, false, 0));
-        assert_eq!((f.accepts(&Message::Custom(1)), f.accepts(&Message::Pfc(pfc::Pause(1)))), (true, false));
+        let link =
+            LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(9_000));
+        assert_eq!(
+            (f.name(), f.message_len(), f.max_ton(&link, 0.05), f.stop(), f.pauses()),
+            (None, Bytes(99), None, None, Pauses::Never)
+        );
+        assert_eq!(
+            (f.per_flow(), f.holds_priorities(), f.shares_port(), f.entry_ports()),
+            (false, true, false, 0)
+        );
+        assert_eq!(
+            (f.accepts(&Message::Custom(1)), f.accepts(&Message::Pfc(pfc::Pause(1)))),
+            (true, false)
+        );
         assert_eq!(f.control_loop(&link).tau, link.control_loop(Bytes(99)).tau);
-        assert!(f.flow_bytes(&link).is_none() && f.standstill(&link).is_none() && f.unmet(&link).is_empty() && f.opening().is_empty());
+        assert!(
+            f.flow_bytes(&link).is_none()
+                && f.standstill(&link).is_none()
+                && f.unmet(&link).is_empty()
+                && f.opening().is_empty()
+        );
     }
 
     /// Carriers of messages need these four properties, and no others.
@@ -210,7 +238,10 @@ mod tests {
         let of = |m: Message| (m.stops(), m.release().is_some(), m.is_state(), m.is_per_flow());
         assert_eq!(of(Message::Pfc(pfc::Pause(9))), (Some(true), true, false, false));
         assert_eq!(of(Message::Pfc(pfc::Pause::RESUME)), (Some(false), true, false, false));
-        assert_eq!(of(Message::Credit(cbfc::CreditLimit { fccl: 1, occupied: Bytes(2) })), (None, false, false, false));
+        assert_eq!(
+            of(Message::Credit(cbfc::CreditLimit { fccl: 1, occupied: Bytes(2) })),
+            (None, false, false, false)
+        );
         assert_eq!(of(Message::Level(gfc_conceptual::Level(Bytes(3)))), (None, true, true, false));
         assert_eq!(of(Message::Stage(gfc_buffer::Stage(3))), (None, true, true, false));
         assert_eq!(of(Message::Flow(pffc::Order::Resume(3))), (None, false, false, true));

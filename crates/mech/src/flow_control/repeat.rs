@@ -1,12 +1,14 @@
-//! A message that sets a state, sent again as long as the state lasts: on a link with errors a lost one costs an interval.
+//! A message that sets a state, sent again as long as the state lasts: on a link with errors a lost
+//! one costs an interval.
 //!
 //! ```text
 //!   pause ....... again .. again .. resume ....... again .. again ..
 //!     |<- every ->|<- every ->|        |<- every ->|
 //! ```
 //!
-//! A lost message is then one that comes `every` later, if the next one is not lost too. So thresholds that are derived from the latency
-//! of a message include `every`: they tolerate the loss of one.
+//! A lost message is then one that comes `every` later, if the next one is not lost too. So
+//! thresholds that are derived from the latency of a message include `every`: they tolerate the
+//! loss of one.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -35,31 +37,47 @@ const PRIORITIES: u64 = 8;
 pub(super) fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Span, ParamError> {
     let every = v.span(PARAM.key)?;
     if every.0 > 0 {
-        fits_wire((PARAM.key, every), (PRIORITIES, MESSAGE_LEN), link)
-            .map_err(|e| ParamError { hint: "expected at least as much, or 0 us for no repetition".into(), ..e })?;
+        fits_wire((PARAM.key, every), (PRIORITIES, MESSAGE_LEN), link).map_err(|e| ParamError {
+            hint: "expected at least as much, or 0 us for no repetition".into(),
+            ..e
+        })?;
     }
     Ok(every)
 }
 
-/// Refuses messages that come by the clock faster than the wire carries them: those that wait would only become more.
+/// Refuses messages that come by the clock faster than the wire carries them: those that wait would
+/// only become more.
 ///
 /// # Errors
 /// The key that says how often they come.
-pub(super) fn fits_wire((key, every): (&str, Span), (messages, len): (u64, Bytes), link: &LinkFacts) -> Result<(), ParamError> {
+pub(super) fn fits_wire(
+    (key, every): (&str, Span),
+    (messages, len): (u64, Bytes),
+    link: &LinkFacts,
+) -> Result<(), ParamError> {
     let all = link.rate.time_for(len * messages);
     if every >= all {
         return Ok(());
     }
     let which = if messages == 1 { "a message".to_owned() } else { format!("{messages} messages") };
-    Err(ParamError::new(key, format!("{key} {every} < {all}, the time of {which} at {}", link.rate), "expected at least that time"))
+    Err(ParamError::new(
+        key,
+        format!("{key} {every} < {all}, the time of {which} at {}", link.rate),
+        "expected at least that time",
+    ))
 }
 
-/// Rejects a period that is too short for every link of a network. It is chosen for the fast links of a network; on a far slower link the
-/// messages alone may fill the wire. [`fills_wire`] warns of that.
+/// Rejects a period that is too short for every link of a network. It is chosen for the fast links
+/// of a network; on a far slower link the messages alone may fill the wire. [`fills_wire`] warns of
+/// that.
 ///
 /// # Errors
 /// As of [`fits_wire`].
-pub(super) fn bears_period((key, period): (&str, Span), messages: (u64, Bytes), link: &LinkFacts) -> Result<(), ParamError> {
+pub(super) fn bears_period(
+    (key, period): (&str, Span),
+    messages: (u64, Bytes),
+    link: &LinkFacts,
+) -> Result<(), ParamError> {
     const SLOWER: u64 = 1000;
     if Span(period.0.saturating_mul(SLOWER)) >= link.rate.time_for(messages.1 * messages.0) {
         Ok(())
@@ -71,7 +89,10 @@ pub(super) fn bears_period((key, period): (&str, Span), messages: (u64, Bytes), 
 /// Warns if messages with this period would fill the wire.
 pub(super) fn fills_wire(period: (&str, Span), len: Bytes, link: &LinkFacts) -> Option<Unmet> {
     let why = fits_wire(period, (1, len), link).err()?;
-    Some(Unmet::new(format!("{}: messages alone fill the wire, and their queue grows", why.what), "use a longer period, or a faster link"))
+    Some(Unmet::new(
+        format!("{}: messages alone fill the wire, and their queue grows", why.what),
+        "use a longer period, or a faster link",
+    ))
 }
 
 /// Control loop if one message is lost: its repetition arrives, behind those of all priorities.
@@ -123,9 +144,16 @@ mod tests {
     #[test]
     fn a_message_goes_again_after_its_time() {
         let mut r = Repeat::new(Span(100));
-        assert_eq!((r.next(), r.is_due(Time(1 << 60))), (None, false), "nothing before the first message");
+        assert_eq!(
+            (r.next(), r.is_due(Time(1 << 60))),
+            (None, false),
+            "nothing before the first message"
+        );
         r.sent(Time(5));
-        assert_eq!((r.next(), r.is_due(Time(104)), r.is_due(Time(105))), (Some(Time(105)), false, true));
+        assert_eq!(
+            (r.next(), r.is_due(Time(104)), r.is_due(Time(105))),
+            (Some(Time(105)), false, true)
+        );
         let mut never = Repeat::new(Span::ZERO);
         never.sent(Time(5));
         assert_eq!((never.next(), never.is_due(Time(1 << 60))), (None, false));
@@ -133,12 +161,16 @@ mod tests {
 
     #[test]
     fn repetitions_that_would_fill_the_wire_are_refused() {
-        let link = LinkFacts::plain(Rate::from_gbps(100), Span::from_us(1), Bytes(1500), Bytes(300_000));
+        let link =
+            LinkFacts::plain(Rate::from_gbps(100), Span::from_us(1), Bytes(1500), Bytes(300_000));
         let of = |every: &str| read(&mut Defaults::of(&[PARAM]).with("repeat", every), &link);
         assert_eq!(of("0us"), Ok(Span::ZERO));
         assert_eq!(of("41ns"), Ok(Span::from_ns(41)));
         let e = of("40ns").unwrap_err();
-        assert_eq!((e.key.as_str(), e.what.as_str()), ("repeat", "repeat 40 ns < 40.96 ns, the time of 8 messages at 100 Gb/s"));
+        assert_eq!(
+            (e.key.as_str(), e.what.as_str()),
+            ("repeat", "repeat 40 ns < 40.96 ns, the time of 8 messages at 100 Gb/s")
+        );
         let l = link.control_loop(MESSAGE_LEN);
         assert_eq!(with_one_lost(l, Span::ZERO), l);
         assert_eq!(with_one_lost(l, Span::from_us(2)).tau, l.tau + Span::from_us(2) + Span(40_960));

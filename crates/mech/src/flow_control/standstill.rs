@@ -6,8 +6,9 @@
 //!                ^ 0       ^ MTU/R   ^ 2 MTU/R
 //! ```
 //!
-//! The fluid of the theorems settles below B_m. Frames do not: the last stage sends R_N = C/2^N (GFC section 5.4), and a limiter
-//! holds no rate below its unit (section 7). Neither gets to zero, so a buffer that nothing drains fills up in the end.
+//! The fluid of the theorems settles below B_m. Frames do not: the last stage sends R_N = C/2^N
+//! (GFC section 5.4), and a limiter holds no rate below its unit (section 7). Neither gets to zero,
+//! so a buffer that nothing drains fills up in the end.
 
 use xoff_units::{Bytes, Rate, Span};
 
@@ -26,7 +27,8 @@ pub struct Standstill {
 }
 
 impl Standstill {
-    /// The longest standstill during which a buffer loses nothing: whole frames above B_m + MTU, at the lowest rate.
+    /// The longest standstill during which a buffer loses nothing: whole frames above B_m + MTU, at
+    /// the lowest rate.
     pub fn longest(&self, buffer: Bytes) -> Span {
         let frames = buffer.saturating_sub(self.b_m).saturating_sub(self.mtu).0 / self.mtu.0.max(1);
         self.lowest.time_for(self.mtu * frames)
@@ -54,27 +56,44 @@ pub fn staged((b_m, b_1): (Bytes, Bytes), rate_unit: Rate, line: Rate, mtu: Byte
 mod tests {
     use super::*;
 
-    /// 10 Gb/s, 16 stages: R_16 = 152,587 bit/s, and a frame of 1500 B takes 78.6 ms. One of two MTU of slack is the frame in flight.
+    /// 10 Gb/s, 16 stages: R_16 = 152,587 bit/s, and a frame of 1500 B takes 78.6 ms. One of two
+    /// MTU of slack is the frame in flight.
     #[test]
     fn the_room_above_b_m_bears_a_standstill() {
-        let s = staged((Bytes(297_000), Bytes(278_372)), Rate(8_000), Rate::from_gbps(10), Bytes(1_500));
+        let s = staged(
+            (Bytes(297_000), Bytes(278_372)),
+            Rate(8_000),
+            Rate::from_gbps(10),
+            Bytes(1_500),
+        );
         assert_eq!(s.lowest, Rate(152_587));
         assert_eq!(s.longest(Bytes(300_000)).0 / 1_000_000_000, 78);
         assert_eq!(s.longest(Bytes(298_500)), Span::ZERO, "room for the frame in flight only");
-        assert_eq!(s.longest(Bytes(301_400)), s.longest(Bytes(300_000)), "a part of a frame is no room");
+        assert_eq!(
+            s.longest(Bytes(301_400)),
+            s.longest(Bytes(300_000)),
+            "a part of a frame is no room"
+        );
         for ms in [1, 78, 79, 200, 6_000] {
             let lasting = Span::from_ms(ms);
             let buffer = s.b_m + s.room(lasting);
             assert!(s.longest(buffer) >= lasting, "{ms} ms");
             assert!(s.longest(buffer - s.mtu) < lasting, "{ms} ms: not a frame more than needed");
         }
-        assert_eq!(conceptual(Bytes(97_000), Rate(8_000), Rate::from_gbps(10), Bytes(1_500)).longest(Bytes(100_000)), Span::from_ms(1_500));
+        assert_eq!(
+            conceptual(Bytes(97_000), Rate(8_000), Rate::from_gbps(10), Bytes(1_500))
+                .longest(Bytes(100_000)),
+            Span::from_ms(1_500)
+        );
     }
 
     /// A unit above R_N counts, one above the line does not.
     #[test]
     fn the_unit_of_the_limiter_is_a_floor() {
-        let of = |unit| staged((Bytes(297_000), Bytes(278_372)), Rate(unit), Rate::from_gbps(10), Bytes(1_500)).lowest;
+        let of = |unit| {
+            staged((Bytes(297_000), Bytes(278_372)), Rate(unit), Rate::from_gbps(10), Bytes(1_500))
+                .lowest
+        };
         assert_eq!(of(1_000_000), Rate(1_000_000));
         assert_eq!(of(u64::MAX), Rate::from_gbps(10));
     }

@@ -1,5 +1,5 @@
-//! Credit-based flow control of Ultra Ethernet (UE 1.0, section 5.2): credits are cells, counters have 20 bits, updates are spaced in
-//! bytes.
+//! Credit-based flow control of Ultra Ethernet (UE 1.0, section 5.2): credits are cells, counters
+//! have 20 bits, updates are spaced in bytes.
 //!
 //! ```text
 //!   sender, per class                                        receiver, per class
@@ -13,9 +13,11 @@
 //!   cost = ceil((frame + overhead) / credit size)             all differences mod 2^20
 //! ```
 //!
-//! Both totals are cumulative: a lost CF_Update is healed by the next one, and credits of lost frames come back with the next CC_Update.
-//! The total of a CC_Update is filled in when its transmission starts ([`Signal::totals`]): frames before it on the link are in it,
-//! those behind it are not. With `sharing` the limit is one of the port, and its channels share it ([`Sharing`]).
+//! Both totals are cumulative: a lost CF_Update is healed by the next one, and credits of lost
+//! frames come back with the next CC_Update. The total of a CC_Update is filled in when its
+//! transmission starts ([`Signal::totals`]): frames before it on the link are in it, those behind
+//! it are not. With `sharing` the limit is one of the port, and its channels share it
+//! ([`Sharing`]).
 
 mod sharing;
 
@@ -68,7 +70,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "largest distance between two CF_Updates, in bytes of the link",
         "SAI CBFC: 262,144 B",
     ),
-    ParamSpec::new("cc_period", Kind::Span, "256us", "time between two CC_Updates", "SAI CBFC: 256 us, 1 us to 250 ms"),
+    ParamSpec::new(
+        "cc_period",
+        Kind::Span,
+        "256us",
+        "time between two CC_Updates",
+        "SAI CBFC: 256 us, 1 us to 250 ms",
+    ),
     sharing::OWN[0],
     sharing::OWN[1],
     sharing::OWN[2],
@@ -77,7 +85,8 @@ pub const PARAMS: &[ParamSpec] = &[
 
 /// Counters wrap at 2^20.
 const MASK: u64 = (1 << 20) - 1;
-/// A limit below this: an update that is behind the previous one is never taken for one ahead of it.
+/// A limit below this: an update that is behind the previous one is never taken for one ahead of
+/// it.
 pub const LIMIT_END: u64 = 1 << 19;
 /// A control ordered set [bytes].
 pub const CF_UPDATE_LEN: Bytes = Bytes(8);
@@ -144,11 +153,19 @@ impl Params {
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
         let size = v.bytes("credit_size")?;
         if !size.0.is_power_of_two() || !(32..=2048).contains(&size.0) {
-            return Err(ParamError::new("credit_size", format!("credits of {size}"), "expected a power of two, 32 B to 2048 B"));
+            return Err(ParamError::new(
+                "credit_size",
+                format!("credits of {size}"),
+                "expected a power of two, 32 B to 2048 B",
+            ));
         }
         let overhead = v.integer("overhead")?;
         if !(-16..=127).contains(&overhead) {
-            return Err(ParamError::new("overhead", format!("an overhead of {overhead} B"), "expected -16 to 127"));
+            return Err(ParamError::new(
+                "overhead",
+                format!("an overhead of {overhead} B"),
+                "expected -16 to 127",
+            ));
         }
         let cost = Cost::new(size.0, overhead as i8);
         let given = v.count_opt("limit")?;
@@ -169,7 +186,11 @@ impl Params {
         }
         let cc_period = v.span("cc_period")?;
         if cc_period.0 == 0 || cc_period > Span::from_us(250_000) {
-            return Err(ParamError::new("cc_period", format!("a period of {cc_period}"), "expected more than 0 us, at most 250 ms"));
+            return Err(ParamError::new(
+                "cc_period",
+                format!("a period of {cc_period}"),
+                "expected more than 0 us, at most 250 ms",
+            ));
         }
         let p = Params {
             cost,
@@ -187,17 +208,28 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses a limit behind which the longest frame never goes, and one that the counters cannot hold.
+    /// Refuses a limit behind which the longest frame never goes, and one that the counters cannot
+    /// hold.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         let (limit, each) = (self.limit, self.cost.of(link.mtu));
         let key = if self.limit_given { "limit" } else { "buffer" };
         if limit < each {
             let what = format!("a limit of {limit} credits, a frame of {} takes {each}", link.mtu);
-            return Err(ParamError::new(key, what, "a virtual channel without the credits for a frame never sends it"));
+            return Err(ParamError::new(
+                key,
+                what,
+                "a virtual channel without the credits for a frame never sends it",
+            ));
         }
         if limit >= LIMIT_END {
-            let what = format!("{limit} credits >= {LIMIT_END} = 2^19: 20-bit counters cannot distinguish an old update from a new one");
-            return Err(ParamError::new(key, what, "a smaller buffer or limit, or a larger credit_size"));
+            let what = format!(
+                "{limit} credits >= {LIMIT_END} = 2^19: 20-bit counters cannot distinguish an old update from a new one"
+            );
+            return Err(ParamError::new(
+                key,
+                what,
+                "a smaller buffer or limit, or a larger credit_size",
+            ));
         }
         self.sharing.map_or(Ok(()), |s| s.fits(limit, each, 1))
     }
@@ -235,26 +267,46 @@ impl Law for Params {
     fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
         fits_wire(("cc_period", self.cc_period), (priorities, CC_UPDATE_LEN), link)?;
         fits_wire(("cf_min_spacing", self.cf_min), (priorities, CF_UPDATE_LEN), link)?;
-        let of = |len: Bytes, every: Span| link.rate.time_for(len * priorities).0 as f64 / every.0 as f64;
+        let of = |len: Bytes, every: Span| {
+            link.rate.time_for(len * priorities).0 as f64 / every.0 as f64
+        };
         let (freed, consumed) = (of(CF_UPDATE_LEN, self.cf_min), of(CC_UPDATE_LEN, self.cc_period));
         if freed + consumed <= 1.0 {
             return Ok(());
         }
-        let what = format!("CC_Updates every {} take {consumed:.2} of a wire of {}, CF_Updates {freed:.2}", self.cc_period, link.rate);
+        let what = format!(
+            "CC_Updates every {} take {consumed:.2} of a wire of {}, CF_Updates {freed:.2}",
+            self.cc_period, link.rate
+        );
         Err(ParamError::new("cc_period", what, "use a longer period, or a larger cf_min_spacing"))
     }
     fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
         let mut unmet = Vec::new();
         let most = self.limit.saturating_mul(self.cost.most());
         if most > link.buffer.0 {
-            let what = format!("limit x credit size <= buffer: {} credits may hold {most} B, the buffer has {}", self.limit, link.buffer);
-            unmet.push(Unmet::new(what, format!("frames may be lost: limit = {}", limit_of(link.buffer, self.cost))));
+            let what = format!(
+                "limit x credit size <= buffer: {} credits may hold {most} B, the buffer has {}",
+                self.limit, link.buffer
+            );
+            unmet.push(Unmet::new(
+                what,
+                format!("frames may be lost: limit = {}", limit_of(link.buffer, self.cost)),
+            ));
         }
         if let Some(s) = self.sharing.filter(|s| !s.bears(self.cost.of(link.mtu))) {
-            let what = format!("reserved >= a frame: {} credits, a frame of {} takes {}", s.reserved(), link.mtu, self.cost.of(link.mtu));
-            unmet.push(Unmet::new(what, "use more reserved credits: a priority may wait while others use the shared part"));
+            let what = format!(
+                "reserved >= a frame: {} credits, a frame of {} takes {}",
+                s.reserved(),
+                link.mtu,
+                self.cost.of(link.mtu)
+            );
+            unmet.push(Unmet::new(
+                what,
+                "use more reserved credits: a priority may wait while others use the shared part",
+            ));
         }
-        let (frames, loop_time) = (self.most() / self.cost.of(link.mtu), self.cf_min + self.control_loop(link).tau);
+        let (frames, loop_time) =
+            (self.most() / self.cost.of(link.mtu), self.cf_min + self.control_loop(link).tau);
         let (carried, need) = (link.mtu * frames, link.rate.bytes_in(loop_time));
         if carried < need {
             let what = format!(
@@ -323,7 +375,8 @@ pub struct CellReceiver {
     /// R_CF of the last CF_Update.
     #[state(counter)]
     sent: u64,
-    /// No CF_Update before; zero: the least spacing is over, one may go as soon as something is freed.
+    /// No CF_Update before; zero: the least spacing is over, one may go as soon as something is
+    /// freed.
     #[state(deadline)]
     soonest: Time,
     /// A CF_Update at the latest.
@@ -494,7 +547,8 @@ impl Sender for CellSender {
     fn on_message(&mut self, _now: Time, message: Message) {
         if let Message::Cells(Update::Freed(freed)) = message {
             // An impossible update grants nothing.
-            let in_use = if self.is_possible(message) { self.with(freed) } else { self.limit.into() };
+            let in_use =
+                if self.is_possible(message) { self.with(freed) } else { self.limit.into() };
             self.freed = self.consumed.wrapping_sub(in_use);
         }
     }

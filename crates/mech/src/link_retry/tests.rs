@@ -37,7 +37,8 @@ fn due<T>(queue: &mut VecDeque<T>, is_due: impl Fn(&T) -> bool) -> Option<T> {
     if queue.front().is_some_and(is_due) { queue.pop_front() } else { None }
 }
 
-/// A link with both halves, without a simulator: `frames` frames of one length go as fast as they may; one step is a nanosecond.
+/// A link with both halves, without a simulator: `frames` frames of one length go as fast as they
+/// may; one step is a nanosecond.
 fn wire(p: Params, frames: u64, until: u64, mut fate: impl FnMut(bool, u64) -> Fate) -> Came {
     let (mut tx, mut rx) = (RetrySender::new(p), RetryReceiver::new(p));
     let (step, each, delay) = (1000, C.time_for(MTU).0, 200_000);
@@ -129,8 +130,8 @@ fn without_errors_every_frame_goes_once() {
     assert_eq!((came.delivered.len(), came.sent, came.at), (2000, 2000, 2000 * 80_000 + 200_000));
 }
 
-/// Every pattern of good, bad and vanished among the first ten frames, and of lost answers among the first four: all arrive, once, in
-/// order.
+/// Every pattern of good, bad and vanished among the first ten frames, and of lost answers among
+/// the first four: all arrive, once, in order.
 #[test]
 fn no_pattern_of_losses_loses_repeats_or_reorders() {
     let p = params(&[("frames", "4"), ("replays", "255")]);
@@ -139,7 +140,9 @@ fn no_pattern_of_losses_loses_repeats_or_reorders() {
         for pattern in 0..3u64.pow(8) * 16 {
             let (answers, frames) = (pattern % 16, pattern / 16);
             let came = wire(p, 6, 200_000_000, |forward, n| match (forward, n) {
-                (true, 0..8) => [Fate::Good, Fate::Bad, Fate::Gone][(frames / 3u64.pow(n as u32) % 3) as usize],
+                (true, 0..8) => {
+                    [Fate::Good, Fate::Bad, Fate::Gone][(frames / 3u64.pow(n as u32) % 3) as usize]
+                }
                 (false, 0..4) if answers >> n & 1 == 1 => Fate::Gone,
                 _ => Fate::Good,
             });
@@ -172,7 +175,10 @@ fn a_receiver_that_accepts_what_comes_is_found_out() {
     let numbers: Vec<u32> = (0..3).map(|_| tx.on_sent(Time(0), 1000).unwrap()).collect();
     assert_eq!(numbers.iter().map(|&n| rx.on_frame(n)).collect::<Vec<_>>(), [true, true, true]);
     let mut rx = RetryReceiver::new(p);
-    assert_eq!([rx.on_frame(0), rx.on_frame(2), rx.on_frame(1), rx.on_frame(1)], [true, false, true, false]);
+    assert_eq!(
+        [rx.on_frame(0), rx.on_frame(2), rx.on_frame(1), rx.on_frame(1)],
+        [true, false, true, false]
+    );
 }
 
 /// The trace of a frame that the link corrupts, and of one that vanishes at the end of a burst.
@@ -213,7 +219,11 @@ fn acknowledgements_keep_their_distance() {
     assert_eq!(rx.due(Time(100_000)), Some(Signal::Ack(2)));
     assert_eq!((rx.due(Time(500_000)), rx.next_wake()), (None, Time::NEVER));
     assert!(!rx.on_frame(1));
-    assert_eq!(rx.due(Time(500_000)), Some(Signal::Ack(2)), "what came before is acknowledged again");
+    assert_eq!(
+        rx.due(Time(500_000)),
+        Some(Signal::Ack(2)),
+        "what came before is acknowledged again"
+    );
 }
 
 #[test]
@@ -225,7 +235,11 @@ fn a_link_that_makes_no_progress_is_flushed_and_begins_anew() {
     assert_eq!([tx.on_wake(us(10)).1, tx.on_wake(us(20)).1], [Change::default(); 2]);
     assert_eq!(tx.on_wake(us(30)).1, Change { freed: 0, flushed: true });
     assert_eq!((tx.state(), tx.has_room(), tx.outstanding()), (State::Init, false, 0));
-    assert_eq!((tx.handshake(), tx.on_wake(us(40)).0), (Some(Signal::Init(3)), true), "again, until it is answered");
+    assert_eq!(
+        (tx.handshake(), tx.on_wake(us(40)).0),
+        (Some(Signal::Init(3)), true),
+        "again, until it is answered"
+    );
     let echo = rx.on_signal(Signal::Init(3)).unwrap();
     _ = tx.on_signal(us(41), Signal::InitEcho(2));
     assert_eq!(tx.state(), State::Init, "of an earlier handshake");
@@ -237,11 +251,14 @@ fn a_link_that_makes_no_progress_is_flushed_and_begins_anew() {
     _ = tx.on_sent(us(0), 1000);
     _ = tx.on_wake(us(10));
     assert!(tx.on_wake(us(20)).1.flushed);
-    assert_eq!((tx.state(), tx.has_room(), tx.on_sent(us(21), 1000), tx.next_wake()), (State::Flush, true, None, Time::NEVER));
+    assert_eq!(
+        (tx.state(), tx.has_room(), tx.on_sent(us(21), 1000), tx.next_wake()),
+        (State::Flush, true, None, Time::NEVER)
+    );
 }
 
-/// A correct peer acknowledges only sent frames. An acknowledgement of others is ignored as a whole, or frames would be freed that have not
-/// arrived.
+/// A correct peer acknowledges only sent frames. An acknowledgement of others is ignored as a
+/// whole, or frames would be freed that have not arrived.
 #[test]
 fn an_acknowledgement_of_what_was_not_sent_frees_nothing() {
     let mut tx = RetrySender::new(params(&[]));
@@ -262,25 +279,42 @@ fn numbers_wrap() {
         assert!(rx.on_frame(number) && u64::from(number) == n % (1 << 20));
         if n % 400_000 == 399_999 {
             assert_eq!(tx.on_signal(Time(n), Signal::Ack(number)).freed, 400_000);
-            assert_eq!(tx.on_signal(Time(n), Signal::Ack(number)).freed, 0, "an acknowledgement of before");
+            assert_eq!(
+                tx.on_signal(Time(n), Signal::Ack(number)).freed,
+                0,
+                "an acknowledgement of before"
+            );
         }
     }
 }
 
 #[test]
 fn what_cannot_work_is_refused_and_what_starves_is_named() {
-    let refused = |given: &[(&str, &str)], key: &str| assert_eq!(config(given).unwrap_err().key, key);
+    let refused =
+        |given: &[(&str, &str)], key: &str| assert_eq!(config(given).unwrap_err().key, key);
     refused(&[("frames", "0")], "frames");
     refused(&[("frames", "524289")], "frames");
     refused(&[("timer", "0us")], "timer");
     refused(&[("replays", "0")], "replays");
     refused(&[("replays", "256")], "replays");
-    assert_eq!(config(&[("buffer", "999B")]).unwrap().on(C, Span::from_ns(200), MTU).unwrap_err().key, "buffer");
+    assert_eq!(
+        config(&[("buffer", "999B")]).unwrap().on(C, Span::from_ns(200), MTU).unwrap_err().key,
+        "buffer"
+    );
     let unmet = |given: &[(&str, &str)]| -> Vec<String> {
-        config(given).unwrap().unmet(C, Span::from_us(1), MTU).into_iter().map(|e| format!("{}: {}", e.key, e.what)).collect()
+        config(given)
+            .unwrap()
+            .unmet(C, Span::from_us(1), MTU)
+            .into_iter()
+            .map(|e| format!("{}: {}", e.key, e.what))
+            .collect()
     };
     assert!(unmet(&[]).is_empty(), "{:?}", unmet(&[]));
-    assert!(unmet(&[("buffer", "10KB")])[0].starts_with("buffer: replay buffer 10 KB < "), "{:?}", unmet(&[("buffer", "10KB")]));
+    assert!(
+        unmet(&[("buffer", "10KB")])[0].starts_with("buffer: replay buffer 10 KB < "),
+        "{:?}",
+        unmet(&[("buffer", "10KB")])
+    );
     assert!(unmet(&[("frames", "3")])[0].starts_with("frames: frames 3 < "));
     assert!(unmet(&[("timer", "1us")])[0].starts_with("timer: timer 1 us < "));
 }

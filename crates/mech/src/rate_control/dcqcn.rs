@@ -12,8 +12,8 @@
 //! | target on cut | always the current rate | always | only after at least one increase stage |
 //! | stages | timer and bytes | timer and bytes, extra fast recovery of QCN | timer only |
 //!
-//! With TCD (SIGCOMM'21, section 5.2.1) a cut is deeper, and a CNP that reports UE holds R_C and R_T: timer and byte stages are frozen for
-//! one CNP interval.
+//! With TCD (SIGCOMM'21, section 5.2.1) a cut is deeper, and a CNP that reports UE holds R_C and
+//! R_T: timer and byte stages are frozen for one CNP interval.
 //!
 //! Rates are whole bit/s, cut off after every multiplication, as in both simulators.
 
@@ -46,26 +46,67 @@ pub const PARAMS: &[ParamSpec] = &[
         "shortest time N between two CNPs of a flow; paper 50 us, hpcc 0 (in every ACK)",
         "SIGCOMM'15",
     ),
-    ParamSpec::optional("alpha_timer", Kind::Span, "time K without CNP after which alpha decays; paper 55 us, hpcc 1 us", "SIGCOMM'15"),
-    ParamSpec::optional("decrease_interval", Kind::Span, "hpcc only: interval between two checks for a cut; 4 us", "HPCC simulator"),
-    ParamSpec::optional("increase_timer", Kind::Span, "increase timer T; paper 55 us, ns3-rdma 60 us, hpcc 300 us", "SIGCOMM'15"),
-    ParamSpec::optional("byte_counter", Kind::Bytes, "increase byte counter B; paper 10 MB, ns3-rdma 300 MB", "SIGCOMM'15"),
+    ParamSpec::optional(
+        "alpha_timer",
+        Kind::Span,
+        "time K without CNP after which alpha decays; paper 55 us, hpcc 1 us",
+        "SIGCOMM'15",
+    ),
+    ParamSpec::optional(
+        "decrease_interval",
+        Kind::Span,
+        "hpcc only: interval between two checks for a cut; 4 us",
+        "HPCC simulator",
+    ),
+    ParamSpec::optional(
+        "increase_timer",
+        Kind::Span,
+        "increase timer T; paper 55 us, ns3-rdma 60 us, hpcc 300 us",
+        "SIGCOMM'15",
+    ),
+    ParamSpec::optional(
+        "byte_counter",
+        Kind::Bytes,
+        "increase byte counter B; paper 10 MB, ns3-rdma 300 MB",
+        "SIGCOMM'15",
+    ),
     ParamSpec::optional(
         "fast_recovery",
         Kind::Count,
         "stage F from which the target rises; fast recovery takes the previous F - 1; paper 5, hpcc 1",
         "SIGCOMM'15",
     ),
-    ParamSpec::optional("rate_ai", Kind::Rate, "additive step R_AI; 40 Mb/s, hpcc 20 Mb/s", "SIGCOMM'15"),
-    ParamSpec::optional("rate_hai", Kind::Rate, "hyper step R_HAI; 200 Mb/s", "ns3-rdma and HPCC configurations"),
-    ParamSpec::optional("min_rate", Kind::Rate, "floor of the rate; 100 Mb/s, hpcc 1 Gb/s", "ns3-rdma and HPCC configurations"),
+    ParamSpec::optional(
+        "rate_ai",
+        Kind::Rate,
+        "additive step R_AI; 40 Mb/s, hpcc 20 Mb/s",
+        "SIGCOMM'15",
+    ),
+    ParamSpec::optional(
+        "rate_hai",
+        Kind::Rate,
+        "hyper step R_HAI; 200 Mb/s",
+        "ns3-rdma and HPCC configurations",
+    ),
+    ParamSpec::optional(
+        "min_rate",
+        Kind::Rate,
+        "floor of the rate; 100 Mb/s, hpcc 1 Gb/s",
+        "ns3-rdma and HPCC configurations",
+    ),
     ParamSpec::optional(
         "clamp_target",
         Kind::Flag,
         "the target follows every cut; paper and ns3-rdma true, hpcc false",
         "HPCC simulator CLAMP_TARGET_RATE",
     ),
-    ParamSpec::new("tcd", Kind::Flag, "false", "deeper cuts, and a CNP that reports UE holds the rate", "TCD section 5.2.1"),
+    ParamSpec::new(
+        "tcd",
+        Kind::Flag,
+        "false",
+        "deeper cuts, and a CNP that reports UE holds the rate",
+        "TCD section 5.2.1",
+    ),
     ParamSpec::new(
         "tcd_cut",
         Kind::Choice(&["alpha", "factor"]),
@@ -91,14 +132,15 @@ pub enum Variant {
     Hpcc,
 }
 
-/// Rule for deeper cuts with TCD: "the rate reduction factor alpha from default 0.5 to 1.2" has two readings.
+/// Rule for deeper cuts with TCD: "the rate reduction factor alpha from default 0.5 to 1.2" has two
+/// readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcdCut {
-    /// The state alpha begins at 1.2 instead of 0.5, which is ns3-rdma's default: the first cut leaves 0.4 of the rate, and
-    /// alpha falls slowly from there.
+    /// The state alpha begins at 1.2 instead of 0.5, which is ns3-rdma's default: the first cut
+    /// leaves 0.4 of the rate, and alpha falls slowly from there.
     Alpha,
-    /// The factor of alpha is 1.2 instead of 1/2: a cut leaves `1 - 1.2 alpha`, which is nothing while alpha > 0.83; the
-    /// floor is what remains.
+    /// The factor of alpha is 1.2 instead of 1/2: a cut leaves `1 - 1.2 alpha`, which is nothing
+    /// while alpha > 0.83; the floor is what remains.
     Factor,
 }
 
@@ -156,7 +198,12 @@ impl Params {
         };
         match variant {
             Variant::Paper => paper,
-            Variant::Ns3Rdma => Params { alpha: 0.5, increase_timer: Span::from_us(60), byte_counter: Bytes(300_000_000), ..paper },
+            Variant::Ns3Rdma => Params {
+                alpha: 0.5,
+                increase_timer: Span::from_us(60),
+                byte_counter: Bytes(300_000_000),
+                ..paper
+            },
             Variant::Hpcc => Params {
                 cnp_interval: Span::ZERO,
                 alpha_timer: Span::from_us(1),
@@ -179,10 +226,15 @@ impl Params {
         });
         let tcd = v.flag("tcd")?;
         if !tcd {
-            v.without_effect("tcd_cut", "tcd = false uses no rules of TCD", "remove the key, or set tcd = true");
+            v.without_effect(
+                "tcd_cut",
+                "tcd = false uses no rules of TCD",
+                "remove the key, or set tcd = true",
+            );
         }
         if tcd {
-            p.tcd = Some(if v.text("tcd_cut")? == "factor" { TcdCut::Factor } else { TcdCut::Alpha });
+            p.tcd =
+                Some(if v.text("tcd_cut")? == "factor" { TcdCut::Factor } else { TcdCut::Alpha });
             if p.tcd == Some(TcdCut::Alpha) {
                 p.alpha = TCD_ALPHA;
             }
@@ -203,7 +255,13 @@ impl Params {
             min_rate = rate_opt
         );
         if let Some(f) = v.count_opt("fast_recovery")? {
-            let refuse = |_| ParamError::new("fast_recovery", format!("{f} stages"), format!("expected 0 to {}", u32::MAX));
+            let refuse = |_| {
+                ParamError::new(
+                    "fast_recovery",
+                    format!("{f} stages"),
+                    format!("expected 0 to {}", u32::MAX),
+                )
+            };
             p.fast_recovery = f.try_into().map_err(refuse)?;
         }
         if v.text_opt("clamp_target")?.is_some() {
@@ -216,7 +274,11 @@ impl Params {
     /// Rejects parameters that cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(0.0..=1.0).contains(&self.g) {
-            return Err(ParamError::new("g", format!("{} is not between 0 and 1", self.g), "a weight between 0 and 1"));
+            return Err(ParamError::new(
+                "g",
+                format!("{} is not between 0 and 1", self.g),
+                "a weight between 0 and 1",
+            ));
         }
         // Above 2 a cut would leave less than nothing.
         let (most, hint) = match self.tcd {
@@ -224,20 +286,34 @@ impl Params {
             _ => (1.0, "0 to 1; more only with tcd = true and tcd_cut = \"alpha\""),
         };
         if !(0.0..=most).contains(&self.alpha) {
-            return Err(ParamError::new("alpha", format!("{} is not between 0 and {most}", self.alpha), hint));
+            return Err(ParamError::new(
+                "alpha",
+                format!("{} is not between 0 and {most}", self.alpha),
+                hint,
+            ));
         }
-        for (key, t) in
-            [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer), ("decrease_interval", self.decrease_interval)]
-        {
+        for (key, t) in [
+            ("alpha_timer", self.alpha_timer),
+            ("increase_timer", self.increase_timer),
+            ("decrease_interval", self.decrease_interval),
+        ] {
             if t.0 == 0 {
                 return Err(ParamError::new(key, "a timer of 0", "expected a time above zero"));
             }
         }
         if self.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
+            return Err(ParamError::new(
+                "min_rate",
+                "a floor of 0",
+                "expected a rate above 0: a flow at rate 0 never speeds up",
+            ));
         }
         if self.byte_counter.0 == 0 {
-            return Err(ParamError::new("byte_counter", "a byte counter of 0", "expected a size above zero"));
+            return Err(ParamError::new(
+                "byte_counter",
+                "a byte counter of 0",
+                "expected a size above zero",
+            ));
         }
         Ok(())
     }
@@ -251,7 +327,11 @@ impl Law for Params {
     }
     #[inline]
     fn cnp_mode(&self) -> CnpMode {
-        if self.cnp_interval.0 == 0 { CnpMode::InAck } else { CnpMode::Frame { interval: self.cnp_interval } }
+        if self.cnp_interval.0 == 0 {
+            CnpMode::InAck
+        } else {
+            CnpMode::Frame { interval: self.cnp_interval }
+        }
     }
     #[inline]
     fn reports_undetermined(&self) -> bool {
@@ -268,7 +348,10 @@ impl Law for Params {
             all.push(Unmet::new(what, "SIGCOMM'15: K = 55 us, N = 50 us"));
         }
         if self.min_rate >= slowest {
-            let what = format!("min_rate < C: {} >= {slowest}, no cut has an effect on such a link", self.min_rate);
+            let what = format!(
+                "min_rate < C: {} >= {slowest}, no cut has an effect on such a link",
+                self.min_rate
+            );
             all.push(Unmet::new(what, "use a lower min_rate"));
         }
         all
@@ -307,8 +390,8 @@ pub struct Dcqcn {
     /// R_T [bit/s].
     target: Rate,
     alpha: f64,
-    /// Stages are frozen before this time. [`Time::NEVER`]: no CNP yet, no timer runs, the flow is at line rate. Otherwise the end
-    /// of a hold.
+    /// Stages are frozen before this time. [`Time::NEVER`]: no CNP yet, no timer runs, the flow is
+    /// at line rate. Otherwise the end of a hold.
     idle_until: Time,
     cnp_since_alpha: bool,
     cnp_since_decrease: bool,
@@ -364,14 +447,16 @@ impl Dcqcn {
         self.arm(INCREASE, now + self.p.increase_timer, wakes);
     }
 
-    /// News of undetermined ports only: the rate stays as it is for one CNP interval, neither cut nor raised. The counts of the stages are
-    /// kept. Alpha keeps falling: no congestion is known.
+    /// News of undetermined ports only: the rate stays as it is for one CNP interval, neither cut
+    /// nor raised. The counts of the stages are kept. Alpha keeps falling: no congestion is known.
     fn hold(&mut self, now: Time, wakes: &mut Wakes) {
         if self.idle_until == Time::NEVER {
             return; // at line rate, nothing to hold
         }
-        // Where a CNP rides in every acknowledgement, the interval is that at which they are examined.
-        let interval = if self.p.cnp_interval.0 == 0 { self.p.decrease_interval } else { self.p.cnp_interval };
+        // Where a CNP rides in every acknowledgement, the interval is that at which they are
+        // examined.
+        let interval =
+            if self.p.cnp_interval.0 == 0 { self.p.decrease_interval } else { self.p.cnp_interval };
         let until = now + interval;
         let longer = until - self.idle_until.max(now);
         self.idle_until = until;
@@ -453,7 +538,8 @@ impl RateControl for Dcqcn {
                     self.alpha = if self.p.tcd == Some(TcdCut::Alpha) { self.p.alpha } else { 1.0 };
                     self.cnp_since_alpha = false;
                     self.arm(ALPHA, now + self.p.alpha_timer, wakes);
-                    // One nanosecond later than the alpha timer, so that a cut sees the alpha of its instant.
+                    // One nanosecond later than the alpha timer, so that a cut sees the alpha of
+                    // its instant.
                     self.arm(DECREASE, now + self.p.decrease_interval + Span::from_ns(1), wakes);
                     self.target = self.rate;
                 }
@@ -503,7 +589,8 @@ mod tests {
         d.on_wake(Time::from_us(us), which, &mut Wakes::default());
     }
 
-    /// Hand-computed: alpha 1 halves the rate; the F - 1 = 4 stages below F close half the distance each, and stage F is additive.
+    /// Hand-computed: alpha 1 halves the rate; the F - 1 = 4 stages below F close half the distance
+    /// each, and stage F is additive.
     #[test]
     fn paper_cut_and_fast_recovery() {
         let mut d = Dcqcn::new(&Params::of(Variant::Paper), C);
@@ -511,7 +598,10 @@ mod tests {
         d.on_feedback(Time::ZERO, Feedback::Congestion, &mut w);
         assert_eq!((d.rate(), d.target), (Rate::from_gbps(20), C));
         assert_eq!(d.alpha, 1.0, "(1-g) 1 + g");
-        assert_eq!(w.iter().collect::<Vec<_>>(), [(INCREASE, Time::from_us(55)), (ALPHA, Time::from_us(55))]);
+        assert_eq!(
+            w.iter().collect::<Vec<_>>(),
+            [(INCREASE, Time::from_us(55)), (ALPHA, Time::from_us(55))]
+        );
         wake(&mut d, 54, INCREASE);
         assert_eq!(d.rate(), Rate::from_gbps(20), "early wake-ups are harmless");
         let mut want = 20_000_000_000;
@@ -533,7 +623,8 @@ mod tests {
         assert_eq!(d.rate(), Rate::from_f64(40e9 * (1.0 - alpha / 2.0)));
     }
 
-    /// The HPCC order: the first CNP cuts nothing; 4 us + 1 ns later the rate is halved by alpha = (1-g)^4 + g terms.
+    /// The HPCC order: the first CNP cuts nothing; 4 us + 1 ns later the rate is halved by alpha =
+    /// (1-g)^4 + g terms.
     #[test]
     fn hpcc_cuts_on_its_timer() {
         let line = Rate::from_gbps(100);
@@ -541,7 +632,10 @@ mod tests {
         let mut w = Wakes::default();
         d.on_feedback(Time::ZERO, Feedback::Congestion, &mut w);
         assert_eq!(d.rate(), line);
-        assert_eq!(w.iter().collect::<Vec<_>>(), [(ALPHA, Time::from_us(1)), (DECREASE, Time(4_001_000))]);
+        assert_eq!(
+            w.iter().collect::<Vec<_>>(),
+            [(ALPHA, Time::from_us(1)), (DECREASE, Time(4_001_000))]
+        );
         let mut alpha = 1.0;
         for us in 1..=4 {
             wake(&mut d, us, ALPHA);
@@ -560,7 +654,8 @@ mod tests {
 
     #[test]
     fn the_byte_counter_counts_once_touched() {
-        let mut d = Dcqcn::new(&Params { byte_counter: Bytes(3000), ..Params::of(Variant::Paper) }, C);
+        let mut d =
+            Dcqcn::new(&Params { byte_counter: Bytes(3000), ..Params::of(Variant::Paper) }, C);
         let mut w = Wakes::default();
         d.on_sent(Time::ZERO, Bytes(1_000_000), &mut w);
         assert_eq!(d.byte_stage, 0);
@@ -584,15 +679,19 @@ mod tests {
             TcdCut::Alpha => "alpha",
             TcdCut::Factor => "factor",
         };
-        Params::read(&mut xoff_units::params::Defaults::of(PARAMS).with("tcd", "true").with("tcd_cut", cut)).unwrap()
+        Params::read(
+            &mut xoff_units::params::Defaults::of(PARAMS).with("tcd", "true").with("tcd_cut", cut),
+        )
+        .unwrap()
     }
 
     fn near(got: Rate, bps: u64) {
         assert!(got.0.abs_diff(bps) <= 1, "{got} is not {}", Rate(bps));
     }
 
-    /// TCD section 5.2.1, first reading: the first CNP leaves 1 - 1.2/2 = 0.4 of 40 Gb/s. Alpha is then
-    /// 255/256 x 1.2 + 1/256 = 1.19921875, above 1 and not cut off there, and the second CNP leaves 0.400390625.
+    /// TCD section 5.2.1, first reading: the first CNP leaves 1 - 1.2/2 = 0.4 of 40 Gb/s. Alpha is
+    /// then 255/256 x 1.2 + 1/256 = 1.19921875, above 1 and not cut off there, and the second CNP
+    /// leaves 0.400390625.
     #[test]
     fn tcd_cut_by_initial_alpha() {
         let mut d = Dcqcn::new(&tcd(TcdCut::Alpha), C);
@@ -604,11 +703,14 @@ mod tests {
         near(d.rate(), 6_406_250_000);
         assert!((d.alpha - (255.0 / 256.0 * 1.19921875 + 1.0 / 256.0)).abs() < 1e-12);
         // Nothing but the rules changes with the switch.
-        assert_eq!(Params { alpha: 1.0, tcd: None, ..tcd(TcdCut::Alpha) }, Params::of(Variant::Paper));
+        assert_eq!(
+            Params { alpha: 1.0, tcd: None, ..tcd(TcdCut::Alpha) },
+            Params::of(Variant::Paper)
+        );
     }
 
-    /// TCD section 5.2.1, second reading: 1 - 1.2 x 1 is below zero, the floor is left. Once alpha has fallen to 1/2, a cut
-    /// leaves 0.4.
+    /// TCD section 5.2.1, second reading: 1 - 1.2 x 1 is below zero, the floor is left. Once alpha
+    /// has fallen to 1/2, a cut leaves 0.4.
     #[test]
     fn tcd_cut_by_factor() {
         let p = tcd(TcdCut::Factor);
@@ -620,9 +722,9 @@ mod tests {
         near(d.rate(), 16_000_000_000);
     }
 
-    /// CE at 0: cut to 16 Gb/s, target 40, increase timer due at 55 us. UE at 30 us holds until 80 us: due at 105 us. UE at
-    /// 60 us holds until 110 us, 30 us more: due at 135 us. Bytes sent before 110 us do not count. Then fast recovery goes half
-    /// way: 28 Gb/s.
+    /// CE at 0: cut to 16 Gb/s, target 40, increase timer due at 55 us. UE at 30 us holds until 80
+    /// us: due at 105 us. UE at 60 us holds until 110 us, 30 us more: due at 135 us. Bytes sent
+    /// before 110 us do not count. Then fast recovery goes half way: 28 Gb/s.
     #[test]
     fn an_undetermined_cnp_holds_the_rate() {
         let mut d = Dcqcn::new(&Params { byte_counter: Bytes(3000), ..tcd(TcdCut::Alpha) }, C);
@@ -663,7 +765,11 @@ mod tests {
 
     #[test]
     fn alpha_above_one_is_tcds_alone() {
-        let read = |tcd, alpha| Params::read(&mut xoff_units::params::Defaults::of(PARAMS).with("tcd", tcd).with("alpha", alpha));
+        let read = |tcd, alpha| {
+            Params::read(
+                &mut xoff_units::params::Defaults::of(PARAMS).with("tcd", tcd).with("alpha", alpha),
+            )
+        };
         assert_eq!(read("false", "1.2").unwrap_err().key, "alpha");
         assert_eq!(read("true", "1.5").unwrap().alpha, 1.5);
         assert_eq!(read("true", "2.1").unwrap_err().key, "alpha");

@@ -1,4 +1,5 @@
-//! Enums that the registry generates: all rate controls and their reaction points. Their methods are plain Rust, in `registry`.
+//! Enums that the registry generates: all rate controls and their reaction points. Their methods
+//! are plain Rust, in `registry`.
 //!
 //! ```text
 //!   Dcqcn(dcqcn) "dcqcn": "...";
@@ -11,7 +12,8 @@
 /// Makes the registry. The leading `$` is for the macro that it makes: [`dispatch`].
 macro_rules! rate_controls {
     ($d:tt $($R:ident($r:ident) $name:literal: $about:literal;)+) => {
-        /// Match over the variants of `RateControlKind` or `AnyRateControl`, with static dispatch. Arms of the caller come first.
+        /// Match over the variants of `RateControlKind` or `AnyRateControl`, with static dispatch.
+        /// Arms of the caller come first.
         macro_rules! dispatch {
             ($d E:ident, $d self:expr, $d m:pat => $d answer:expr $d(, $d($d arms:tt)+)?) => {
                 #[allow(unreachable_patterns)] // the caller may have an arm for a rate control from outside

@@ -8,9 +8,10 @@
 //!     otherwise                                 R = R_c + R_AI,           stage + 1
 //! ```
 //!
-//! Every acknowledgement sets R from the reference R_c; R_c and the stage move once per round trip, when the bytes that were sent at the
-//! last move is acknowledged. The paper keeps W and computes R = W/T, the simulator keeps R and computes W: the same except for rounding.
-//! Here the simulator's order is kept to the last bit, so that a replay is exact.
+//! Every acknowledgement sets R from the reference R_c; R_c and the stage move once per round trip,
+//! when the bytes that were sent at the last move is acknowledged. The paper keeps W and computes R
+//! = W/T, the simulator keeps R and computes W: the same except for rounding. Here the simulator's
+//! order is kept to the last bit, so that a replay is exact.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -55,7 +56,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "every acknowledgement changes the rate, not one per round trip",
         "SIGCOMM'19 section 3.2",
     ),
-    ParamSpec::new("multi_rate", Kind::Flag, "false", "one reference rate per hop; the smallest counts", "HPCC simulator MULTI_RATE"),
+    ParamSpec::new(
+        "multi_rate",
+        Kind::Flag,
+        "false",
+        "one reference rate per hop; the smallest counts",
+        "HPCC simulator MULTI_RATE",
+    ),
     ParamSpec::new(
         "sample_feedback",
         Kind::Flag,
@@ -123,7 +130,13 @@ impl Params {
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let small = |key: &str, n: u64| {
-            u32::try_from(n).map_err(|_| ParamError::new(key, format!("{n} is too large"), "expected a number of at most 32 bits"))
+            u32::try_from(n).map_err(|_| {
+                ParamError::new(
+                    key,
+                    format!("{n} is too large"),
+                    "expected a number of at most 32 bits",
+                )
+            })
         };
         let int = match v.count_opt("int_multi")? {
             None => RecordFormat::Exact,
@@ -149,21 +162,41 @@ impl Params {
     /// Rejects parameters that cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(self.eta > 0.0 && self.eta <= 1.0) {
-            return Err(ParamError::new("eta", format!("{} is not a utilisation", self.eta), "expected above 0, at most 1"));
+            return Err(ParamError::new(
+                "eta",
+                format!("{} is not a utilisation", self.eta),
+                "expected above 0, at most 1",
+            ));
         }
         if self.base_rtt.is_some_and(|t| t < self.int.tick()) {
-            return Err(ParamError::new("base_rtt", "a round trip of 0", "expected a time above zero"));
+            return Err(ParamError::new(
+                "base_rtt",
+                "a round trip of 0",
+                "expected a time above zero",
+            ));
         }
         if self.window == Some(Bytes(0)) {
-            return Err(ParamError::new("window", "the window is 0: hosts can send nothing", "expected a size above zero"));
+            return Err(ParamError::new(
+                "window",
+                "the window is 0: hosts can send nothing",
+                "expected a size above zero",
+            ));
         }
         if self.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
+            return Err(ParamError::new(
+                "min_rate",
+                "a floor of 0",
+                "expected a rate above 0: a flow at rate 0 never speeds up",
+            ));
         }
         if let RecordFormat::Packed { multi } = self.int
             && !(1..=1024).contains(&multi)
         {
-            return Err(ParamError::new("int_multi", format!("{multi} is not a unit"), "expected 1 to 1024"));
+            return Err(ParamError::new(
+                "int_multi",
+                format!("{multi} is not a unit"),
+                "expected 1 to 1024",
+            ));
         }
         Ok(())
     }
@@ -184,8 +217,11 @@ impl Law for Params {
         Some(self.int)
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        let rtt = self.base_rtt.map_or(format!("that of the flow where it is known, or {BASE_RTT}"), |t| t.compact());
-        let window = self.window.map_or("that of the flow, or line rate x base_rtt".into(), |w| w.compact());
+        let rtt = self
+            .base_rtt
+            .map_or(format!("that of the flow where it is known, or {BASE_RTT}"), |t| t.compact());
+        let window =
+            self.window.map_or("that of the flow, or line rate x base_rtt".into(), |w| w.compact());
         let int = if self.int == RecordFormat::Exact { "exact records" } else { "as given" };
         vec![("base_rtt", rtt), ("window", window), ("int_multi", int.into())]
     }
@@ -206,7 +242,8 @@ impl Track {
     /// U moves towards `u`, by as much as `elapsed` is of `period`.
     fn average(&mut self, u: f64, elapsed: u64, period: u64) {
         let elapsed = elapsed.min(period);
-        self.utilisation = (self.utilisation * (period - elapsed) as f64 + u * elapsed as f64) / period as f64;
+        self.utilisation =
+            (self.utilisation * (period - elapsed) as f64 + u * elapsed as f64) / period as f64;
     }
 
     /// The rate that follows from U, and the stage with it.
@@ -215,7 +252,8 @@ impl Track {
         let (rate, stage) = if over >= 1.0 || self.stage >= p.max_stage {
             let quotient = self.reference.as_f64() / over;
             let rate = match p.int {
-                // A way without any use, which packed records can claim: there the conversion runs over to zero.
+                // A way without any use, which packed records can claim: there the conversion runs
+                // over to zero.
                 RecordFormat::Packed { .. } if quotient >= u64::MAX as f64 => Rate::ZERO,
                 _ => Rate::from_f64(quotient.min(line.as_f64())),
             };
@@ -258,7 +296,12 @@ impl Hpcc {
     /// A flow at line rate, on a way thought to be full.
     pub fn new(p: &Params, flow: &FlowFacts) -> Self {
         let base_rtt = p.base_rtt.or(flow.base_rtt).unwrap_or(BASE_RTT);
-        let window_max = p.window.map(|w| w.0).or(flow.window).unwrap_or_else(|| flow.line.bytes_in(base_rtt).0).max(1);
+        let window_max = p
+            .window
+            .map(|w| w.0)
+            .or(flow.window)
+            .unwrap_or_else(|| flow.line.bytes_in(base_rtt).0)
+            .max(1);
         let track = Track { utilisation: 1.0, reference: flow.line, stage: 0 };
         let mut hpcc = Hpcc {
             line: flow.line,
@@ -281,8 +324,11 @@ impl Hpcc {
 
     fn window_at(&self, rate: Rate) -> u64 {
         let window = match self.p.int {
-            RecordFormat::Exact => (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64,
-            // In 64 bits there, and a product beyond them wraps: at 400 Gb/s above a round-trip time of 0.9 ms.
+            RecordFormat::Exact => {
+                (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64
+            }
+            // In 64 bits there, and a product beyond them wraps: at 400 Gb/s above a round-trip
+            // time of 0.9 ms.
             RecordFormat::Packed { .. } => self.window_max.wrapping_mul(rate.0) / self.line.0,
         };
         window.max(1)
@@ -293,20 +339,22 @@ impl Hpcc {
         if hops.len() > max && self.p.int == RecordFormat::Exact {
             return;
         }
-        // Packed records: those that find no room lie over the first ones. Paths are shorter, but for a frame that a failed link
-        // makes turn back.
+        // Packed records: those that find no room lie over the first ones. Paths are shorter, but
+        // for a frame that a failed link makes turn back.
         for (i, hop) in hops.iter().enumerate() {
             self.hops[i % max] = *hop;
         }
         self.hops_len = hops.len().min(max) as u8;
     }
 
-    /// The records belong to another way than the last ones: another number of hops, another line rate, or counters that run
-    /// backwards. Packed records do not contain it, and their simulator does not check.
+    /// The records belong to another way than the last ones: another number of hops, another line
+    /// rate, or counters that run backwards. Packed records do not contain it, and their simulator
+    /// does not check.
     fn another_way(&self, hops: &[Hop]) -> bool {
         let last = &self.hops[..self.hops_len as usize];
         let differs = |(a, b): (&Hop, &Hop)| a.rate != b.rate || self.p.int.since(a, b).is_none();
-        self.p.int == RecordFormat::Exact && (hops.len() != last.len() || last.iter().zip(hops).any(differs))
+        self.p.int == RecordFormat::Exact
+            && (hops.len() != last.len() || last.iter().zip(hops).any(differs))
     }
 
     /// Utilisation of one hop since its last record, and the time between the two [ticks].
@@ -316,10 +364,15 @@ impl Hpcc {
         let sent = bytes.wrapping_mul(8) as f64 / seconds;
         let queue = hop.queue.min(last.queue).0 as f64;
         // Multiplied and divided in this order there.
-        (sent / hop.rate.as_f64() + queue * self.line.as_f64() / hop.rate.as_f64() / self.window_max as f64, ticks)
+        (
+            sent / hop.rate.as_f64()
+                + queue * self.line.as_f64() / hop.rate.as_f64() / self.window_max as f64,
+            ticks,
+        )
     }
 
-    /// Sets the rate from the records; with `full` the reference moves too. Returns whether the rate was set, be it to the same.
+    /// Sets the rate from the records; with `full` the reference moves too. Returns whether the
+    /// rate was set, be it to the same.
     fn react(&mut self, hops: &[Hop], full: bool) -> bool {
         if hops.len() > self.p.int.hops_max() {
             return false;
@@ -328,7 +381,8 @@ impl Hpcc {
             self.remember(hops);
             return false;
         }
-        // A hop counts if time has passed, and when sampling within a round trip, if it has a queue.
+        // A hop counts if time has passed, and when sampling within a round trip, if it has a
+        // queue.
         let mut counted = [false; HOPS_MAX];
         let (mut largest, mut elapsed) = (0.0, 0);
         for (i, hop) in hops.iter().enumerate() {
@@ -445,16 +499,26 @@ mod tests {
     impl Bench {
         fn new(p: Params, ports: usize) -> Bench {
             let facts = FlowFacts { line: C, window: None, base_rtt: Some(T), seed: 0 };
-            Bench { flow: Hpcc::new(&p, &facts), ports: vec![Hop { rate: C, ..Hop::default() }; ports] }
+            Bench {
+                flow: Hpcc::new(&p, &facts),
+                ports: vec![Hop { rate: C, ..Hop::default() }; ports],
+            }
         }
 
-        /// Time passes, each port sends a number of bytes and has a queue afterwards; then a frame is acknowledged.
+        /// Time passes, each port sends a number of bytes and has a queue afterwards; then a frame
+        /// is acknowledged.
         fn ack(&mut self, ns: u64, ports: &[(u64, u64)], acked: u64, sent: u64) -> Rate {
             for (hop, (tx, queue)) in self.ports.iter_mut().zip(ports) {
-                *hop = Hop { at: hop.at + Span::from_ns(ns), tx_bytes: hop.tx_bytes + tx, queue: Bytes(*queue), ..*hop };
+                *hop = Hop {
+                    at: hop.at + Span::from_ns(ns),
+                    tx_bytes: hop.tx_bytes + tx,
+                    queue: Bytes(*queue),
+                    ..*hop
+                };
             }
             let int = self.flow.p.int;
-            let hops: Vec<Hop> = self.ports.iter().map(|h| int.record(h.at, h.tx_bytes, h.queue, h.rate)).collect();
+            let hops: Vec<Hop> =
+                self.ports.iter().map(|h| int.record(h.at, h.tx_bytes, h.queue, h.rate)).collect();
             let ack = Ack { acked, sent, rtt: T, len: Bytes(1048), mark: Mark::None, hops: &hops };
             self.flow.on_feedback(Time::ZERO, Feedback::Ack(ack), &mut Wakes::default());
             self.flow.rate()
@@ -471,9 +535,9 @@ mod tests {
         assert!(got.0.abs_diff(bps) <= 2, "{got} is not {}", Rate(bps));
     }
 
-    /// Algorithm 1, MeasureInflight. 1 us and 12,500 bytes between the records: 100 Gb/s, and min(25,000, 12,500) bytes of a
-    /// window of 125,000: u = 1.1. U = (9 x 1 + 1 x 1.1)/10 = 1.01, R = 100 Gb/s x 0.95/1.01 + 50 Mb/s. The second hop, half
-    /// idle, does not count.
+    /// Algorithm 1, MeasureInflight. 1 us and 12,500 bytes between the records: 100 Gb/s, and
+    /// min(25,000, 12,500) bytes of a window of 125,000: u = 1.1. U = (9 x 1 + 1 x 1.1)/10 = 1.01,
+    /// R = 100 Gb/s x 0.95/1.01 + 50 Mb/s. The second hop, half idle, does not count.
     #[test]
     fn utilisation_over_two_acknowledgements() {
         let mut b = Bench::new(Params::default(), 2);
@@ -484,9 +548,10 @@ mod tests {
         assert_eq!(b.flow.window(), Some(117_636), "125,000 x 0.941094, cut off");
     }
 
-    /// Section 3.2: every acknowledgement sets the rate, but from a reference that moves once per round trip. Three times u = 1.1
-    /// for 1 us: U = 1.01, 1.019, 1.0271. The first two set 100 Gb/s x 0.95/U + 50 Mb/s and leave the reference; the third
-    /// acknowledges what was sent after the first one.
+    /// Section 3.2: every acknowledgement sets the rate, but from a reference that moves once per
+    /// round trip. Three times u = 1.1 for 1 us: U = 1.01, 1.019, 1.0271. The first two set 100
+    /// Gb/s x 0.95/U + 50 Mb/s and leave the reference; the third acknowledges what was sent after
+    /// the first one.
     #[test]
     fn the_reference_moves_once_per_round_trip() {
         let mut b = Bench::new(Params::default(), 1);
@@ -504,12 +569,15 @@ mod tests {
         assert_eq!(b.flow.hops[0].at, Time::ZERO);
     }
 
-    /// Algorithm 1, ComputeWind. u = 1 + 1 = 2 for a whole T: 100 Gb/s x 0.95/2 + 50 Mb/s. Then half idle: five steps of 50 Mb/s
-    /// (max_stage), and the sixth divides by 0.5/0.95: 47.8 Gb/s x 1.9 + 50 Mb/s. With max_stage 0 the first does.
+    /// Algorithm 1, ComputeWind. u = 1 + 1 = 2 for a whole T: 100 Gb/s x 0.95/2 + 50 Mb/s. Then
+    /// half idle: five steps of 50 Mb/s (max_stage), and the sixth divides by 0.5/0.95: 47.8 Gb/s x
+    /// 1.9 + 50 Mb/s. With max_stage 0 the first does.
     #[test]
     fn stages_of_increase() {
         let (full, half) = ([(125_000, 125_000)], [(62_500, 0)]);
-        for (max_stage, rates) in [(5, [47_600, 47_650, 47_700, 47_750, 47_800, 90_870, 90_920]), (0, [90_395; 7])] {
+        for (max_stage, rates) in
+            [(5, [47_600, 47_650, 47_700, 47_750, 47_800, 90_870, 90_920]), (0, [90_395; 7])]
+        {
             let mut b = Bench::new(Params { max_stage, ..Params::default() }, 1);
             b.ack(0, &full, 1_000, 50_000);
             near(b.round(&full), 47_550_000_000);
@@ -519,7 +587,8 @@ mod tests {
         }
     }
 
-    /// 2000 windows of queue: 95 Gb/s / 2001 + 50 Mb/s = 97.5 Mb/s, below the floor. An idle way: the line.
+    /// 2000 windows of queue: 95 Gb/s / 2001 + 50 Mb/s = 97.5 Mb/s, below the floor. An idle way:
+    /// the line.
     #[test]
     fn floor_and_line_hold() {
         let mut b = Bench::new(Params::default(), 1);
@@ -531,8 +600,9 @@ mod tests {
         assert_eq!(b.round(&[(1_000, 0)]), C);
     }
 
-    /// A reference per hop. First hop u = 2: 47.55 Gb/s, then 1/2 twice: 47.6, 47.65. Second hop u = 1/2: the line; then a
-    /// queue that was not there before, u = 1 + 0: 95.05 Gb/s; then it stayed, u = 2: 95.05 x 0.475 + 0.05. The least counts.
+    /// A reference per hop. First hop u = 2: 47.55 Gb/s, then 1/2 twice: 47.6, 47.65. Second hop u
+    /// = 1/2: the line; then a queue that was not there before, u = 1 + 0: 95.05 Gb/s; then it
+    /// stayed, u = 2: 95.05 x 0.475 + 0.05. The least counts.
     #[test]
     fn a_reference_per_hop() {
         let mut b = Bench::new(Params { multi_rate: true, ..Params::default() }, 2);
@@ -548,7 +618,8 @@ mod tests {
     /// Within a round trip a hop without a queue is passed over; at its end it counts.
     #[test]
     fn sampled_feedback() {
-        let mut b = Bench::new(Params { sample_feedback: true, max_stage: 0, ..Params::default() }, 1);
+        let mut b =
+            Bench::new(Params { sample_feedback: true, max_stage: 0, ..Params::default() }, 1);
         b.ack(0, &[(0, 0)], 1_000, 50_000);
         assert_eq!(b.ack(1_000, &[(12_500, 0)], 2_000, 60_000), C);
         assert_eq!(b.flow.hops[0].at, Time::ZERO);
@@ -556,7 +627,8 @@ mod tests {
         assert_eq!(b.flow.hops[0].at, Time::from_us(2));
     }
 
-    /// Section 4.1: the records of another way cannot be compared with. They are stored, and the next ones count.
+    /// Section 4.1: the records of another way cannot be compared with. They are stored, and the
+    /// next ones count.
     #[test]
     fn another_way_begins_anew() {
         let mut b = Bench::new(Params::default(), 1);
@@ -574,11 +646,13 @@ mod tests {
         assert_eq!((b.flow.round_ends, b.flow.hops_len), (sent, 2), "too many hops: no reaction");
     }
 
-    /// Records as the simulator packs them, multi 4. 12,500 bytes are 24 x 512 = 12,288, and a queue of 12,500 is
-    /// 39 x 320 = 12,480: u = 0.98304 + 0.09984 = 1.08288, U = 1.008288.
+    /// Records as the simulator packs them, multi 4. 12,500 bytes are 24 x 512 = 12,288, and a
+    /// queue of 12,500 is 39 x 320 = 12,480: u = 0.98304 + 0.09984 = 1.08288, U = 1.008288.
     #[test]
     fn packed_records() {
-        let p = Params::read(&mut Defaults::of(PARAMS).with("int_multi", "4").with("max_stage", "0")).unwrap();
+        let p =
+            Params::read(&mut Defaults::of(PARAMS).with("int_multi", "4").with("max_stage", "0"))
+                .unwrap();
         let mut b = Bench::new(p, 1);
         b.ack(0, &[(0, 25_000)], 1_000, 50_000);
         near(b.ack(1_000, &[(12_500, 12_500)], 2_000, 51_000), 94_269_111_999);
@@ -588,35 +662,57 @@ mod tests {
         near(b.ack(1_000, &[(12_500, 12_500)], 2_000, 51_000), 94_269_111_999);
     }
 
-    /// Six and seven records where five have room: the last ones are over the first. What comes later is compared with those.
+    /// Six and seven records where five have room: the last ones are over the first. What comes
+    /// later is compared with those.
     #[test]
     fn packed_records_without_room_lie_over_the_first() {
-        for (ports, expected) in [(5, [0, 1, 2, 3, 4]), (6, [5, 1, 2, 3, 4]), (7, [5, 6, 2, 3, 4])] {
-            let mut b = Bench::new(Params { int: RecordFormat::Packed { multi: 1 }, ..Params::default() }, ports);
+        for (ports, expected) in [(5, [0, 1, 2, 3, 4]), (6, [5, 1, 2, 3, 4]), (7, [5, 6, 2, 3, 4])]
+        {
+            let mut b = Bench::new(
+                Params { int: RecordFormat::Packed { multi: 1 }, ..Params::default() },
+                ports,
+            );
             let queues: Vec<_> = (0..7).map(|i| (125_000, i * 80)).collect();
             b.ack(0, &queues, 1_000, 50_000);
-            assert_eq!((b.flow.hops_len, b.flow.hops.map(|h| h.queue.0 / 80)[..5] == expected), (5, true));
-            assert_eq!(b.round(&queues) == C, ports > 5, "and a frame with more than five changes nothing");
+            assert_eq!(
+                (b.flow.hops_len, b.flow.hops.map(|h| h.queue.0 / 80)[..5] == expected),
+                (5, true)
+            );
+            assert_eq!(
+                b.round(&queues) == C,
+                ports > 5,
+                "and a frame with more than five changes nothing"
+            );
         }
     }
 
-    /// Between two packed records less than a unit may be sent: a utilisation of 0, if the whole T is between them. There the
-    /// rate, divided by it, runs over to 0, and the floor remains. With exact records the way is free.
+    /// Between two packed records less than a unit may be sent: a utilisation of 0, if the whole T
+    /// is between them. There the rate, divided by it, runs over to 0, and the floor remains. With
+    /// exact records the way is free.
     #[test]
     fn a_way_without_any_use() {
-        for (int, rate) in [(RecordFormat::Packed { multi: 4 }, Rate(100_000_000)), (RecordFormat::Exact, C)] {
-            let mut b = Bench::new(Params { multi_rate: true, max_stage: 0, int, ..Params::default() }, 1);
+        for (int, rate) in
+            [(RecordFormat::Packed { multi: 4 }, Rate(100_000_000)), (RecordFormat::Exact, C)]
+        {
+            let mut b =
+                Bench::new(Params { multi_rate: true, max_stage: 0, int, ..Params::default() }, 1);
             b.ack(0, &[(0, 0)], 1_000, 50_000);
             assert_eq!(b.round(&[(511, 0)]), rate);
         }
     }
 
-    /// 2,000,000,000 bytes x 100 Gb/s is 10 x 2^64 + 15,532,559,262,904,483,840; divided by the line 155,325,592.
+    /// 2,000,000,000 bytes x 100 Gb/s is 10 x 2^64 + 15,532,559,262,904,483,840; divided by the
+    /// line 155,325,592.
     #[test]
     fn a_large_window_wraps_in_a_replay() {
         let facts = FlowFacts { line: C, window: Some(2_000_000_000), base_rtt: Some(T), seed: 0 };
-        for (int, window) in [(RecordFormat::Packed { multi: 1 }, 155_325_592), (RecordFormat::Exact, 2_000_000_000)] {
-            assert_eq!(Hpcc::new(&Params { int, ..Params::default() }, &facts).window(), Some(window));
+        for (int, window) in
+            [(RecordFormat::Packed { multi: 1 }, 155_325_592), (RecordFormat::Exact, 2_000_000_000)]
+        {
+            assert_eq!(
+                Hpcc::new(&Params { int, ..Params::default() }, &facts).window(),
+                Some(window)
+            );
         }
     }
 
@@ -625,7 +721,12 @@ mod tests {
         let facts = FlowFacts { line: C, window: Some(99_000), base_rtt: None, seed: 0 };
         let flow = Hpcc::new(&Params::default(), &facts);
         assert_eq!((flow.window(), flow.base_rtt), (Some(99_000), BASE_RTT.0));
-        let p = Params { window: Some(Bytes(77_000)), base_rtt: Some(T), int: RecordFormat::Packed { multi: 1 }, ..Params::default() };
+        let p = Params {
+            window: Some(Bytes(77_000)),
+            base_rtt: Some(T),
+            int: RecordFormat::Packed { multi: 1 },
+            ..Params::default()
+        };
         let flow = Hpcc::new(&p, &facts);
         assert_eq!((flow.window(), flow.base_rtt), (Some(77_000), 10_000));
         let fixed = Params { window_follows_rate: false, ..Params::default() };
@@ -638,7 +739,14 @@ mod tests {
     #[test]
     fn what_cannot_work_is_refused() {
         assert_eq!(Params::read(&mut Defaults::of(PARAMS)).unwrap(), Params::default());
-        for (k, v) in [("eta", "0"), ("eta", "1.1"), ("base_rtt", "0us"), ("window", "0B"), ("min_rate", "0bps"), ("int_multi", "0")] {
+        for (k, v) in [
+            ("eta", "0"),
+            ("eta", "1.1"),
+            ("base_rtt", "0us"),
+            ("window", "0B"),
+            ("min_rate", "0bps"),
+            ("int_multi", "0"),
+        ] {
             assert_eq!(Params::read(&mut Defaults::of(PARAMS).with(k, v)).unwrap_err().key, k);
         }
     }

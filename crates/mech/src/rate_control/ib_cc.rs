@@ -1,12 +1,13 @@
-//! InfiniBand congestion control, channel adapter (IBA volume 1, Annex A10): an index into a table of delays.
+//! InfiniBand congestion control, channel adapter (IBA volume 1, Annex A10): an index into a table
+//! of delays.
 //!
 //! ```text
 //!   BECN or CNP --> CCTI + CCTI_Increase, at most CCTI_Limit           gap between packets = CCT[CCTI] packet times
 //!   CCTI_Timer  --> CCTI - 1, at least CCTI_Min                        rate                = line / (1 + CCT[CCTI])
 //! ```
 //!
-//! With TCD (SIGCOMM'21, section 5.2.2) the step of a BECN is 2, and a BECN of UE changes nothing: the timer's next
-//! expiry does not lower the index either.
+//! With TCD (SIGCOMM'21, section 5.2.2) the step of a BECN is 2, and a BECN of UE changes nothing:
+//! the timer's next expiry does not lower the index either.
 
 use std::sync::Arc;
 
@@ -32,7 +33,13 @@ pub const PARAMS: &[ParamSpec] = &[
     ),
     ParamSpec::new("limit", Kind::Count, "127", "CCTI_Limit, highest index", "IPDPS 2010"),
     ParamSpec::new("min", Kind::Count, "0", "CCTI_Min, lowest index", "IPDPS 2010"),
-    ParamSpec::new("timer", Kind::Span, "153.6us", "CCTI_Timer, after which the index falls by one; 150 x 1.024 us", "IPDPS 2010"),
+    ParamSpec::new(
+        "timer",
+        Kind::Span,
+        "153.6us",
+        "CCTI_Timer, after which the index falls by one; 150 x 1.024 us",
+        "IPDPS 2010",
+    ),
     ParamSpec::new(
         "becn",
         Kind::Choice(&["frame", "ack"]),
@@ -40,8 +47,20 @@ pub const PARAMS: &[ParamSpec] = &[
         "carrier of the BECN: a separate frame, or the acknowledgement",
         "IBA A10.2.1",
     ),
-    ParamSpec::new("cnp_interval", Kind::Span, "0us", "shortest time between two BECN frames of a flow", "IBA A10: one per marked packet"),
-    ParamSpec::new("tcd", Kind::Flag, "false", "larger steps, and a BECN of UE changes nothing", "TCD section 5.2.2"),
+    ParamSpec::new(
+        "cnp_interval",
+        Kind::Span,
+        "0us",
+        "shortest time between two BECN frames of a flow",
+        "IBA A10: one per marked packet",
+    ),
+    ParamSpec::new(
+        "tcd",
+        Kind::Flag,
+        "false",
+        "larger steps, and a BECN of UE changes nothing",
+        "TCD section 5.2.2",
+    ),
     ParamSpec::new(
         "tcd_hold",
         Kind::Flag,
@@ -68,7 +87,12 @@ pub enum Cct {
 impl Cct {
     /// A table of entries `(shift, multiplier)`: packet time >> shift x multiplier.
     pub fn of(entries: impl IntoIterator<Item = (u8, u16)>) -> Cct {
-        Cct::Table(entries.into_iter().map(|(shift, multiplier)| (multiplier as u32 * 8) >> shift).collect())
+        Cct::Table(
+            entries
+                .into_iter()
+                .map(|(shift, multiplier)| (multiplier as u32 * 8) >> shift)
+                .collect(),
+        )
     }
 
     /// Delay at an index [eighths of a packet time].
@@ -83,7 +107,9 @@ impl Cct {
     fn last(&self) -> Option<u16> {
         match self {
             Cct::Linear => Some(MULTIPLIER_MAX),
-            Cct::Table(t) => (t.len() as u64).checked_sub(1).map(|last| last.min(u16::MAX as u64) as u16),
+            Cct::Table(t) => {
+                (t.len() as u64).checked_sub(1).map(|last| last.min(u16::MAX as u64) as u16)
+            }
         }
     }
 }
@@ -146,25 +172,46 @@ impl Params {
             Cct::Linear
         } else {
             let hint = "expected a multiplier of 0 to 16383, alone or over 2, 4 or 8, such as \"12\" or \"3/4\"";
-            let read = |t: &String| entry(t).ok_or_else(|| ParamError::new("cct", format!("'{t}' is not an entry"), hint));
+            let read = |t: &String| {
+                entry(t)
+                    .ok_or_else(|| ParamError::new("cct", format!("'{t}' is not an entry"), hint))
+            };
             Cct::of(texts.iter().map(read).collect::<Result<Vec<_>, _>>()?)
         };
-        let count =
-            |key, n: u64| u16::try_from(n).map_err(|_| ParamError::new(key, format!("{n} is too large"), "an index has at most 16 bits"));
+        let count = |key, n: u64| {
+            u16::try_from(n).map_err(|_| {
+                ParamError::new(key, format!("{n} is too large"), "an index has at most 16 bits")
+            })
+        };
         let tcd = v.flag("tcd")?;
         if !tcd {
-            v.without_effect("tcd_hold", "tcd = false uses no rules of TCD", "remove the key, or set tcd = true");
+            v.without_effect(
+                "tcd_hold",
+                "tcd = false uses no rules of TCD",
+                "remove the key, or set tcd = true",
+            );
         }
         if v.text("becn")? == "ack" {
-            v.without_effect("cnp_interval", "becn = \"ack\" sends no CNPs", "remove the key, or set becn = \"cnp\"");
+            v.without_effect(
+                "cnp_interval",
+                "becn = \"ack\" sends no CNPs",
+                "remove the key, or set becn = \"cnp\"",
+            );
         }
         let p = Params {
             cct,
-            increase: count("increase", v.count_opt("increase")?.unwrap_or(if tcd { 2 } else { 1 }))?,
+            increase: count(
+                "increase",
+                v.count_opt("increase")?.unwrap_or(if tcd { 2 } else { 1 }),
+            )?,
             limit: count("limit", v.count("limit")?)?,
             min: count("min", v.count("min")?)?,
             timer: v.span("timer")?,
-            cnp_interval: if v.text("becn")? == "ack" { None } else { Some(v.span("cnp_interval")?) },
+            cnp_interval: if v.text("becn")? == "ack" {
+                None
+            } else {
+                Some(v.span("cnp_interval")?)
+            },
             tcd,
             tcd_hold: v.flag("tcd_hold")?,
         };
@@ -189,10 +236,18 @@ impl Params {
             return Err(ParamError::new("limit", what, hint));
         }
         if self.min > self.limit {
-            return Err(ParamError::new("min", format!("CCTI_Min {} is above CCTI_Limit {}", self.min, self.limit), "choose min <= limit"));
+            return Err(ParamError::new(
+                "min",
+                format!("CCTI_Min {} is above CCTI_Limit {}", self.min, self.limit),
+                "choose min <= limit",
+            ));
         }
         if self.increase == 0 {
-            return Err(ParamError::new("increase", "a step of 0", "expected at least 1, or a BECN never lowers a rate"));
+            return Err(ParamError::new(
+                "increase",
+                "a step of 0",
+                "expected at least 1, or a BECN never lowers a rate",
+            ));
         }
         if self.timer.0 == 0 {
             return Err(ParamError::new("timer", "a timer of 0", "expected a time above zero"));
@@ -243,7 +298,8 @@ pub struct IbCc {
 impl IbCc {
     /// A flow at CCTI_Min.
     pub fn new(p: &Params, line: Rate) -> Self {
-        let mut flow = IbCc { p: p.clone(), line, rate: line, index: p.min, held: false, due: Time::NEVER };
+        let mut flow =
+            IbCc { p: p.clone(), line, rate: line, index: p.min, held: false, due: Time::NEVER };
         flow.set(p.min);
         flow
     }
@@ -251,7 +307,8 @@ impl IbCc {
     /// A gap of d eighths after every packet: it takes (8 + d)/8 of its time.
     fn set(&mut self, index: u16) {
         self.index = index;
-        let rate = self.line.0 as u128 * EIGHTHS as u128 / (EIGHTHS + self.p.cct.delay(index) as u64) as u128;
+        let rate = self.line.0 as u128 * EIGHTHS as u128
+            / (EIGHTHS + self.p.cct.delay(index) as u64) as u128;
         self.rate = Rate(rate.max(1) as u64);
     }
 
@@ -318,8 +375,8 @@ mod tests {
         f.rate()
     }
 
-    /// A10 with entry i = i packet times: after n BECNs the rate is C/(1 + n s). Step 1: C/2, C/3, C/4; TCD section
-    /// 5.2.2, step 2: C/3, C/5, C/7.
+    /// A10 with entry i = i packet times: after n BECNs the rate is C/(1 + n s). Step 1: C/2, C/3,
+    /// C/4; TCD section 5.2.2, step 2: C/3, C/5, C/7.
     #[test]
     fn becns_lower_the_rate() {
         let read = |tcd| Params::read(&mut Defaults::of(PARAMS).with("tcd", tcd)).unwrap();
@@ -331,8 +388,8 @@ mod tests {
         }
     }
 
-    /// Three BECNs at 0: one index per 150 x 1.024 us, and the timer stops at CCTI_Min. A BECN in between moves
-    /// no expiry.
+    /// Three BECNs at 0: one index per 150 x 1.024 us, and the timer stops at CCTI_Min. A BECN in
+    /// between moves no expiry.
     #[test]
     fn the_timer_raises_the_rate() {
         let mut f = IbCc::new(&Params::default(), C);
@@ -357,8 +414,9 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(|n| expire(&mut f, n)), [C / 4, C / 3, C / 2, C / 2]);
     }
 
-    /// TCD section 5.2.2 with step 2: C/3, C/5. UE in the first period (twice: once is enough) leaves the rate, and the expiry
-    /// at its end too. The second period has none: index 3. Without the hold every expiry counts.
+    /// TCD section 5.2.2 with step 2: C/3, C/5. UE in the first period (twice: once is enough)
+    /// leaves the rate, and the expiry at its end too. The second period has none: index 3. Without
+    /// the hold every expiry counts.
     #[test]
     fn an_undetermined_becn_postpones_the_timer() {
         let p = Params { tcd: true, increase: 2, ..Params::default() };
@@ -371,14 +429,18 @@ mod tests {
         }
     }
 
-    /// Entries as multiplier and shift: 0, 3 x 1/4, 1 x 1, 3 x 1/2 packet times give C, C/1.75, C/2, C/2.5.
+    /// Entries as multiplier and shift: 0, 3 x 1/4, 1 x 1, 3 x 1/2 packet times give C, C/1.75,
+    /// C/2, C/2.5.
     #[test]
     fn a_table_of_its_own() {
         let mut v = Defaults::of(PARAMS).with("cct", "0\n3/4\n1\n3/2").with("limit", "3");
         let p = Params::read(&mut v).unwrap();
         assert_eq!(p.cct, Cct::of([(0, 0), (2, 3), (0, 1), (1, 3)]));
         let mut f = IbCc::new(&p, C);
-        assert_eq!([(); 3].map(|()| feed(&mut f, 0, Feedback::Congestion)), [Rate(22_857_142_857), C / 2, Rate::from_gbps(16)]);
+        assert_eq!(
+            [(); 3].map(|()| feed(&mut f, 0, Feedback::Congestion)),
+            [Rate(22_857_142_857), C / 2, Rate::from_gbps(16)]
+        );
     }
 
     #[test]

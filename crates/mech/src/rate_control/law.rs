@@ -33,8 +33,9 @@ pub struct FlowFacts {
     pub seed: u64,
 }
 
-/// Properties that follow from the parameters of a rate control. Its module also has `PARAMS` and `Params::read`. Answers that most share
-/// are defaults. [`RateControlKind`] dereferences to its law: a new method of the trait needs no other edit.
+/// Properties that follow from the parameters of a rate control. Its module also has `PARAMS` and
+/// `Params::read`. Answers that most share are defaults. [`RateControlKind`] dereferences to its
+/// law: a new method of the trait needs no other edit.
 pub trait Law {
     /// Reaction point: a [`RateControl`].
     type ReactionPoint
@@ -49,12 +50,14 @@ pub trait Law {
     fn cnp_mode(&self) -> CnpMode {
         CnpMode::Never
     }
-    /// Undetermined marks are reported too, as [`Feedback::Undetermined`](super::Feedback::Undetermined).
+    /// Undetermined marks are reported too, as
+    /// [`Feedback::Undetermined`](super::Feedback::Undetermined).
     #[inline]
     fn reports_undetermined(&self) -> bool {
         false
     }
-    /// Every acknowledgement is feedback, as [`Feedback::Ack`](super::Feedback::Ack). The others are spared it.
+    /// Every acknowledgement is feedback, as [`Feedback::Ack`](super::Feedback::Ack). The others
+    /// are spared it.
     #[inline]
     fn wants_acks(&self) -> bool {
         false
@@ -67,7 +70,8 @@ pub trait Law {
     fn wants_quantized(&self) -> bool {
         false
     }
-    /// True if its flows draw random numbers: each then needs a [`seed`](FlowFacts::seed). Other flows skip the draw.
+    /// True if its flows draw random numbers: each then needs a [`seed`](FlowFacts::seed). Other
+    /// flows skip the draw.
     #[inline]
     fn draws(&self) -> bool {
         false

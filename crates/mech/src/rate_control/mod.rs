@@ -46,8 +46,8 @@ pub enum Feedback<'a> {
 pub struct Ack<'a> {
     /// Payload received in order, by this acknowledgement [bytes].
     pub acked: u64,
-    /// First byte that the flow has not sent yet, when the acknowledgement is handled; after going back less than before
-    /// [bytes].
+    /// First byte that the flow has not sent yet, when the acknowledgement is handled; after going
+    /// back less than before [bytes].
     pub sent: u64,
     /// From the first bit of the acknowledged frame at its source to this acknowledgement [ps].
     pub rtt: Span,
@@ -59,8 +59,8 @@ pub struct Ack<'a> {
     pub hops: &'a [Hop],
 }
 
-/// Timers a rate control asks for: which, and when. A timer is re-armed by asking again; a wake-up for a time that
-/// no longer counts is ignored by its owner.
+/// Timers a rate control asks for: which, and when. A timer is re-armed by asking again; a wake-up
+/// for a time that no longer counts is ignored by its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakes {
     armed: [Option<(u8, Time)>; 4],
@@ -69,13 +69,15 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Requests timer `which` at `at`. Order of asking is kept: among equal times the first asked fires first.
+    /// Requests timer `which` at `at`. Order of asking is kept: among equal times the first asked
+    /// fires first.
     pub fn arm(&mut self, which: u8, at: Time) {
         self.armed[self.len] = Some((which, at));
         self.len += 1;
     }
-    /// The rate was set, perhaps to its old value, and the earliest start of the next frame moves with it. The shift is the last frame's
-    /// time at the new rate minus its time at the old one. Without this call a waiting frame keeps its start.
+    /// The rate was set, perhaps to its old value, and the earliest start of the next frame moves
+    /// with it. The shift is the last frame's time at the new rate minus its time at the old one.
+    /// Without this call a waiting frame keeps its start.
     pub fn move_next_frame(&mut self) {
         self.moves_next_frame = true;
     }

@@ -1,4 +1,5 @@
-//! Quantized congestion notification: the reaction point (IEEE 802.1Qau, now 802.1Q clauses 30 to 33).
+//! Quantized congestion notification: the reaction point (IEEE 802.1Qau, now 802.1Q clauses 30 to
+//! 33).
 //!
 //! ```text
 //!   CNM with feedback q:  CR = CR (1 - q/128), at most by half; TR = previous CR, if a byte cycle had been completed
@@ -11,8 +12,8 @@
 //!              +--^---> time        after every cycle  CR = (CR + TR)/2;  a cycle: 150 KB sent, or T; half of it beyond 5
 //! ```
 //!
-//! Two counters run side by side, one of bytes and one of time; either one completes cycles. A limiter that has reached line
-//! rate is removed: nothing counts until the next CNM.
+//! Two counters run side by side, one of bytes and one of time; either one completes cycles. A
+//! limiter that has reached line rate is removed: nothing counts until the next CNM.
 //!
 //! Rates are whole bit/s, cut off after every operation.
 
@@ -34,9 +35,27 @@ pub const PARAMS: &[ParamSpec] = &[
         "cycle T of the time counter",
         "802.1Q MIB, rpgTimeReset; RZ 3880: 10 ms at 10 Gb/s, 2 ms at 100 Gb/s",
     ),
-    ParamSpec::new("byte_limit", Kind::Bytes, "150KB", "cycle of the byte counter", "802.1Q MIB, rpgByteReset"),
-    ParamSpec::new("fast_recovery", Kind::Count, "5", "cycles of fast recovery", "802.1Q MIB, rpgThreshold"),
-    ParamSpec::new("rate_ai", Kind::Rate, "5Mbps", "step R_AI of active increase", "802.1Q MIB, rpgAiRate; RZ 3880: 15 Mb/s at 100 Gb/s"),
+    ParamSpec::new(
+        "byte_limit",
+        Kind::Bytes,
+        "150KB",
+        "cycle of the byte counter",
+        "802.1Q MIB, rpgByteReset",
+    ),
+    ParamSpec::new(
+        "fast_recovery",
+        Kind::Count,
+        "5",
+        "cycles of fast recovery",
+        "802.1Q MIB, rpgThreshold",
+    ),
+    ParamSpec::new(
+        "rate_ai",
+        Kind::Rate,
+        "5Mbps",
+        "step R_AI of active increase",
+        "802.1Q MIB, rpgAiRate; RZ 3880: 15 Mb/s at 100 Gb/s",
+    ),
     ParamSpec::new(
         "rate_hai",
         Kind::Rate,
@@ -45,10 +64,28 @@ pub const PARAMS: &[ParamSpec] = &[
         "802.1Q MIB, rpgHaiRate; RZ 3880: 250 Mb/s at 100 Gb/s",
     ),
     ParamSpec::new("gd", Kind::Count, "7", "gain: feedback q cuts by q/2^gd", "802.1Q MIB, rpgGd"),
-    ParamSpec::new("min_dec_fac", Kind::Count, "50", "least that a cut leaves, in percent", "802.1Q MIB, rpgMinDecFac"),
+    ParamSpec::new(
+        "min_dec_fac",
+        Kind::Count,
+        "50",
+        "least that a cut leaves, in percent",
+        "802.1Q MIB, rpgMinDecFac",
+    ),
     ParamSpec::new("min_rate", Kind::Rate, "5Mbps", "floor of the rate", "802.1Q MIB, rpgMinRate"),
-    ParamSpec::new("jitter", Kind::Flag, "true", "each cycle is stretched by a random 0.85 to 1.15", "QCN pseudo-code 2.2"),
-    ParamSpec::new("reaction", Kind::Span, "2.4us", "from the arrival of a CNM to the new rate", "RZ 3880 Table I"),
+    ParamSpec::new(
+        "jitter",
+        Kind::Flag,
+        "true",
+        "each cycle is stretched by a random 0.85 to 1.15",
+        "QCN pseudo-code 2.2",
+    ),
+    ParamSpec::new(
+        "reaction",
+        Kind::Span,
+        "2.4us",
+        "from the arrival of a CNM to the new rate",
+        "RZ 3880 Table I",
+    ),
 ];
 
 /// Values of [`PARAMS`].
@@ -98,14 +135,23 @@ impl Params {
     }
     /// RZ 3880, section V: 100 Gb/s.
     pub fn unbiased_qcn_100g() -> Params {
-        Params { timer: Span::from_ms(2), rate_ai: Rate(15_000_000), rate_hai: Rate(250_000_000), ..Params::standard() }
+        Params {
+            timer: Span::from_ms(2),
+            rate_ai: Rate(15_000_000),
+            rate_hai: Rate(250_000_000),
+            ..Params::standard()
+        }
     }
 
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let mut narrow = |key: &str, least: u64, most: u64| match v.count(key)? {
             n if (least..=most).contains(&n) => Ok(n as u32),
-            n => Err(ParamError::new(key, format!("{n} is out of range"), format!("expected {least} to {most}"))),
+            n => Err(ParamError::new(
+                key,
+                format!("{n} is out of range"),
+                format!("expected {least} to {most}"),
+            )),
         };
         let (fast_recovery, gd) = (narrow("fast_recovery", 1, 1_000)?, narrow("gd", 6, 32)?);
         let min_dec_fac = narrow("min_dec_fac", 1, 100)?;
@@ -121,13 +167,20 @@ impl Params {
             jitter: v.flag("jitter")?,
             reaction: v.span("reaction")?,
         };
-        for (key, zero, what) in [("timer", p.timer.0 == 0, "a timer of 0"), ("byte_limit", p.byte_limit.0 == 0, "a byte counter of 0")] {
+        for (key, zero, what) in [
+            ("timer", p.timer.0 == 0, "a timer of 0"),
+            ("byte_limit", p.byte_limit.0 == 0, "a byte counter of 0"),
+        ] {
             if zero {
                 return Err(ParamError::new(key, what, "expected a cycle above zero"));
             }
         }
         if p.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
+            return Err(ParamError::new(
+                "min_rate",
+                "a floor of 0",
+                "expected a rate above 0: a flow at rate 0 never speeds up",
+            ));
         }
         Ok(p)
     }
@@ -180,7 +233,8 @@ pub struct Qcn {
 }
 
 impl Qcn {
-    /// A flow at line rate, without a limiter. `seed` makes its jitter different from that of other flows.
+    /// A flow at line rate, without a limiter. `seed` makes its jitter different from that of other
+    /// flows.
     pub fn new(p: &Params, line: Rate, seed: u64) -> Self {
         Qcn {
             p: p.clone(),
@@ -265,7 +319,8 @@ impl Qcn {
     /// A cycle of either counter is complete.
     fn increase(&mut self) {
         let f = self.p.fast_recovery;
-        let (low, high) = (self.byte_stage.min(self.time_stage), self.byte_stage.max(self.time_stage));
+        let (low, high) =
+            (self.byte_stage.min(self.time_stage), self.byte_stage.max(self.time_stage));
         if (self.byte_stage == 1 || self.time_stage == 1) && self.target.0 / 10 > self.rate.0 {
             // Extra fast recovery: from so far below, half way to TR would be too far.
             self.target = self.target / 8;

@@ -128,7 +128,10 @@ mod tests {
     #[test]
     fn one_from_outside_needs_what_it_answers() {
         let k = RateControlKind::Custom(Arc::new(FromOutside));
-        assert_eq!((k.cnp_mode(), k.telemetry(), k.resolved(), k.unmet(Rate(1)).len()), (CnpMode::Never, None, Vec::new(), 0));
+        assert_eq!(
+            (k.cnp_mode(), k.telemetry(), k.resolved(), k.unmet(Rate(1)).len()),
+            (CnpMode::Never, None, Vec::new(), 0)
+        );
         let wants = [
             k.reports_undetermined(),
             k.knows_undetermined(),
@@ -145,18 +148,40 @@ mod tests {
     fn what_each_kind_needs() {
         let kind = |name: &str, given: &[(&str, &str)]| {
             let entry = REGISTRY.iter().find(|e| e.name == name).unwrap();
-            let mut v = given.iter().fold(xoff_units::params::Defaults::of(entry.params), |v, (k, x)| v.with(k, x));
+            let mut v = given
+                .iter()
+                .fold(xoff_units::params::Defaults::of(entry.params), |v, (k, x)| v.with(k, x));
             (entry.read)(&mut v).unwrap()
         };
-        let needs = |k: RateControlKind| (k.wants_acks(), k.needs_acks(), k.telemetry().is_some(), k.cnp_mode(), k.reports_undetermined());
+        let needs = |k: RateControlKind| {
+            (
+                k.wants_acks(),
+                k.needs_acks(),
+                k.telemetry().is_some(),
+                k.cnp_mode(),
+                k.reports_undetermined(),
+            )
+        };
         let paced = |us| CnpMode::Frame { interval: Span::from_us(us) };
         assert_eq!(needs(kind("none", &[])), (false, false, false, CnpMode::Never, false));
         assert_eq!(needs(kind("dcqcn", &[])), (false, false, false, paced(50), false));
-        assert_eq!(needs(kind("dcqcn", &[("variant", "hpcc")])), (false, true, false, CnpMode::InAck, false));
-        assert_eq!(needs(kind("dcqcn", &[("tcd", "true")])), (false, false, false, paced(50), true));
-        assert_eq!(needs(kind("timely", &[("tcd", "true")])), (true, true, false, CnpMode::Never, false));
+        assert_eq!(
+            needs(kind("dcqcn", &[("variant", "hpcc")])),
+            (false, true, false, CnpMode::InAck, false)
+        );
+        assert_eq!(
+            needs(kind("dcqcn", &[("tcd", "true")])),
+            (false, false, false, paced(50), true)
+        );
+        assert_eq!(
+            needs(kind("timely", &[("tcd", "true")])),
+            (true, true, false, CnpMode::Never, false)
+        );
         assert_eq!(needs(kind("ib-cc", &[])), (false, false, false, paced(0), false));
-        assert_eq!(needs(kind("ib-cc", &[("becn", "ack"), ("tcd", "true")])), (false, true, false, CnpMode::InAck, true));
+        assert_eq!(
+            needs(kind("ib-cc", &[("becn", "ack"), ("tcd", "true")])),
+            (false, true, false, CnpMode::InAck, true)
+        );
         assert_eq!(needs(kind("hpcc", &[])), (true, true, true, CnpMode::Never, false));
         assert_eq!(needs(kind("qcn", &[])), (false, false, false, CnpMode::Never, false));
         let values = |k: RateControlKind| (k.wants_quantized(), k.draws());

@@ -1,18 +1,20 @@
-//! In-band telemetry: a data frame collects records at the egress ports of its path, and its acknowledgement returns them (HPCC,
-//! SIGCOMM'19, section 3.1).
+//! In-band telemetry: a data frame collects records at the egress ports of its path, and its
+//! acknowledgement returns them (HPCC, SIGCOMM'19, section 3.1).
 //!
 //! ```text
 //!   frame leaves a port:  Hop { when, bytes sent before it, bytes waiting behind it, line rate }   -> one more record
 //!   two frames, one port: bytes sent between them / time between them = rate of the port
 //! ```
 //!
-//! Runs of our own keep the numbers as they are. The HPCC simulator packs a record into 64 bits and loses digits; a replay
-//! must lose the same ones, so [`RecordFormat`] makes every record and takes every difference.
+//! Runs of our own keep the numbers as they are. The HPCC simulator packs a record into 64 bits and
+//! loses digits; a replay must lose the same ones, so [`RecordFormat`] makes every record and takes
+//! every difference.
 
 use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
-/// Records of one way that are examined: more than any fat tree or dragonfly has on a shortest path.
+/// Records of one way that are examined: more than any fat tree or dragonfly has on a shortest
+/// path.
 pub const HOPS_MAX: usize = 8;
 
 /// State of an egress port when the first bit of a frame left.
@@ -20,7 +22,8 @@ pub const HOPS_MAX: usize = 8;
 pub struct Hop {
     /// Departure time of the frame.
     pub at: Time,
-    /// Bytes of all frames of any class and kind that the port began to send before this one [bytes].
+    /// Bytes of all frames of any class and kind that the port began to send before this one
+    /// [bytes].
     pub tx_bytes: u64,
     /// Bytes of all classes that wait at the port, without this frame [bytes].
     pub queue: Bytes,
@@ -34,7 +37,8 @@ pub enum RecordFormat {
     /// As they are.
     #[default]
     Exact,
-    /// As the HPCC simulator packs them (`simulation/src/network/utils/int-header.h`): 64 bits a hop.
+    /// As the HPCC simulator packs them (`simulation/src/network/utils/int-header.h`): 64 bits a
+    /// hop.
     ///
     /// | field | bits | unit | wraps at |
     /// |---|---|---|---|
@@ -49,13 +53,16 @@ pub enum RecordFormat {
 }
 
 impl RecordFormat {
-    /// Bytes of the header in a data frame and again in its acknowledgement: five records of 8 bytes and a counter of 2, in
-    /// the paper's simulator as in its replay, however many hops there are.
+    /// Bytes of the header in a data frame and again in its acknowledgement: five records of 8
+    /// bytes and a counter of 2, in the paper's simulator as in its replay, however many hops there
+    /// are.
     pub const HEADER: u32 = 42;
 
     /// The record of a frame that leaves now.
     pub fn record(self, now: Time, tx_bytes: u64, queue: Bytes, rate: Rate) -> Hop {
-        let RecordFormat::Packed { multi } = self else { return Hop { at: now, tx_bytes, queue, rate } };
+        let RecordFormat::Packed { multi } = self else {
+            return Hop { at: now, tx_bytes, queue, rate };
+        };
         // All in 32 bits there, as are the products.
         let (tx_unit, queue_unit) = (128u32.wrapping_mul(multi), 80u32.wrapping_mul(multi));
         let tx = (tx_bytes / tx_unit as u64) as u32 & ((1 << 20) - 1);
@@ -85,15 +92,23 @@ impl RecordFormat {
         }
     }
 
-    /// From one record of a port to a later one: ticks, and bytes sent. `None` where the later one is before the earlier
-    /// one, which only exact records can show: it is another port.
+    /// From one record of a port to a later one: ticks, and bytes sent. `None` where the later one
+    /// is before the earlier one, which only exact records can show: it is another port.
     pub fn since(self, earlier: &Hop, later: &Hop) -> Option<(u64, u64)> {
         match self {
-            RecordFormat::Exact => Some((later.at.0.checked_sub(earlier.at.0)?, later.tx_bytes.checked_sub(earlier.tx_bytes)?)),
+            RecordFormat::Exact => Some((
+                later.at.0.checked_sub(earlier.at.0)?,
+                later.tx_bytes.checked_sub(earlier.tx_bytes)?,
+            )),
             RecordFormat::Packed { multi } => {
-                let wrapping = |a: u64, b: u64, size: u64| if a >= b { a - b } else { a + size - b };
+                let wrapping =
+                    |a: u64, b: u64, size: u64| if a >= b { a - b } else { a + size - b };
                 let ns = wrapping(later.at.as_ns(), earlier.at.as_ns(), 1 << 24);
-                let bytes = wrapping(later.tx_bytes, earlier.tx_bytes, (128u32.wrapping_mul(multi) as u64) << 20);
+                let bytes = wrapping(
+                    later.tx_bytes,
+                    earlier.tx_bytes,
+                    (128u32.wrapping_mul(multi) as u64) << 20,
+                );
                 Some((ns, bytes as u32 as u64))
             }
         }
@@ -117,17 +132,40 @@ mod tests {
     /// 100 Gb/s, multi 4: bytes in units of 512, queue in units of 320.
     #[test]
     fn a_packed_record_loses_digits() {
-        let hop = PACKED.record(Time(1_234_567_890), 1_000_000, Bytes(100_000), Rate::from_gbps(100));
+        let hop =
+            PACKED.record(Time(1_234_567_890), 1_000_000, Bytes(100_000), Rate::from_gbps(100));
         // 1,000,000 / 512 = 1953.1; 100,000 / 320 = 312.5; 1234.567 ns
-        assert_eq!(hop, Hop { at: Time::from_ns(1_234_567), tx_bytes: 1953 * 512, queue: Bytes(312 * 320), rate: Rate::from_gbps(100) });
-        assert_eq!(PACKED.record(Time::ZERO, 0, Bytes(0), Rate::from_gbps(40)).rate, Rate::from_gbps(25), "40 Gb/s has no code");
+        assert_eq!(
+            hop,
+            Hop {
+                at: Time::from_ns(1_234_567),
+                tx_bytes: 1953 * 512,
+                queue: Bytes(312 * 320),
+                rate: Rate::from_gbps(100)
+            }
+        );
+        assert_eq!(
+            PACKED.record(Time::ZERO, 0, Bytes(0), Rate::from_gbps(40)).rate,
+            Rate::from_gbps(25),
+            "40 Gb/s has no code"
+        );
     }
 
     #[test]
     fn packed_counters_wrap() {
         let size = 512 << 20;
-        let a = PACKED.record(Time::from_ns((1 << 24) - 10), size - 1024, Bytes(0), Rate::from_gbps(100));
-        let b = PACKED.record(Time::from_ns((1 << 24) + 73), size + 100, Bytes(0), Rate::from_gbps(100));
+        let a = PACKED.record(
+            Time::from_ns((1 << 24) - 10),
+            size - 1024,
+            Bytes(0),
+            Rate::from_gbps(100),
+        );
+        let b = PACKED.record(
+            Time::from_ns((1 << 24) + 73),
+            size + 100,
+            Bytes(0),
+            Rate::from_gbps(100),
+        );
         assert_eq!((b.at, b.tx_bytes), (Time::from_ns(73), 0));
         assert_eq!(PACKED.since(&a, &b), Some((83, 1024)));
     }

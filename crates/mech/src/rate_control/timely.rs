@@ -1,5 +1,5 @@
-//! TIMELY, reaction point (SIGCOMM'15, section 4 and Algorithm 1), the patch of "ECN or Delay" (CoNEXT'16), and the rule of
-//! the HPCC simulator.
+//! TIMELY, reaction point (SIGCOMM'15, section 4 and Algorithm 1), the patch of "ECN or Delay"
+//! (CoNEXT'16), and the rule of the HPCC simulator.
 //!
 //! ```text
 //!   rtt of a completion ---> difference to the last one, averaged, over D_minRTT = gradient g
@@ -17,8 +17,8 @@
 //! | HAI | fifth completion in a row with g <= 0 | none | after five increases of any kind |
 //! | first completion | difference 0 | difference 0 | measured only |
 //!
-//! With TCD (SIGCOMM'21, section 5.2.3) a completion whose frames carry UE and not CE changes nothing where it would lower the
-//! rate by its gradient.
+//! With TCD (SIGCOMM'21, section 5.2.3) a completion whose frames carry UE and not CE changes
+//! nothing where it would lower the rate by its gradient.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -36,18 +36,52 @@ pub const PARAMS: &[ParamSpec] = &[
         "when a rate is updated and by which rule",
         "SIGCOMM'15; CoNEXT'16; HPCC simulator 2021",
     ),
-    ParamSpec::new("t_low", Kind::Span, "50us", "round-trip time below which the rate always rises", "SIGCOMM'15 section 6"),
-    ParamSpec::new("t_high", Kind::Span, "500us", "round-trip time above which the rate always falls", "SIGCOMM'15 section 6"),
-    ParamSpec::optional("delta", Kind::Rate, "additive step; 10 Mb/s, hpcc 100 Mb/s", "SIGCOMM'15 section 6; HPCC configuration at 100G"),
-    ParamSpec::optional("hai", Kind::Rate, "step after five increases; 5 x delta", "SIGCOMM'15 section 4.4"),
+    ParamSpec::new(
+        "t_low",
+        Kind::Span,
+        "50us",
+        "round-trip time below which the rate always rises",
+        "SIGCOMM'15 section 6",
+    ),
+    ParamSpec::new(
+        "t_high",
+        Kind::Span,
+        "500us",
+        "round-trip time above which the rate always falls",
+        "SIGCOMM'15 section 6",
+    ),
+    ParamSpec::optional(
+        "delta",
+        Kind::Rate,
+        "additive step; 10 Mb/s, hpcc 100 Mb/s",
+        "SIGCOMM'15 section 6; HPCC configuration at 100G",
+    ),
+    ParamSpec::optional(
+        "hai",
+        Kind::Rate,
+        "step after five increases; 5 x delta",
+        "SIGCOMM'15 section 4.4",
+    ),
     ParamSpec::optional(
         "beta",
         Kind::Float,
         "factor of a decrease; 0.8, patched 0.008; twice that with tcd",
         "SIGCOMM'15 section 6; CoNEXT'16; TCD section 5.2.3: 1.6",
     ),
-    ParamSpec::new("ewma", Kind::Float, "0.875", "weight of a new difference in the average", "CoNEXT'16; HPCC simulator"),
-    ParamSpec::new("min_rtt", Kind::Span, "20us", "round-trip time D_minRTT by which differences are divided", "CoNEXT'16; HPCC simulator"),
+    ParamSpec::new(
+        "ewma",
+        Kind::Float,
+        "0.875",
+        "weight of a new difference in the average",
+        "CoNEXT'16; HPCC simulator",
+    ),
+    ParamSpec::new(
+        "min_rtt",
+        Kind::Span,
+        "20us",
+        "round-trip time D_minRTT by which differences are divided",
+        "CoNEXT'16; HPCC simulator",
+    ),
     ParamSpec::new(
         "segment",
         Kind::Bytes,
@@ -55,9 +89,25 @@ pub const PARAMS: &[ParamSpec] = &[
         "payload per completion, which is its last acknowledgement; not hpcc",
         "SIGCOMM'15 section 6",
     ),
-    ParamSpec::optional("min_rate", Kind::Rate, "floor of the rate; 100 Mb/s, hpcc 1 Gb/s", "HPCC simulator and its configurations"),
-    ParamSpec::optional("initial_rate", Kind::Rate, "rate of a new flow; the line rate", "HPCC simulator"),
-    ParamSpec::new("tcd", Kind::Flag, "false", "deeper cuts, and a completion with UE is no reason to cut", "TCD section 5.2.3"),
+    ParamSpec::optional(
+        "min_rate",
+        Kind::Rate,
+        "floor of the rate; 100 Mb/s, hpcc 1 Gb/s",
+        "HPCC simulator and its configurations",
+    ),
+    ParamSpec::optional(
+        "initial_rate",
+        Kind::Rate,
+        "rate of a new flow; the line rate",
+        "HPCC simulator",
+    ),
+    ParamSpec::new(
+        "tcd",
+        Kind::Flag,
+        "false",
+        "deeper cuts, and a completion with UE is no reason to cut",
+        "TCD section 5.2.3",
+    ),
 ];
 
 /// HAI begins after this many (Algorithm 1; HPCC simulator).
@@ -123,7 +173,12 @@ impl Params {
         match variant {
             Variant::Paper => paper,
             Variant::Patched => Params { beta: 0.008, ..paper },
-            Variant::Hpcc => Params { delta: Rate(100_000_000), hai: Rate(500_000_000), min_rate: Rate(1_000_000_000), ..paper },
+            Variant::Hpcc => Params {
+                delta: Rate(100_000_000),
+                hai: Rate(500_000_000),
+                min_rate: Rate(1_000_000_000),
+                ..paper
+            },
         }
     }
 
@@ -164,27 +219,48 @@ impl Params {
             return Err(ParamError::new("t_low", "T_low is 0", "the patched rule divides by it"));
         }
         if self.min_rtt.0 == 0 {
-            return Err(ParamError::new("min_rtt", "D_minRTT is 0", "the gradient is divided by it: expected a time above zero"));
+            return Err(ParamError::new(
+                "min_rtt",
+                "D_minRTT is 0",
+                "the gradient is divided by it: expected a time above zero",
+            ));
         }
         if !(0.0..=1.0).contains(&self.ewma) {
-            return Err(ParamError::new("ewma", format!("{} is not between 0 and 1", self.ewma), "a weight between 0 and 1"));
+            return Err(ParamError::new(
+                "ewma",
+                format!("{} is not between 0 and 1", self.ewma),
+                "a weight between 0 and 1",
+            ));
         }
         if self.beta < 0.0 {
-            return Err(ParamError::new("beta", format!("{} is negative", self.beta), "expected 0 or more"));
+            return Err(ParamError::new(
+                "beta",
+                format!("{} is negative", self.beta),
+                "expected 0 or more",
+            ));
         }
         if self.segment.0 == 0 {
             return Err(ParamError::new("segment", "a segment of 0", "expected a size above zero"));
         }
         if self.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
+            return Err(ParamError::new(
+                "min_rate",
+                "a floor of 0",
+                "expected a rate above 0: a flow at rate 0 never speeds up",
+            ));
         }
         if self.initial_rate == Some(Rate::ZERO) {
-            return Err(ParamError::new("initial_rate", "a rate of 0", "expected a rate above 0: a flow at rate 0 never starts"));
+            return Err(ParamError::new(
+                "initial_rate",
+                "a rate of 0",
+                "expected a rate above 0: a flow at rate 0 never starts",
+            ));
         }
         Ok(())
     }
 
-    /// A time as the variant counts: whole nanoseconds in the HPCC simulator, picoseconds otherwise.
+    /// A time as the variant counts: whole nanoseconds in the HPCC simulator, picoseconds
+    /// otherwise.
     fn ticks(&self, t: Span) -> u64 {
         match self.variant {
             Variant::Hpcc => t.as_ns(),
@@ -212,7 +288,10 @@ impl Law for Params {
             ("hai", self.hai.compact()),
             ("beta", self.beta.to_string()),
             ("min_rate", self.min_rate.compact()),
-            ("initial_rate", self.initial_rate.map_or("line rate of the host".into(), |r| r.compact())),
+            (
+                "initial_rate",
+                self.initial_rate.map_or("line rate of the host".into(), |r| r.compact()),
+            ),
         ]
     }
 }
@@ -244,7 +323,8 @@ pub struct Timely {
     difference: f64,
     /// Completions in a row that count towards HAI.
     run: u32,
-    /// Acknowledged bytes that the next completion needs: as many (segments), or more (HPCC simulator).
+    /// Acknowledged bytes that the next completion needs: as many (segments), or more (HPCC
+    /// simulator).
     #[state(sequence)]
     next: u64,
     /// Strongest mark since the last completion.
@@ -278,7 +358,8 @@ impl Timely {
         self.last_rtt = Some(rtt);
     }
 
-    /// Once per round trip: an acknowledgement beyond the bytes that had been sent when the last one counted.
+    /// Once per round trip: an acknowledgement beyond the bytes that had been sent when the last
+    /// one counted.
     fn on_ack_of_round(&mut self, ack: &Ack<'_>) {
         if ack.acked <= self.next {
             return;
@@ -302,7 +383,8 @@ impl Timely {
         match self.step(rtt, gradient, mark) {
             Step::Add(step) => self.rate = (self.rate + step).min(self.line),
             Step::Scale(factor, step) => {
-                // Below zero for a high gradient or round-trip time, and soon with TCD's beta: then the floor.
+                // Below zero for a high gradient or round-trip time, and soon with TCD's beta: then
+                // the floor.
                 let rate = Rate::from_f64(self.rate.as_f64() * factor.max(0.0)) + step;
                 self.rate = self.p.min_rate.max(rate.min(self.line));
             }
@@ -381,11 +463,21 @@ mod tests {
     const C: Rate = Rate::from_gbps(10);
 
     fn start(variant: Variant, mbps: u64) -> Timely {
-        Timely::new(&Params { initial_rate: Some(Rate(mbps * 1_000_000)), ..Params::of(variant) }, C)
+        Timely::new(
+            &Params { initial_rate: Some(Rate(mbps * 1_000_000)), ..Params::of(variant) },
+            C,
+        )
     }
 
     fn ack(acked: u64, rtt_us: u64, mark: Mark) -> Ack<'static> {
-        Ack { acked, sent: acked + 100_000, rtt: Span::from_us(rtt_us), len: Bytes(0), mark, hops: &[] }
+        Ack {
+            acked,
+            sent: acked + 100_000,
+            rtt: Span::from_us(rtt_us),
+            len: Bytes(0),
+            mark,
+            hops: &[],
+        }
     }
 
     fn feed(t: &mut Timely, ack: Ack<'_>) {
@@ -402,9 +494,10 @@ mod tests {
         assert!(got.0.abs_diff(bps) <= 2, "{got} is not {}", Rate(bps));
     }
 
-    /// SIGCOMM'15 Algorithm 1 from 5 Gb/s, D_minRTT 20 us, averages with weight 7/8:
-    /// 40 us < T_low: +10 Mb/s. 60 us: 7/8 x 20 us = 17.5 us, gradient 0.875, x (1 - 0.8 x 0.875) = 0.3.
-    /// 60 us again: 17.5/8 = 2.1875 us, gradient 0.109375, x 0.9125. 40 us: +10 Mb/s, although the gradient counts on.
+    /// SIGCOMM'15 Algorithm 1 from 5 Gb/s, D_minRTT 20 us, averages with weight 7/8: 40 us < T_low:
+    /// +10 Mb/s. 60 us: 7/8 x 20 us = 17.5 us, gradient 0.875, x (1 - 0.8 x 0.875) = 0.3. 60 us
+    /// again: 17.5/8 = 2.1875 us, gradient 0.109375, x 0.9125. 40 us: +10 Mb/s, although the
+    /// gradient counts on.
     #[test]
     fn additive_increase_and_decrease_by_gradient() {
         let mut t = start(Variant::Paper, 5_000);
@@ -414,8 +507,9 @@ mod tests {
         near(complete(&mut t, 40, Mark::None), 1_381_487_500);
     }
 
-    /// Above T_high = 500 us the gradient does not matter: 1000 us leaves 1 - 0.8 (1 - 500/1000) = 0.6 of 5 Gb/s, and 800 us,
-    /// falling, 1 - 0.8 (1 - 500/800) = 0.7 of that. At T_high itself the gradient decides, and it is below zero.
+    /// Above T_high = 500 us the gradient does not matter: 1000 us leaves 1 - 0.8 (1 - 500/1000) =
+    /// 0.6 of 5 Gb/s, and 800 us, falling, 1 - 0.8 (1 - 500/800) = 0.7 of that. At T_high itself
+    /// the gradient decides, and it is below zero.
     #[test]
     fn decrease_above_t_high() {
         let mut t = start(Variant::Paper, 5_000);
@@ -424,12 +518,14 @@ mod tests {
         near(complete(&mut t, 500, Mark::None), 2_110_000_000);
     }
 
-    /// Section 4.4: 100 us that never grows is a gradient of 0; four steps of 10 Mb/s, and from the fifth on 50 Mb/s. A rise to
-    /// 110 us (gradient 7/16, x 0.65) ends the run; 107 us averages -1.53 us and begins a new one.
+    /// Section 4.4: 100 us that never grows is a gradient of 0; four steps of 10 Mb/s, and from the
+    /// fifth on 50 Mb/s. A rise to 110 us (gradient 7/16, x 0.65) ends the run; 107 us averages
+    /// -1.53 us and begins a new one.
     #[test]
     fn hyperactive_increase_after_five() {
         let mut t = start(Variant::Paper, 1_000);
-        let rates: Vec<u64> = (0..6).map(|_| complete(&mut t, 100, Mark::None).0 / 1_000_000).collect();
+        let rates: Vec<u64> =
+            (0..6).map(|_| complete(&mut t, 100, Mark::None).0 / 1_000_000).collect();
         assert_eq!(rates, [1_010, 1_020, 1_030, 1_040, 1_090, 1_140]);
         near(complete(&mut t, 110, Mark::None), 741_000_000);
         near(complete(&mut t, 107, Mark::None), 751_000_000);
@@ -443,12 +539,15 @@ mod tests {
         assert_eq!(complete(&mut start(Variant::Patched, 10_000), 50, Mark::None), C);
     }
 
-    /// TCD section 5.2.3, beta 1.6. 100 us, then 104 us: gradient 7/8 x 4/20 = 0.175. UE alone keeps 1 Gb/s; the difference is
-    /// still averaged, so 104 us again has gradient 0.021875 and, unmarked, leaves 1 - 1.6 x 0.021875 = 0.965. A segment
-    /// with UE and CE is congested.
+    /// TCD section 5.2.3, beta 1.6. 100 us, then 104 us: gradient 7/8 x 4/20 = 0.175. UE alone
+    /// keeps 1 Gb/s; the difference is still averaged, so 104 us again has gradient 0.021875 and,
+    /// unmarked, leaves 1 - 1.6 x 0.021875 = 0.965. A segment with UE and CE is congested.
     #[test]
     fn an_undetermined_completion_keeps_the_rate() {
-        let p = Params::read(&mut Defaults::of(PARAMS).with("tcd", "true").with("initial_rate", "1Gbps")).unwrap();
+        let p = Params::read(
+            &mut Defaults::of(PARAMS).with("tcd", "true").with("initial_rate", "1Gbps"),
+        )
+        .unwrap();
         assert_eq!((p.beta, p.tcd), (1.6, true));
         let mut t = Timely::new(&p, C);
         near(complete(&mut t, 100, Mark::Ue), 1_010_000_000); // gradient 0: an increase is not held
@@ -467,11 +566,15 @@ mod tests {
         near(complete(&mut t, 104, Mark::Ue), 868_600_000); // x (1 - 0.8 x 0.175) = 0.86
     }
 
-    /// With beta 1.6 both decreases can ask for less than nothing: 2000 us gives 1 - 1.6 x 3/4 = -0.2, and a step of 100 us a
-    /// gradient of 4.375, 1 - 7. The floor is left.
+    /// With beta 1.6 both decreases can ask for less than nothing: 2000 us gives 1 - 1.6 x 3/4 =
+    /// -0.2, and a step of 100 us a gradient of 4.375, 1 - 7. The floor is left.
     #[test]
     fn the_floor_holds() {
-        let p = Params { beta: 1.6, initial_rate: Some(Rate::from_gbps(1)), ..Params::of(Variant::Paper) };
+        let p = Params {
+            beta: 1.6,
+            initial_rate: Some(Rate::from_gbps(1)),
+            ..Params::of(Variant::Paper)
+        };
         let mut t = Timely::new(&p, C);
         assert_eq!(complete(&mut t, 2_000, Mark::None), Rate(100_000_000));
         let mut t = Timely::new(&p, C);
@@ -479,8 +582,8 @@ mod tests {
         assert_eq!(complete(&mut t, 200, Mark::None), Rate(100_000_000));
     }
 
-    /// A completion every 16 KB, however the acknowledgements fall; only its own round-trip time counts, without the time of
-    /// its frame on the wire: 55 us - 12,500 bytes at 10 Gb/s = 45 us.
+    /// A completion every 16 KB, however the acknowledgements fall; only its own round-trip time
+    /// counts, without the time of its frame on the wire: 55 us - 12,500 bytes at 10 Gb/s = 45 us.
     #[test]
     fn segments_complete() {
         let mut t = start(Variant::Paper, 1_000);
@@ -495,9 +598,9 @@ mod tests {
         assert_eq!((t.next, t.rate()), (80_000, Rate(1_020_000_000)));
     }
 
-    /// "ECN or Delay": w is 0, 1/2, 1 at gradients -1/4, 0, 1/4. From 1 Gb/s at 100 us, gradient 0, error
-    /// (100 - 50)/50 = 1: 1 Gb/s (1 - 0.008 x 1/2) + 10 Mb/s x 1/2 = 1.001 Gb/s. Then 105 us: gradient
-    /// 7/8 x 5/20 = 0.21875, w = 0.9375, error 1.1: 1.001 Gb/s (1 - 0.00825) + 0.625 Mb/s.
+    /// "ECN or Delay": w is 0, 1/2, 1 at gradients -1/4, 0, 1/4. From 1 Gb/s at 100 us, gradient 0,
+    /// error (100 - 50)/50 = 1: 1 Gb/s (1 - 0.008 x 1/2) + 10 Mb/s x 1/2 = 1.001 Gb/s. Then 105 us:
+    /// gradient 7/8 x 5/20 = 0.21875, w = 0.9375, error 1.1: 1.001 Gb/s (1 - 0.00825) + 0.625 Mb/s.
     #[test]
     fn the_patched_rule() {
         assert_eq!([-0.3, -0.25, 0.0, 0.25, 0.3].map(weight), [0.0, 0.0, 0.5, 1.0, 1.0]);
@@ -507,9 +610,9 @@ mod tests {
         near(complete(&mut t, 40, Mark::None), 1_003_366_750);
     }
 
-    /// The HPCC simulator: the first acknowledgement is only measured, then one per round trip by sequence number. From
-    /// 5 Gb/s, steps of 100 and 500 Mb/s: 30 us -> 60 us is 7/8 x 30,000 = 26,250 ns, gradient 1.3125, which with beta 0.8 asks
-    /// for -0.05: the floor of 1 Gb/s.
+    /// The HPCC simulator: the first acknowledgement is only measured, then one per round trip by
+    /// sequence number. From 5 Gb/s, steps of 100 and 500 Mb/s: 30 us -> 60 us is 7/8 x 30,000 =
+    /// 26,250 ns, gradient 1.3125, which with beta 0.8 asks for -0.05: the floor of 1 Gb/s.
     #[test]
     fn hpcc_updates_once_per_round() {
         let at = |acked, sent, rtt_us| Ack { sent, ..ack(acked, rtt_us, Mark::None) };
@@ -541,16 +644,24 @@ mod tests {
 
     #[test]
     fn what_cannot_work_is_refused() {
-        let key = |k: &str, v: &str| Params::read(&mut Defaults::of(PARAMS).with(k, v)).unwrap_err().key;
+        let key =
+            |k: &str, v: &str| Params::read(&mut Defaults::of(PARAMS).with(k, v)).unwrap_err().key;
         assert_eq!(key("t_low", "600us"), "t_low");
-        for (k, v) in
-            [("min_rtt", "0us"), ("ewma", "1.1"), ("beta", "-1"), ("segment", "0B"), ("min_rate", "0bps"), ("initial_rate", "0bps")]
-        {
+        for (k, v) in [
+            ("min_rtt", "0us"),
+            ("ewma", "1.1"),
+            ("beta", "-1"),
+            ("segment", "0B"),
+            ("min_rate", "0bps"),
+            ("initial_rate", "0bps"),
+        ] {
             assert_eq!(key(k, v), k);
         }
         let default = Params::read(&mut Defaults::of(PARAMS)).unwrap();
         assert_eq!(default, Params::of(Variant::Paper));
-        let patched = Params::read(&mut Defaults::of(PARAMS).with("variant", "patched").with("tcd", "true")).unwrap();
+        let patched =
+            Params::read(&mut Defaults::of(PARAMS).with("variant", "patched").with("tcd", "true"))
+                .unwrap();
         assert_eq!(patched.beta, 0.016);
     }
 }

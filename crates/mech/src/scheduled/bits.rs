@@ -1,7 +1,8 @@
 //! A set of small numbers that is scanned in a circle.
 //!
-//! Not `fixedbitset`: a round robin asks for the first member at or after a number, and at every segment whether there is any; that set
-//! finds members from its beginning only and counts them by scanning.
+//! Not `fixedbitset`: a round robin asks for the first member at or after a number, and at every
+//! segment whether there is any; that set finds members from its beginning only and counts them by
+//! scanning.
 
 /// A set of numbers below a bound, one bit each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +93,10 @@ mod tests {
                 };
                 let from = (state >> 40) as usize % bound;
                 assert_eq!(bits.next_from(from), set.range(from..).next().or(set.first()).copied());
-                assert_eq!((bits.len(), bits.is_empty(), bits.contains(n)), (set.len(), set.is_empty(), set.contains(&n)));
+                assert_eq!(
+                    (bits.len(), bits.is_empty(), bits.contains(n)),
+                    (set.len(), set.is_empty(), set.contains(&n))
+                );
             }
             assert!(bits.iter().eq(set.iter().copied()));
         }

@@ -7,7 +7,8 @@
 //!            +------------ grant(segments) <--------+ at most at the rate of grants
 //! ```
 //!
-//! Both halves are plain counters: the caller decides how to carry the messages, in band or out of band.
+//! Both halves are plain counters: the caller decides how to carry the messages, in band or out of
+//! band.
 
 mod bits;
 pub mod request_grant;

@@ -1,8 +1,10 @@
-//! The request-grant protocol of Chrysos et al., "End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching
-//! Fabrics using Commodity Switches" (IBM Research report), sections 2 and 3.
+//! The request-grant protocol of Chrysos et al., "End-to-End Congestion Management for
+//! Non-Blocking, Multi-Stage Switching Fabrics using Commodity Switches" (IBM Research report),
+//! sections 2 and 3.
 //!
-//! A [`Requester`] stands at the VOQ of an input adapter for one output, a [`Granter`] at an output adapter for all inputs.
-//! Sizes are in segments: a grant of n lets n segments of any size up to the largest one go.
+//! A [`Requester`] stands at the VOQ of an input adapter for one output, a [`Granter`] at an output
+//! adapter for all inputs. Sizes are in segments: a grant of n lets n segments of any size up to
+//! the largest one go.
 //!
 //! ```text
 //!   VOQ:    bytes without request --request--> pending (pr <= G) --grant--> granted (g) --segment--> fabric
@@ -10,8 +12,9 @@
 //!   output: r[i] per input; grants while oc >= G and, if fabric-output buffers are reserved, fc >= G; then idles gs / L_G
 //! ```
 //!
-//! The paper writes `r[i]` in the rule for unsolicited segments where it means the pending requests `pr[i]`, and "== 1" for
-//! counters of transit messages where "at least 1" is meant; both are read so here.
+//! The paper writes `r[i]` in the rule for unsolicited segments where it means the pending requests
+//! `pr[i]`, and "== 1" for counters of transit messages where "at least 1" is meant; both are read
+//! so here.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +28,8 @@ use super::Bits;
 pub enum MaySend {
     /// A segment that was granted.
     Granted,
-    /// One segment without a request: bytes wait, and nothing of this flow is pending, granted or unacknowledged.
+    /// One segment without a request: bytes wait, and nothing of this flow is pending, granted or
+    /// unacknowledged.
     Unsolicited,
     /// Nothing may go.
     No,
@@ -40,7 +44,8 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Allowed injection. `waiting` is true if the VOQ holds bytes that were not requested. Unsolicited segments may be forbidden.
+    /// Allowed injection. `waiting` is true if the VOQ holds bytes that were not requested.
+    /// Unsolicited segments may be forbidden.
     #[inline]
     pub fn may_send(&self, waiting: bool, unsolicited_allowed: bool) -> MaySend {
         if self.granted > 0 {
@@ -52,7 +57,8 @@ impl Requester {
         }
     }
 
-    /// Segments that may still be requested, if at most `requests_max` (the paper's G) may be pending.
+    /// Segments that may still be requested, if at most `requests_max` (the paper's G) may be
+    /// pending.
     #[inline]
     pub fn room(&self, requests_max: u32) -> u32 {
         requests_max.saturating_sub(self.pending)
@@ -64,14 +70,18 @@ impl Requester {
         self.pending += segments;
     }
 
-    /// A grant arrived. Grants of one flow may overtake each other; they are merged, because each of them is for segments
-    /// that were requested (section 3.3).
+    /// A grant arrived. Grants of one flow may overtake each other; they are merged, because each
+    /// of them is for segments that were requested (section 3.3).
     ///
     /// # Panics
     /// If more is granted than was requested: a broken output adapter.
     #[inline]
     pub fn on_grant(&mut self, segments: u32) {
-        assert!(segments <= self.pending, "granted {segments} segments of {} requested", self.pending);
+        assert!(
+            segments <= self.pending,
+            "granted {segments} segments of {} requested",
+            self.pending
+        );
         self.pending -= segments;
         self.granted += segments;
     }
@@ -113,10 +123,11 @@ impl Requester {
 /// On what an output adapter bases its admissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Implicit rate regulation (section 2.3): grants are spaced as the output could carry what they admit.
+    /// Implicit rate regulation (section 2.3): grants are spaced as the output could carry what
+    /// they admit.
     ImplicitRate,
-    /// Reserving fabric-buffers (section 2.4): each granted segment holds one slot of the fabric-output buffer, out of this number
-    /// until it has arrived at the output adapter.
+    /// Reserving fabric-buffers (section 2.4): each granted segment holds one slot of the
+    /// fabric-output buffer, out of this number until it has arrived at the output adapter.
     ReserveFabricBuffers {
         /// Slots, the paper's b [segments].
         slots: u32,
@@ -128,8 +139,9 @@ pub enum Admission {
 pub enum Service {
     /// In a circle, whatever the size of the grant.
     RoundRobin,
-    /// The input that has been granted the fewest segments goes first, by virtual start times (start-time fair queueing).
-    /// The paper uses a hardware version of weighted round robin by virtual intervals: fair by bytes, as this is.
+    /// The input that has been granted the fewest segments goes first, by virtual start times
+    /// (start-time fair queueing). The paper uses a hardware version of weighted round robin by
+    /// virtual intervals: fair by bytes, as this is.
     #[default]
     BySegments,
 }
@@ -141,17 +153,18 @@ pub struct GranterParams {
     pub inputs: u32,
     /// Kind of admission.
     pub admission: Admission,
-    /// Time after a grant for each of its segments: a largest segment at the peak rate of grants L_G [ps].
+    /// Time after a grant for each of its segments: a largest segment at the peak rate of grants
+    /// L_G [ps].
     pub segment_time: Span,
     /// Slots of the reorder and reassembly buffer, the paper's B [segments].
     pub output_slots: u32,
     /// Requests that one input may have pending, the paper's G [segments].
     pub requests_max: u32,
-    /// Grants are only issued while G slots are free, so that an input that asks for much waits no longer than one that
-    /// asks for little (section 3.3, "Fairness").
+    /// Grants are only issued while G slots are free, so that an input that asks for much waits no
+    /// longer than one that asks for little (section 3.3, "Fairness").
     pub fair: bool,
-    /// All that an input asks for is granted, or nothing. Without it packets can fill the buffer in part and wait for each
-    /// other forever (section 3.4).
+    /// All that an input asks for is granted, or nothing. Without it packets can fill the buffer in
+    /// part and wait for each other forever (section 3.4).
     pub whole_requests: bool,
     /// Choice among inputs.
     pub service: Service,
@@ -284,7 +297,8 @@ impl Granter {
 
     /// The input whose turn it is, among those that `free` slots can serve.
     fn choose(&mut self, free: u32) -> Option<u32> {
-        let serves = |r: u32| if self.p.whole_requests { r.min(self.p.grant_max) <= free } else { free > 0 };
+        let serves =
+            |r: u32| if self.p.whole_requests { r.min(self.p.grant_max) <= free } else { free > 0 };
         match self.p.service {
             Service::RoundRobin => {
                 let first = self.asking.next_from(self.next)?;
@@ -350,8 +364,8 @@ mod tests {
         Grant { input, segments }
     }
 
-    /// Fig. 2(a): output 3 grants five segments to input 1 and stays idle for five segment times; input 2, which asked for
-    /// four meanwhile, is granted only then.
+    /// Fig. 2(a): output 3 grants five segments to input 1 and stays idle for five segment times;
+    /// input 2, which asked for four meanwhile, is granted only then.
     #[test]
     fn implicit_rate_regulation_idles_for_as_long_as_the_grant() {
         let mut g = Granter::new(params());
@@ -365,11 +379,14 @@ mod tests {
         assert_eq!(g.decide(Time(1_000)), Nothing, "no request at all");
     }
 
-    /// Section 2.4: a slot in the fabric is taken by each granted segment until it has arrived; section 3.3: no port is
-    /// granted while fewer than G slots are free.
+    /// Section 2.4: a slot in the fabric is taken by each granted segment until it has arrived;
+    /// section 3.3: no port is granted while fewer than G slots are free.
     #[test]
     fn reserved_slots_bound_what_is_on_its_way() {
-        let mut g = Granter::new(GranterParams { admission: Admission::ReserveFabricBuffers { slots: 10 }, ..params() });
+        let mut g = Granter::new(GranterParams {
+            admission: Admission::ReserveFabricBuffers { slots: 10 },
+            ..params()
+        });
         g.on_request(0, 3);
         g.on_request(3, 1);
         assert_eq!((g.decide(Time(0)), g.fabric_free()), (grant(0, 3), Some(7)));
@@ -377,14 +394,24 @@ mod tests {
         g.on_arrived();
         assert_eq!((g.decide(Time(30)), g.fabric_free()), (grant(3, 1), Some(7)));
         g.on_departed(3);
-        assert_eq!((g.output_free(), g.fabric_free()), (99, Some(7)), "departing frees the adapter, arriving the fabric");
+        assert_eq!(
+            (g.output_free(), g.fabric_free()),
+            (99, Some(7)),
+            "departing frees the adapter, arriving the fabric"
+        );
     }
 
-    /// Section 3.3: without the rule an input that asks for one segment overtakes one that asks for many forever.
+    /// Section 3.3: without the rule an input that asks for one segment overtakes one that asks for
+    /// many forever.
     #[test]
     fn without_the_fairness_rule_small_requests_starve_large_ones() {
         let grants_of_the_large_one = |fair| {
-            let mut g = Granter::new(GranterParams { output_slots: 8, fair, service: Service::BySegments, ..params() });
+            let mut g = Granter::new(GranterParams {
+                output_slots: 8,
+                fair,
+                service: Service::BySegments,
+                ..params()
+            });
             let (mut large, mut held) = (0, 0);
             for step in 0..1_000 {
                 for (input, size) in [(0, 8), (1, 1)] {
@@ -403,12 +430,14 @@ mod tests {
             }
             large
         };
-        // 500 slots become free. With the rule each input has half of them: about 30 grants of eight.
+        // 500 slots become free. With the rule each input has half of them: about 30 grants of
+        // eight.
         assert!((25..=35).contains(&grants_of_the_large_one(true)));
         assert_eq!(grants_of_the_large_one(false), 1, "the first, while the buffer was empty");
     }
 
-    /// Fair by segments: who asks for 8 at a time is granted as many segments as who asks for 2 at a time.
+    /// Fair by segments: who asks for 8 at a time is granted as many segments as who asks for 2 at
+    /// a time.
     #[test]
     fn service_by_segments_is_fair_whatever_the_size_of_requests() {
         let mut g = Granter::new(GranterParams { service: Service::BySegments, ..params() });
@@ -439,10 +468,14 @@ mod tests {
         assert_eq!(g.decide(Time(0)), grant(2, 4), "the one that fits");
         let mut g = Granter::new(GranterParams { whole_requests: false, ..few });
         g.on_request(0, 6);
-        assert_eq!((g.decide(Time(0)), g.decide(Time(50)), g.requested_by(0)), (grant(0, 5), Nothing, 1));
+        assert_eq!(
+            (g.decide(Time(0)), g.decide(Time(50)), g.requested_by(0)),
+            (grant(0, 5), Nothing, 1)
+        );
     }
 
-    /// Section 3.2: granted segments first; one unsolicited segment only while nothing is granted, pending or unacknowledged.
+    /// Section 3.2: granted segments first; one unsolicited segment only while nothing is granted,
+    /// pending or unacknowledged.
     #[test]
     fn a_voq_is_eligible_as_the_paper_defines() {
         let mut v = Requester::default();

@@ -1,5 +1,6 @@
-//! ABM: Active Buffer Management (Addanki, Apostolaki, Ghobadi, Schmid, Vanbever, SIGCOMM 2022): a dynamic threshold that also goes by how
-//! many ports are congested in the priority and by how fast the queue drains.
+//! ABM: Active Buffer Management (Addanki, Apostolaki, Ghobadi, Schmid, Vanbever, SIGCOMM 2022): a
+//! dynamic threshold that also goes by how many ports are congested in the priority and by how fast
+//! the queue drains.
 //!
 //! ```text
 //!   T = alpha (B - used) (1 / n_p) (mu / b)
@@ -8,8 +9,9 @@
 //!   mu/b   what left in the last 25 us over what the line carries in that time; 1 while q <= 20 KiB, or if no more than 2 KiB left
 //! ```
 //!
-//! Formulas and constants: the authors' simulator, ns3-datacenter 6ddb4a4, `switch-mmu.cc`. There the packets of a flow's first round trip
-//! ("unscheduled") have an alpha of their own, 1024; frames here do not say which they are, so all have one alpha.
+//! Formulas and constants: the authors' simulator, ns3-datacenter 6ddb4a4, `switch-mmu.cc`. There
+//! the packets of a flow's first round trip ("unscheduled") have an alpha of their own, 1024;
+//! frames here do not say which they are, so all have one alpha.
 
 use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::state::State;
@@ -46,7 +48,13 @@ impl Abm {
     /// # Errors
     /// Alpha is out of range.
     pub fn read(v: &mut dyn Values) -> Result<Abm, ParamError> {
-        Ok(Abm { alpha: Alpha::read(v)?, line: Rate(1), drain: Alpha::ONE, began: Time::NEVER, left: 0 })
+        Ok(Abm {
+            alpha: Alpha::read(v)?,
+            line: Rate(1),
+            drain: Alpha::ONE,
+            began: Time::NEVER,
+            left: 0,
+        })
     }
 
     /// At a port of this rate.
@@ -75,7 +83,11 @@ impl Sharing for Abm {
         if passed >= WINDOW {
             let carried = self.line.bytes_in(passed).0.max(1);
             let drain = (u128::from(self.left) << Alpha::BITS) / u128::from(carried);
-            self.drain = if self.left > TOO_FEW { Alpha(drain.min(Alpha::ONE.0.into()) as u32) } else { Alpha::ONE };
+            self.drain = if self.left > TOO_FEW {
+                Alpha(drain.min(Alpha::ONE.0.into()) as u32)
+            } else {
+                Alpha::ONE
+            };
             (self.began, self.left) = (now, 0);
         }
     }
@@ -88,13 +100,21 @@ mod tests {
     const MEGABYTE: Supply = Supply { free: Bytes(1_000_000), crowd: Bytes(0) };
 
     fn abm() -> Abm {
-        Abm { alpha: Alpha(Alpha::ONE.0 / 2), line: Rate::from_gbps(100), drain: Alpha::ONE, began: Time::NEVER, left: 0 }
+        Abm {
+            alpha: Alpha(Alpha::ONE.0 / 2),
+            line: Rate::from_gbps(100),
+            drain: Alpha::ONE,
+            began: Time::NEVER,
+            left: 0,
+        }
     }
 
-    /// T = alpha (B - used) / n_p for a queue that drains at line rate: 0.5 x 1 MB over 1, 2 and 4 congested ports.
+    /// T = alpha (B - used) / n_p for a queue that drains at line rate: 0.5 x 1 MB over 1, 2 and 4
+    /// congested ports.
     #[test]
     fn the_threshold_is_shared_by_the_congested_ports() {
-        let limit = |ports: u64| abm().limit(&Supply { crowd: Bytes(ports * CONGESTED), ..MEGABYTE }).0;
+        let limit =
+            |ports: u64| abm().limit(&Supply { crowd: Bytes(ports * CONGESTED), ..MEGABYTE }).0;
         assert_eq!([0, 1, 2, 4].map(limit), [500_000, 500_000, 250_000, 125_000]);
     }
 
@@ -110,6 +130,10 @@ mod tests {
         (61..=86).for_each(|us| a.on_departure(Time::from_us(us), Bytes(100_000), Bytes(3125)));
         assert!(a.limit(&MEGABYTE) < Bytes(131_000));
         a.on_departure(Time::from_us(87), Bytes(CONGESTED), Bytes(1500));
-        assert_eq!(a.limit(&MEGABYTE), Bytes(500_000), "a short queue counts as one that drains at line rate");
+        assert_eq!(
+            a.limit(&MEGABYTE),
+            Bytes(500_000),
+            "a short queue counts as one that drains at line rate"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! Dynamic threshold (Choudhury, Hahne: "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", ToN 1998): a member may hold
-//! alpha times what is free. SONiC's `dynamic_th` n is alpha = 2^n.
+//! Dynamic threshold (Choudhury, Hahne: "Dynamic Queue Length Thresholds for Shared-Memory Packet
+//! Switches", ToN 1998): a member may hold alpha times what is free. SONiC's `dynamic_th` n is
+//! alpha = 2^n.
 //!
 //! ```text
 //!   T = alpha (B - used)        n equal hogs: each holds alpha B / (1 + n alpha), and B / (1 + n alpha) stays free

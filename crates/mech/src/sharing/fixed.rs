@@ -1,4 +1,5 @@
-//! Static threshold: a member may hold a fixed number of bytes of the shared part. SONiC's `static_th`; 0: no limit but the pool.
+//! Static threshold: a member may hold a fixed number of bytes of the shared part. SONiC's
+//! `static_th`; 0: no limit but the pool.
 
 use xoff_units::Bytes;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};

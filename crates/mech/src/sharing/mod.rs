@@ -7,8 +7,9 @@
 //!            measured() >  limit                 lossy: dropped; lossless: into headroom, and its peer is paused
 //! ```
 //!
-//! A member is a priority group at an ingress or a queue at an egress. A policy owns the state of one member; whoever keeps the accounts
-//! gives it the free bytes and the crowding of its priority. Arithmetic is in whole numbers, so that every platform has the same limits.
+//! A member is a priority group at an ingress or a queue at an egress. A policy owns the state of
+//! one member; whoever keeps the accounts gives it the free bytes and the crowding of its priority.
+//! Arithmetic is in whole numbers, so that every platform has the same limits.
 
 pub mod abm;
 pub mod dynamic;
@@ -22,7 +23,8 @@ use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
-/// A queue counts as congested in full from here on, and in proportion below (ABM's and Reverie's simulator: 20 KiB) [bytes].
+/// A queue counts as congested in full from here on, and in proportion below (ABM's and Reverie's
+/// simulator: 20 KiB) [bytes].
 pub const CONGESTED: u64 = 20 << 10;
 
 /// State of a pool, as a policy sees it when it sets a limit.
@@ -30,15 +32,21 @@ pub const CONGESTED: u64 = 20 << 10;
 pub struct Supply {
     /// Free bytes of the shared part.
     pub free: Bytes,
-    /// Sum over the ports of min([`Sharing::crowding`] of the port's bytes in this priority, [`CONGESTED`]) [bytes].
+    /// Sum over the ports of min([`Sharing::crowding`] of the port's bytes in this priority,
+    /// [`CONGESTED`]) [bytes].
     pub crowd: Bytes,
 }
 
 impl Supply {
-    /// `free x alpha`, divided by the number of congested ports of the priority (at least 1) where `crowded`: `free x alpha / n_p`.
+    /// `free x alpha`, divided by the number of congested ports of the priority (at least 1) where
+    /// `crowded`: `free x alpha / n_p`.
     fn share(&self, alpha: Alpha, crowded: bool) -> Bytes {
         let free = u128::from(self.free.0) * u128::from(alpha.0);
-        let free = if crowded { free * u128::from(CONGESTED) / u128::from(self.crowd.0.max(CONGESTED)) } else { free };
+        let free = if crowded {
+            free * u128::from(CONGESTED) / u128::from(self.crowd.0.max(CONGESTED))
+        } else {
+            free
+        };
         Bytes(u64::try_from(free >> Alpha::BITS).unwrap_or(u64::MAX))
     }
 }
@@ -47,7 +55,8 @@ impl Supply {
 pub trait Sharing {
     /// The most that the member may hold of the shared part now [bytes].
     fn limit(&self, supply: &Supply) -> Bytes;
-    /// Quantity to compare with the limit, if the member held `shared` of the shared part: `shared` itself, or a smoothed form [bytes].
+    /// Quantity to compare with the limit, if the member held `shared` of the shared part: `shared`
+    /// itself, or a smoothed form [bytes].
     fn measured(&self, shared: Bytes) -> Bytes {
         shared
     }
@@ -100,7 +109,10 @@ mod tests {
     fn powers_of_two_are_exact() {
         let supply = Supply { free: Bytes(1_000_000), crowd: Bytes::ZERO };
         let share = |n| supply.share(Alpha(1u32 << (16 + n)), false).0;
-        assert_eq!([-8, -3, 0, 1, 7].map(share), [3906, 125_000, 1_000_000, 2_000_000, 128_000_000]);
+        assert_eq!(
+            [-8, -3, 0, 1, 7].map(share),
+            [3906, 125_000, 1_000_000, 2_000_000, 128_000_000]
+        );
         let huge = Supply { free: Bytes(u64::MAX), crowd: Bytes::ZERO };
         assert_eq!(huge.share(Alpha(128 << 16), false), Bytes(u64::MAX), "it does not wrap");
     }
@@ -108,7 +120,12 @@ mod tests {
     /// n_p counts ports in proportion below 20 KiB, and is never below 1.
     #[test]
     fn a_crowd_divides_the_share() {
-        let share = |crowd| Supply { free: Bytes(1_000_000), crowd: Bytes(crowd) }.share(Alpha::ONE, true).0;
-        assert_eq!([0, 10 << 10, 20 << 10, 30 << 10, 80 << 10].map(share), [1_000_000, 1_000_000, 1_000_000, 666_666, 250_000]);
+        let share = |crowd| {
+            Supply { free: Bytes(1_000_000), crowd: Bytes(crowd) }.share(Alpha::ONE, true).0
+        };
+        assert_eq!(
+            [0, 10 << 10, 20 << 10, 30 << 10, 80 << 10].map(share),
+            [1_000_000, 1_000_000, 1_000_000, 666_666, 250_000]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! CUBIC (RFC 9438): the window follows a cubic curve in time, and is no smaller than that of a Reno with the same decrease. In whole
-//! numbers.
+//! CUBIC (RFC 9438): the window follows a cubic curve in time, and is no smaller than that of a
+//! Reno with the same decrease. In whole numbers.
 //!
 //! ```text
 //!   W_cubic(t) = C (t - K)^3 + W_max      C = 0.4 segments/s^3, K = cbrt((W_max - cwnd at the start) / C)
@@ -119,7 +119,8 @@ mod tests {
         }
     }
 
-    /// W_max - cwnd = 0.4 x 1000 segments: K = 10 s, and the curve is C (t - K)^3 + W_max around it.
+    /// W_max - cwnd = 0.4 x 1000 segments: K = 10 s, and the curve is C (t - K)^3 + W_max around
+    /// it.
     #[test]
     fn the_curve_is_that_of_the_rfc() {
         let mut c = Cubic { w_max: 1_000 * MSS, prior: 1_000 * MSS, ..Cubic::default() };
@@ -127,16 +128,22 @@ mod tests {
         let first = c.grow(Time(0), cwnd, MSS, MSS, Span::ZERO);
         assert_eq!(c.k, 10_000_000_000);
         assert_eq!(first, cwnd, "at its start the curve is at the window");
-        for (seconds, segments) in [(0, 600.0), (5, 950.0), (10, 1000.0), (15, 1050.0), (20, 1400.0)] {
+        for (seconds, segments) in
+            [(0, 600.0), (5, 950.0), (10, 1000.0), (15, 1050.0), (20, 1400.0)]
+        {
             let got = c.curve(Span::from_ms(seconds * 1000), MSS);
             assert_eq!(got as f64, segments * MSS as f64, "after {seconds} s");
         }
-        // After 1 s, with a round trip of another: W_cubic(2 s) = 1000 - 0.4 x 8^3 = 795.2 segments, (795.2 - 600)/600 of one for an
-        // acknowledged one.
-        assert_eq!(c.grow(Time(0) + Span::from_ms(1_000), cwnd, MSS, MSS, Span::from_ms(1_000)), cwnd + 325);
+        // After 1 s, with a round trip of another: W_cubic(2 s) = 1000 - 0.4 x 8^3 = 795.2
+        // segments, (795.2 - 600)/600 of one for an acknowledged one.
+        assert_eq!(
+            c.grow(Time(0) + Span::from_ms(1_000), cwnd, MSS, MSS, Span::from_ms(1_000)),
+            cwnd + 325
+        );
     }
 
-    /// For short round trips Reno's line is above the curve: 9/17 of a segment for each acknowledged window.
+    /// For short round trips Reno's line is above the curve: 9/17 of a segment for each
+    /// acknowledged window.
     #[test]
     fn short_round_trips_are_reno_with_its_decrease() {
         let mut c = Cubic::default();

@@ -1,5 +1,6 @@
-//! Transports of hosts: a connection whose source limits the bytes in flight by a window, learns from acknowledgements and retransmits lost
-//! segments. TCP: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (NewReno), RFC 9438 (CUBIC), RFC 6298 (timer).
+//! Transports of hosts: a connection whose source limits the bytes in flight by a window, learns
+//! from acknowledgements and retransmits lost segments. TCP: RFC 5681 (slow start, congestion
+//! avoidance, fast retransmit), RFC 6582 (NewReno), RFC 9438 (CUBIC), RFC 6298 (timer).
 //!
 //! ```text
 //!   Source (source.rs)                                      Sink (sink.rs)
@@ -9,8 +10,8 @@
 //!     missing segment goes again; a timer (rto.rs)
 //! ```
 //!
-//! Sans-IO: byte offsets and times are inputs, permissions to send are outputs. The host knows the bytes sent and acknowledged, and passes
-//! them.
+//! Sans-IO: byte offsets and times are inputs, permissions to send are outputs. The host knows the
+//! bytes sent and acknowledged, and passes them.
 
 mod cubic;
 mod reno;
@@ -35,7 +36,12 @@ pub const PARAMS: &[ParamSpec] = &[
         "growth of the congestion window beyond slow start, and its reduction after a loss",
         "RFC 9438, RFC 5681",
     ),
-    ParamSpec::optional("mss", Kind::Bytes, "largest payload of a segment; default: host.frame_max - host.header", "RFC 5681: SMSS"),
+    ParamSpec::optional(
+        "mss",
+        Kind::Bytes,
+        "largest payload of a segment; default: host.frame_max - host.header",
+        "RFC 5681: SMSS",
+    ),
     ParamSpec::optional(
         "initial_window",
         Kind::Count,
@@ -49,8 +55,20 @@ pub const PARAMS: &[ParamSpec] = &[
         "a receiver acknowledges every second full segment, and a single one after this time; 0 us: every segment at once",
         "RFC 5681 section 4.2: at most 500 ms; Linux: 40 ms",
     ),
-    ParamSpec::new("rto_min", Kind::Span, "200ms", "least retransmission timeout", "Linux; RFC 6298: 1 s"),
-    ParamSpec::new("rto_initial", Kind::Span, "1s", "retransmission timeout before the first round trip is known", "RFC 6298"),
+    ParamSpec::new(
+        "rto_min",
+        Kind::Span,
+        "200ms",
+        "least retransmission timeout",
+        "Linux; RFC 6298: 1 s",
+    ),
+    ParamSpec::new(
+        "rto_initial",
+        Kind::Span,
+        "1s",
+        "retransmission timeout before the first round trip is known",
+        "RFC 6298",
+    ),
 ];
 
 /// A transport; `None`: hosts send as `[host]` says.
@@ -58,7 +76,12 @@ pub type Entry = crate::choice::Choice<Option<Config>>;
 
 /// All of them.
 pub const REGISTRY: &[Entry] = &[
-    Entry { name: "none", about: "hosts send as their flows and [host] define", params: &[], read: |_| Ok(None) },
+    Entry {
+        name: "none",
+        about: "hosts send as their flows and [host] define",
+        params: &[],
+        read: |_| Ok(None),
+    },
     Entry {
         name: "tcp",
         about: "TCP: a congestion window, acknowledgements that clock it, fast retransmit and a timer",
@@ -114,11 +137,19 @@ impl Config {
         };
         let mss = v.bytes_opt("mss")?;
         if mss == Some(Bytes::ZERO) {
-            return Err(ParamError::new("mss", "segments of 0 B", "set, for example, mss = \"1460B\""));
+            return Err(ParamError::new(
+                "mss",
+                "segments of 0 B",
+                "set, for example, mss = \"1460B\"",
+            ));
         }
         let initial_window = v.count_opt("initial_window")?;
         if let Some(n) = initial_window.filter(|n| !(1..=10_000).contains(n)) {
-            return Err(ParamError::new("initial_window", format!("{n} segments"), "expected 1 to 10000 segments; RFC 6928 has 10"));
+            return Err(ParamError::new(
+                "initial_window",
+                format!("{n} segments"),
+                "expected 1 to 10000 segments; RFC 6928 has 10",
+            ));
         }
         let delayed_ack = v.span("delayed_ack")?;
         if delayed_ack > Span::from_ms(500) {
@@ -126,13 +157,23 @@ impl Config {
             return Err(ParamError::new("delayed_ack", what, "expected at most 500 ms (RFC 5681)"));
         }
         let mut timeout = |key: &'static str| match v.span(key)? {
-            Span::ZERO => Err(ParamError::new(key, "a timeout of 0", "expected more than a round trip with queues, such as 200ms")),
-            t if t > rto::MAX => Err(ParamError::new(key, format!("a timeout of {t}"), format!("expected at most {}", rto::MAX))),
+            Span::ZERO => Err(ParamError::new(
+                key,
+                "a timeout of 0",
+                "expected more than a round trip with queues, such as 200ms",
+            )),
+            t if t > rto::MAX => Err(ParamError::new(
+                key,
+                format!("a timeout of {t}"),
+                format!("expected at most {}", rto::MAX),
+            )),
             t => Ok(t),
         };
         let (rto_min, rto_initial) = (timeout("rto_min")?, timeout("rto_initial")?);
         if delayed_ack >= rto_min {
-            let what = format!("acknowledgements that wait {delayed_ack}, and sources that wait {rto_min} for them");
+            let what = format!(
+                "acknowledgements that wait {delayed_ack}, and sources that wait {rto_min} for them"
+            );
             return Err(ParamError::new("delayed_ack", what, "expected less than rto_min"));
         }
         Ok(Config { congestion_control, mss, initial_window, delayed_ack, rto_min, rto_initial })

@@ -1,4 +1,5 @@
-//! Congestion avoidance of RFC 5681: one segment more for each acknowledged window of data, and half of the bytes in flight after a loss.
+//! Congestion avoidance of RFC 5681: one segment more for each acknowledged window of data, and
+//! half of the bytes in flight after a loss.
 
 use xoff_units::state::State;
 

@@ -1,4 +1,5 @@
-//! The retransmission timeout (RFC 6298), from round trips that timestamps measure (RFC 7323): retransmitted segments count too.
+//! The retransmission timeout (RFC 6298), from round trips that timestamps measure (RFC 7323):
+//! retransmitted segments count too.
 
 use xoff_units::state::State;
 use xoff_units::{Span, Time};
@@ -54,7 +55,9 @@ impl Rto {
 
     /// Expiry of a timer that started at `since`: (2.3), (2.4), (2.5).
     pub fn due(&self, since: Time, p: &Params) -> Time {
-        let plain = self.smoothed.map_or(p.rto_initial, |s| (s + Span(4 * self.variation.0)).max(p.rto_min));
+        let plain = self
+            .smoothed
+            .map_or(p.rto_initial, |s| (s + Span(4 * self.variation.0)).max(p.rto_min));
         let doubled = Span(plain.0.saturating_mul(1 << self.doubled.min(20)));
         since + doubled.min(MAX.max(plain))
     }

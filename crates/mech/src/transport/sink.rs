@@ -1,4 +1,5 @@
-//! The receiver of a connection: which segment is acknowledged at once, and which together with the next one (RFC 5681 section 4.2).
+//! The receiver of a connection: which segment is acknowledged at once, and which together with the
+//! next one (RFC 5681 section 4.2).
 
 use xoff_units::Time;
 use xoff_units::state::State;
@@ -8,7 +9,8 @@ use super::Params;
 /// Data that is not acknowledged yet.
 #[derive(Clone, Copy, Debug, Default, State)]
 pub struct Sink {
-    /// Departure of the waiting segment from its source, and the latest time of its acknowledgement.
+    /// Departure of the waiting segment from its source, and the latest time of its
+    /// acknowledgement.
     waits: Option<(Time, Time)>,
     /// A call is due then.
     called: Option<Time>,
@@ -24,7 +26,8 @@ pub enum Answer {
 }
 
 impl Sink {
-    /// A segment came that left its source at `sent`; `plain`: in order, with no gap before or behind it, and of full size.
+    /// A segment came that left its source at `sent`; `plain`: in order, with no gap before or
+    /// behind it, and of full size.
     pub fn on_segment(&mut self, p: &Params, now: Time, sent: Time, plain: bool) -> Answer {
         match self.waits.take() {
             // RFC 7323 section 4.3: the earliest of those that are acknowledged together.

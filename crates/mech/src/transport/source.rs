@@ -110,7 +110,8 @@ impl Source {
     /// No byte from here on may be in flight, with all before `acked` acknowledged.
     pub fn limit(&self, p: &Params, acked: u64, receive_window: u64) -> u64 {
         // RFC 3042: the first two duplicates let a new segment go each.
-        let more = if self.recovers { 0 } else { u64::from(self.duplicates.min(DUPLICATES - 1)) * p.mss };
+        let more =
+            if self.recovers { 0 } else { u64::from(self.duplicates.min(DUPLICATES - 1)) * p.mss };
         acked + (self.cwnd + more).min(receive_window)
     }
 
@@ -167,8 +168,8 @@ impl Source {
         }
     }
 
-    /// Only a window that is made use of grows (RFC 7661): in slow start one that is at least half full, else one without room for a
-    /// segment.
+    /// Only a window that is made use of grows (RFC 7661): in slow start one that is at least half
+    /// full, else one without room for a segment.
     fn grow(&mut self, p: &Params, now: Time, acked: u64, in_flight: u64) {
         if self.cwnd < self.ssthresh {
             if 2 * in_flight >= self.cwnd {
@@ -201,7 +202,8 @@ impl Source {
         (self.recovers, self.restarted, self.again) = (true, false, true);
     }
 
-    /// Window after a loss. Frames released by the first duplicates count only as much as RFC 3042 wants.
+    /// Window after a loss. Frames released by the first duplicates count only as much as RFC 3042
+    /// wants.
     fn after_loss(&mut self, p: &Params, in_flight: u64) -> u64 {
         let in_flight = in_flight.min(self.cwnd);
         match &mut self.law {
@@ -210,7 +212,8 @@ impl Source {
         }
     }
 
-    /// The timer may be due, with all from `acked` on to `next` in flight. True: all of it goes again, from `acked` on.
+    /// The timer may be due, with all from `acked` on to `next` in flight. True: all of it goes
+    /// again, from `acked` on.
     pub fn on_timer(&mut self, p: &Params, now: Time, acked: u64, next: u64) -> bool {
         if self.due(p).is_none_or(|due| due > now) {
             return false;

@@ -73,17 +73,25 @@ impl Path {
         if self.source.again() {
             self.transmit(self.acked);
         }
-        while self.next < self.size && self.next + MSS <= self.source.limit(&self.p, self.acked, u64::MAX) {
+        while self.next < self.size
+            && self.next + MSS <= self.source.limit(&self.p, self.acked, u64::MAX)
+        {
             self.next += MSS;
             self.transmit(self.next - MSS);
         }
     }
 
-    /// A round trip: the acknowledgements of all segments in flight arrive, and each allows new segments.
+    /// A round trip: the acknowledgements of all segments in flight arrive, and each allows new
+    /// segments.
     fn round(&mut self) {
         self.now += RTT;
         for (until, sent) in std::mem::take(&mut self.back) {
-            let ack = Acked { before: self.acked, until: until.max(self.acked), next: self.next, rtt: self.now.since(sent) };
+            let ack = Acked {
+                before: self.acked,
+                until: until.max(self.acked),
+                next: self.next,
+                rtt: self.now.since(sent),
+            };
             self.acked = ack.until;
             self.source.on_ack(&self.p, self.now, &ack);
             self.next = self.next.max(self.acked);
@@ -113,16 +121,24 @@ impl Path {
 fn the_initial_window_is_that_of_the_rfc() {
     let c = Config::read(&mut Defaults::of(PARAMS)).unwrap();
     let window = |mss: u32| c.with_mss(mss).initial_window;
-    assert_eq!([1_000, 1_460, 1_500, 4_096, 9_000].map(window), [10_000, 14_600, 14_600, 14_600, 18_000]);
+    assert_eq!(
+        [1_000, 1_460, 1_500, 4_096, 9_000].map(window),
+        [10_000, 14_600, 14_600, 14_600, 18_000]
+    );
 }
 
 #[test]
 fn slow_start_doubles_with_each_round_trip() {
     for law in ["reno", "cubic"] {
-        let mut path = Path::new(params(&[("congestion_control", law), ("initial_window", "10")]), 100_000);
+        let mut path =
+            Path::new(params(&[("congestion_control", law), ("initial_window", "10")]), 100_000);
         path.send();
         for k in 0..8 {
-            assert_eq!((path.in_flight(), path.source.cwnd()), (10 << k, (10 << k) * MSS), "{law}, round {k}");
+            assert_eq!(
+                (path.in_flight(), path.source.cwnd()),
+                (10 << k, (10 << k) * MSS),
+                "{law}, round {k}"
+            );
             path.round();
         }
     }
@@ -137,7 +153,8 @@ fn beyond_slow_start_a_round_trip_is_one_segment() {
     path.round(); // all eight are acknowledged
     let left = path.source.cwnd() / MSS;
     assert_eq!(left, 4, "half of eight");
-    // The window fills with segments that were sent in recovery, then grows by one segment per round trip.
+    // The window fills with segments that were sent in recovery, then grows by one segment per
+    // round trip.
     path.round();
     let first = path.source.cwnd() / MSS;
     for k in 0..20 {
@@ -164,12 +181,16 @@ fn three_duplicates_send_the_missing_segment_again() {
             // Limited transmit.
             1 | 2 => assert_eq!((path.source.cwnd(), path.source.recovers()), (10 * MSS, false)),
             // ssthresh = 10 / 2, cwnd = 5 + 3.
-            3 => assert_eq!((path.source.cwnd(), path.source.recovers(), path.source.again()), (8 * MSS, true, true)),
+            3 => assert_eq!(
+                (path.source.cwnd(), path.source.recovers(), path.source.again()),
+                (8 * MSS, true, true)
+            ),
             n => assert_eq!(path.source.cwnd(), (8 + n - 3) * MSS),
         }
         path.send();
     }
-    // 10 at first, 2 by limited transmit, the missing one, and the room that nine duplicates opened beyond the twelve: 14 - 12.
+    // 10 at first, 2 by limited transmit, the missing one, and the room that nine duplicates opened
+    // beyond the twelve: 14 - 12.
     assert_eq!(path.transmissions, 10 + 2 + 1 + 2);
     path.round();
     assert_eq!((path.source.recovers(), path.source.cwnd()), (false, 5 * MSS));
@@ -196,7 +217,8 @@ fn a_partial_acknowledgement_sends_the_next_missing_segment() {
     assert_eq!(path.transmissions, 1_000 + 2, "nothing else went again");
 }
 
-/// RFC 6298 with a constant round trip R: srtt R, rttvar R/2 (3/4)^k; the least timeout holds; then it doubles.
+/// RFC 6298 with a constant round trip R: srtt R, rttvar R/2 (3/4)^k; the least timeout holds; then
+/// it doubles.
 #[test]
 fn the_timer_doubles_until_something_new_is_acknowledged() {
     let mut path = Path::new(reno(4), 8);
@@ -211,7 +233,8 @@ fn the_timer_doubles_until_something_new_is_acknowledged() {
     path.round();
     assert_eq!((path.acked, path.source.cwnd()), (MSS, 2 * MSS), "slow start");
     path.round();
-    // ssthresh is half of the four that were in flight, set once: from two segments on it is congestion avoidance.
+    // ssthresh is half of the four that were in flight, set once: from two segments on it is
+    // congestion avoidance.
     assert_eq!((path.acked, path.source.cwnd()), (3 * MSS, 3 * MSS));
 }
 
@@ -234,7 +257,8 @@ fn the_timeout_is_that_of_the_measured_round_trips() {
     assert_eq!(due(&rto), 4 * (900 + 4 * 425));
 }
 
-/// A message whose last segment is lost waits for the timer; the same with another one behind it does not.
+/// A message whose last segment is lost waits for the timer; the same with another one behind it
+/// does not.
 #[test]
 fn a_lost_tail_waits_for_the_timer() {
     let mut path = Path::new(reno(10), 10);
@@ -266,19 +290,38 @@ fn every_second_segment_is_acknowledged_or_after_a_time() {
     let (us, late) = (Time::from_us, Time::from_us(40_010));
     let mut sink = Sink::default();
     assert_eq!(sink.on_segment(&p, us(10), us(0), true), Answer::Later(Some(late)));
-    assert_eq!(sink.on_segment(&p, us(20), us(1), true), Answer::Now(us(0)), "with the time of the first");
-    assert_eq!(sink.on_segment(&p, us(30), us(2), true), Answer::Later(None), "the call that is due comes first");
+    assert_eq!(
+        sink.on_segment(&p, us(20), us(1), true),
+        Answer::Now(us(0)),
+        "with the time of the first"
+    );
+    assert_eq!(
+        sink.on_segment(&p, us(30), us(2), true),
+        Answer::Later(None),
+        "the call that is due comes first"
+    );
     assert_eq!(sink.on_call(late), Answer::Later(Some(Time::from_us(40_030))));
     assert_eq!(sink.on_call(Time::from_us(40_030)), Answer::Now(us(2)));
     assert!(sink.rests());
-    assert_eq!(sink.on_segment(&p, us(50_000), us(3), false), Answer::Now(us(3)), "a gap, or what fills it");
-    assert_eq!(sink.on_segment(&p, us(50_001), us(4), true), Answer::Later(Some(Time::from_us(90_001))));
+    assert_eq!(
+        sink.on_segment(&p, us(50_000), us(3), false),
+        Answer::Now(us(3)),
+        "a gap, or what fills it"
+    );
+    assert_eq!(
+        sink.on_segment(&p, us(50_001), us(4), true),
+        Answer::Later(Some(Time::from_us(90_001)))
+    );
     assert_eq!(sink.on_segment(&p, us(50_002), us(5), false), Answer::Now(us(4)));
     // Three at once; a call that never came; and one that is too late for a shorter time.
     let mut sink = Sink::default();
     assert_eq!(sink.on_segment(&p, us(10), us(0), true), Answer::Later(Some(late)));
     assert_eq!(sink.on_segment(&p, us(10), us(1), true), Answer::Now(us(0)));
-    assert_eq!(sink.on_segment(&p, us(10), us(2), true), Answer::Later(None), "that call is as early");
+    assert_eq!(
+        sink.on_segment(&p, us(10), us(2), true),
+        Answer::Later(None),
+        "that call is as early"
+    );
     assert_eq!(sink.on_segment(&p, us(11), us(3), true), Answer::Now(us(2)));
     assert_eq!(sink.on_segment(&p, us(50_000), us(4), true), Answer::Later(Some(us(90_000))));
     assert_eq!(sink.on_segment(&p, us(50_001), us(5), true), Answer::Now(us(4)));

@@ -9,14 +9,26 @@ fn ms(n: u64) -> Time {
 }
 
 fn config(detector: Detector, action: Action) -> Config {
-    Config { detector, detect: Span::from_ms(400), restore: Span::from_ms(300), poll: Span::from_ms(100), action }
+    Config {
+        detector,
+        detect: Span::from_ms(400),
+        restore: Span::from_ms(300),
+        poll: Span::from_ms(100),
+        action,
+    }
 }
 
 const DURATION: Detector = Detector::Duration { empty_queues: false };
 
-/// A queue that its peer stops from one time to another, by a message every 10 ms, each for 50 ms, and releases at the end. Returns the
-/// times of the storm's detection and end.
-fn storm(c: &Config, from: Time, until: Time, waiting: u64, end: Time) -> (Option<Time>, Option<Time>) {
+/// A queue that its peer stops from one time to another, by a message every 10 ms, each for 50 ms,
+/// and releases at the end. Returns the times of the storm's detection and end.
+fn storm(
+    c: &Config,
+    from: Time,
+    until: Time,
+    waiting: u64,
+    end: Time,
+) -> (Option<Time>, Option<Time>) {
     let (mut meter, mut queue) = (Meter::default(), Queue::default());
     let (mut found, mut over) = (None, None);
     let mut paused_until = Time::ZERO;
@@ -42,28 +54,36 @@ fn storm(c: &Config, from: Time, until: Time, waiting: u64, end: Time) -> (Optio
     (found, over)
 }
 
-/// sonic-mgmt PFCWD_BASIC: a storm shorter than T_detect is never acted upon, one longer than T_detect + T_poll always, wherever it
-/// begins between two polls. `duration` asks for 99 % of both times.
+/// sonic-mgmt PFCWD_BASIC: a storm shorter than T_detect is never acted upon, one longer than
+/// T_detect + T_poll always, wherever it begins between two polls. `duration` asks for 99 % of both
+/// times.
 #[test]
 fn storms_on_both_sides_of_the_detection_time() {
     for detector in [DURATION, Detector::Status] {
         let c = config(detector, Action::Drop);
         for phase in 0..200 {
             let from = Time(ms(500).0 + phase * MS / 2);
-            let run = |length: u64| storm(&c, from, Time(from.0 + length * MS / 2), 1500, ms(3000)).0;
+            let run =
+                |length: u64| storm(&c, from, Time(from.0 + length * MS / 2), 1500, ms(3000)).0;
             let short = if detector == DURATION { 2 * 395 } else { 2 * 400 - 1 };
             assert_eq!(run(short), None, "{detector:?} {phase}");
             let found = run(2 * 500 + 2).unwrap_or_else(|| panic!("{detector:?} {phase}"));
             assert!(found.since(from) <= c.latest(), "{detector:?} {phase}: {}", found.since(from));
         }
     }
-    // A storm that begins 10 ms after a poll: by its duration that pair of polls does not count, by the state neither.
+    // A storm that begins 10 ms after a poll: by its duration that pair of polls does not count, by
+    // the state neither.
     for detector in [DURATION, Detector::Status] {
-        assert_eq!(storm(&config(detector, Action::Drop), ms(510), ms(1200), 1500, ms(3000)).0, Some(ms(1000)), "{detector:?}");
+        assert_eq!(
+            storm(&config(detector, Action::Drop), ms(510), ms(1200), 1500, ms(3000)).0,
+            Some(ms(1000)),
+            "{detector:?}"
+        );
     }
 }
 
-/// The peer must not stop the queue for the whole restoration time, counted from the first poll without a stop.
+/// The peer must not stop the queue for the whole restoration time, counted from the first poll
+/// without a stop.
 #[test]
 fn a_storm_is_over_after_the_restoration_time() {
     for (detector, until) in [(DURATION, 1250), (Detector::Status, 1250)] {
@@ -77,8 +97,8 @@ fn a_storm_is_over_after_the_restoration_time() {
     assert_eq!(storm(&c, ms(450), Time::NEVER, 1500, ms(5000)).1, None, "a lasting storm");
 }
 
-/// A storm without an end of its own shows one message, and no further message. Only the duration distinguishes it from an idle peer. The
-/// storm is not over while the queue is stopped.
+/// A storm without an end of its own shows one message, and no further message. Only the duration
+/// distinguishes it from an idle peer. The storm is not over while the queue is stopped.
 #[test]
 fn a_single_message_that_holds_for_ever() {
     let look = |at: u64, meter: &Meter| meter.look(ms(at), Bytes(1500));
@@ -86,8 +106,13 @@ fn a_single_message_that_holds_for_ever() {
         let c = config(detector, Action::Drop);
         let (mut meter, mut queue) = (Meter::default(), Queue::default());
         meter.note_message(ms(1), Some(Time::NEVER));
-        let changes: Vec<_> = (0..50).filter_map(|n| queue.look(look(n * 100, &meter), &c)).collect();
-        assert_eq!(changes, if finds { vec![Change::Began(ms(1))] } else { vec![] }, "{detector:?}");
+        let changes: Vec<_> =
+            (0..50).filter_map(|n| queue.look(look(n * 100, &meter), &c)).collect();
+        assert_eq!(
+            changes,
+            if finds { vec![Change::Began(ms(1))] } else { vec![] },
+            "{detector:?}"
+        );
         assert_eq!(queue.is_stormed(), finds);
     }
 }
@@ -95,7 +120,16 @@ fn a_single_message_that_holds_for_ever() {
 /// A queue in which nothing waits: the script passes over it, the test plan asks for it.
 #[test]
 fn an_empty_queue_is_freed_only_if_that_is_asked_for() {
-    let with = |empty_queues| storm(&config(Detector::Duration { empty_queues }, Action::Drop), ms(500), ms(1500), 0, ms(3000)).0;
+    let with = |empty_queues| {
+        storm(
+            &config(Detector::Duration { empty_queues }, Action::Drop),
+            ms(500),
+            ms(1500),
+            0,
+            ms(3000),
+        )
+        .0
+    };
     assert_eq!((with(false), with(true)), (None, Some(ms(900))));
 }
 
@@ -148,7 +182,10 @@ fn times_that_do_not_fit_are_refused() {
         (REGISTRY[2].read)(&mut values)
     };
     let c = read(&[]).unwrap().unwrap();
-    assert_eq!((c.detect, c.restore, c.poll, c.action), (Span::from_ms(200), Span::from_ms(400), Span::from_ms(200), Action::Drop));
+    assert_eq!(
+        (c.detect, c.restore, c.poll, c.action),
+        (Span::from_ms(200), Span::from_ms(400), Span::from_ms(200), Action::Drop)
+    );
     let e = read(&[("detect", "100ms")]).unwrap_err();
     assert_eq!(e.key, "detect");
     assert!(e.what.contains("detect 100 ms < poll 200 ms"), "{}", e.what);

@@ -1,9 +1,11 @@
-//! Detectors at an egress that is stopped, resumes and drains; congestion points at a buffer that fills and empties.
+//! Detectors at an egress that is stopped, resumes and drains; congestion points at a buffer that
+//! fills and empties.
 
 use std::collections::VecDeque;
 
 use xoff_mech::detection::{
-    AnyCongestionPoint, AnyDetector, Cnm, CongestionPoint, Detection, Detector, Mark, MarkCounts, Place, REGISTRY, Side,
+    AnyCongestionPoint, AnyDetector, Cnm, CongestionPoint, Detection, Detector, Mark, MarkCounts,
+    Place, REGISTRY, Side,
 };
 use xoff_mech::flow_control::{self, FlowControl};
 use xoff_units::params::Defaults;
@@ -59,19 +61,24 @@ pub fn all() -> String {
     let (pfc, cbfc): (FlowControl, FlowControl) = (of("pfc"), of("cbfc"));
     let mut t = String::new();
     for e in REGISTRY {
-        let extra = together.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, extra)| extra);
-        t += &lines(
-            e.name,
-            e.params,
-            extra,
-            |v| (e.read)(v).ok(),
-            |d: &Detection| {
-                let places = [(&pfc, false), (&cbfc, true)].map(|(flow_control, to_host)| Place { link: &LINK, flow_control, to_host });
-                let marks = places.iter().map(|p| detector(d.detector(p)));
-                let sides = [Side::Ingress, Side::Egress].map(|s| d.congestion_point(&places[0], s).map(congestion_point));
-                marks.chain(sides.into_iter().flatten()).collect::<Vec<_>>().join("; ")
-            },
-        );
+        let extra =
+            together.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, extra)| extra);
+        t +=
+            &lines(
+                e.name,
+                e.params,
+                extra,
+                |v| (e.read)(v).ok(),
+                |d: &Detection| {
+                    let places = [(&pfc, false), (&cbfc, true)].map(|(flow_control, to_host)| {
+                        Place { link: &LINK, flow_control, to_host }
+                    });
+                    let marks = places.iter().map(|p| detector(d.detector(p)));
+                    let sides = [Side::Ingress, Side::Egress]
+                        .map(|s| d.congestion_point(&places[0], s).map(congestion_point));
+                    marks.chain(sides.into_iter().flatten()).collect::<Vec<_>>().join("; ")
+                },
+            );
     }
     t
 }
@@ -109,7 +116,12 @@ fn detector(mut det: AnyDetector) -> String {
             det.restore(&mut Reader::new(&to.end().unwrap())).unwrap();
         }
     }
-    format!("{:016x}, {} CE, {} UE, states {states:?}", d.0, counts.of(Mark::Ce), counts.of(Mark::Ue))
+    format!(
+        "{:016x}, {} CE, {} UE, states {states:?}",
+        d.0,
+        counts.of(Mark::Ce),
+        counts.of(Mark::Ue)
+    )
 }
 
 fn congestion_point(mut p: AnyCongestionPoint) -> String {
@@ -121,7 +133,12 @@ fn congestion_point(mut p: AnyCongestionPoint) -> String {
         let Some(cnm) = cnm else { return d.put(0) };
         cnms += 1;
         (least, most) = (least.min(cnm.congestion.degree), most.max(cnm.congestion.degree));
-        d.words([cnm.flow.into(), cnm.congestion.degree.into(), cnm.congestion.above as u64, cnm.congestion.growth as u64]);
+        d.words([
+            cnm.flow.into(),
+            cnm.congestion.degree.into(),
+            cnm.congestion.above as u64,
+            cnm.congestion.growth as u64,
+        ]);
     };
     for step in 0..5_000 {
         if step % 130 == 0 {

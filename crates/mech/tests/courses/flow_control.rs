@@ -1,5 +1,5 @@
-//! Receiver and sender of a flow control at the ends of a link that loses and doubles messages, before a drain that is fast, slow or
-//! blocked.
+//! Receiver and sender of a flow control at the ends of a link that loses and doubles messages,
+//! before a drain that is fast, slow or blocked.
 
 use std::collections::VecDeque;
 
@@ -11,14 +11,18 @@ use xoff_mech::flow_control::gfc_conceptual::Level;
 use xoff_mech::flow_control::pfc::Pause;
 use xoff_mech::flow_control::pffc::Order;
 use xoff_mech::flow_control::uec_cbfc::Update;
-use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState, REGISTRY, Rx, Sender, Totals, Tx, Waiting, saved_tx};
+use xoff_mech::flow_control::{
+    FlowControl, Gate, Message, Occupancy, QueueState, REGISTRY, Rx, Sender, Totals, Tx, Waiting,
+    saved_tx,
+};
 use xoff_units::state::{Reader, State, Writer};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
 
 /// A link whose sending port is next to hosts, and a buffer that fills soon.
-const ENTRY: LinkFacts = LinkFacts { peer_tier: std::cmp::Ordering::Less, buffer: Bytes(60_000), ..LINK };
+const ENTRY: LinkFacts =
+    LinkFacts { peer_tier: std::cmp::Ordering::Less, buffer: Bytes(60_000), ..LINK };
 
 pub fn all() -> String {
     let together: &[(&str, &[&str])] = &[
@@ -70,8 +74,15 @@ pub fn all() -> String {
     ];
     let mut t = String::new();
     for e in REGISTRY {
-        let extra = together.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, extra)| extra);
-        t += &lines(e.name, e.params, extra, |v| (e.read)(v, &ENTRY).ok(), |f| Course::new(f, 11).run(2_500));
+        let extra =
+            together.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, extra)| extra);
+        t += &lines(
+            e.name,
+            e.params,
+            extra,
+            |v| (e.read)(v, &ENTRY).ok(),
+            |f| Course::new(f, 11).run(2_500),
+        );
     }
     t
 }
@@ -157,7 +168,8 @@ impl<'f> Course<'f> {
     fn run(mut self, steps: u64) -> String {
         for step in 0..steps {
             if step % 120 == 0 {
-                (self.drain, self.offer) = (self.r.of(&[0, 1, 1, 1, 2, 3, 6]), self.r.of(&[4, 4, 3, 1]));
+                (self.drain, self.offer) =
+                    (self.r.of(&[0, 1, 1, 1, 2, 3, 6]), self.r.of(&[4, 4, 3, 1]));
             }
             self.step();
         }
@@ -179,8 +191,12 @@ impl<'f> Course<'f> {
         let jump = if self.r.once_in(150) { 90_000_000 } else { 1_300_000 };
         self.now += Span(self.r.below(jump));
         let port = self.r.below(3) as usize;
-        self.others[port] = (self.others[port] + self.r.below(9_000)).saturating_sub(self.r.below(9_100)).min(60_000);
-        self.limit = (self.limit + self.r.below(4_000)).saturating_sub(self.r.below(4_000)).clamp(3_000, 50_000);
+        self.others[port] = (self.others[port] + self.r.below(9_000))
+            .saturating_sub(self.r.below(9_100))
+            .min(60_000);
+        self.limit = (self.limit + self.r.below(4_000))
+            .saturating_sub(self.r.below(4_000))
+            .clamp(3_000, 50_000);
         self.deliver();
         self.obey();
         if self.rx.next_wake().is_some_and(|t| t <= self.now) || self.r.once_in(40) {
@@ -212,7 +228,12 @@ impl<'f> Course<'f> {
 
     fn occupancy(&self) -> Occupancy {
         let shared = Bytes(self.bytes - self.headroom);
-        Occupancy { bytes: Bytes(self.bytes), shared, headroom: Bytes(self.headroom), limit: Bytes(self.limit) }
+        Occupancy {
+            bytes: Bytes(self.bytes),
+            shared,
+            headroom: Bytes(self.headroom),
+            limit: Bytes(self.limit),
+        }
     }
 
     fn waiting(&self, port: u16) -> Waiting {
@@ -220,7 +241,8 @@ impl<'f> Course<'f> {
         Waiting { port, bytes: Bytes(own + self.others[port as usize]) }
     }
 
-    /// The queue of a flow at the next egress, without its frame: two flows share one. The last flow goes to a host, which has none.
+    /// The queue of a flow at the next egress, without its frame: two flows share one. The last
+    /// flow goes to a host, which has none.
     fn queue(&mut self, flow: u32) -> Option<QueueState> {
         let own: u64 = self.buffer.iter().filter(|f| f.flow / 2 == flow / 2).map(|f| f.len.0).sum();
         let active = 1 + self.r.below(4) as u32;
@@ -238,8 +260,15 @@ impl<'f> Course<'f> {
             self.d.text(kind);
             self.d.put(value);
             self.d.put(m.own_len().map_or(3, |l| l.0));
-            self.d.put(u64::from(m.totals() == Totals::Always) + u64::from(m.totals() == Totals::Never) * 2);
-            self.d.put(u64::from(m.is_part()) + u64::from(m.is_per_flow()) * 2 + u64::from(self.f.accepts(&m)) * 4);
+            self.d.put(
+                u64::from(m.totals() == Totals::Always)
+                    + u64::from(m.totals() == Totals::Never) * 2,
+            );
+            self.d.put(
+                u64::from(m.is_part())
+                    + u64::from(m.is_per_flow()) * 2
+                    + u64::from(self.f.accepts(&m)) * 4,
+            );
             self.counts.messages += 1;
             self.counts.stops += u64::from(m.stops() == Some(true));
             for _ in 0..self.r.of(&[0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]) {
@@ -361,7 +390,8 @@ impl<'f> Course<'f> {
     /// A message that another one sent, or an old one, obeyed by a copy.
     fn try_a_lie(&mut self) {
         let Some(mut copy) = self.tx.copy() else { return };
-        let near = copy.sent_total().unwrap_or(0).wrapping_add(self.r.below(5_200)).wrapping_sub(2_600);
+        let near =
+            copy.sent_total().unwrap_or(0).wrapping_add(self.r.below(5_200)).wrapping_sub(2_600);
         let (small, large) = (self.r.below(9) as u16, self.r.below(70_000));
         let message = match self.r.below(13) {
             0 => Message::Pfc(Pause(large as u32)),
@@ -370,7 +400,11 @@ impl<'f> Course<'f> {
             4 => Message::Level(Level(Bytes(large * 3))),
             5 => Message::Stage(Stage(small * 3)),
             6 => Message::Flow(Order::Pause(small, Pause(large as u32 / 500))),
-            7 => Message::Flow(self.r.of(&[Order::Migrate(small), Order::Resume(small), Order::MigrateBack(small)])),
+            7 => Message::Flow(self.r.of(&[
+                Order::Migrate(small),
+                Order::Resume(small),
+                Order::MigrateBack(small),
+            ])),
             8 => Message::Flow(self.r.of(&[
                 Order::Migrate(large as u16),
                 Order::Migrate(6),
@@ -378,8 +412,15 @@ impl<'f> Course<'f> {
                 Order::Resume(6),
                 Order::Resume(7),
             ])),
-            9 | 10 => Message::Cells(self.r.of(&[Update::Freed(near), Update::Freed(near & 0xf_ffff), Update::Consumed])),
-            11 => Message::Filter(self.r.of(&[FilterPart::Word(small.into(), 3, large << 20), FilterPart::End(small.into(), 3)])),
+            9 | 10 => Message::Cells(self.r.of(&[
+                Update::Freed(near),
+                Update::Freed(near & 0xf_ffff),
+                Update::Consumed,
+            ])),
+            11 => Message::Filter(self.r.of(&[
+                FilterPart::Word(small.into(), 3, large << 20),
+                FilterPart::End(small.into(), 3),
+            ])),
             _ => self.last.unwrap_or(Message::Custom(large)),
         };
         self.d.put(u64::from(copy.is_possible(message)));

@@ -1,7 +1,8 @@
-//! Behaviour of every mechanism of every registry over a long course of events: with its defaults, and with each parameter set to values
-//! that open other branches. The text has a line for each: a digest of all that was answered, and counts by which a difference can be
-//! read. `../courses.txt` has a hash for each mechanism.
-//! `answers.rs` asks what a mechanism says at rest; this one asks what it does.
+//! Behaviour of every mechanism of every registry over a long course of events: with its defaults,
+//! and with each parameter set to values that open other branches. The text has a line for each: a
+//! digest of all that was answered, and counts by which a difference can be read. `../courses.txt`
+//! has a hash for each mechanism. `answers.rs` asks what a mechanism says at rest; this one asks
+//! what it does.
 
 mod detection;
 mod flow_control;
@@ -16,14 +17,16 @@ use xoff_units::state::{Meaning, Walk};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// A short link of 10 Gb/s behind which 100 frames fit.
-const LINK: LinkFacts = LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(150_000));
+const LINK: LinkFacts =
+    LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(150_000));
 
 /// Numbers that look random, the same on every machine (Knuth's MMIX).
 struct Lcg(u64);
 
 impl Lcg {
     fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
     fn below(&mut self, n: u64) -> u64 {
@@ -84,7 +87,8 @@ impl Default for Digest {
 
 type Setting = Vec<(&'static str, String)>;
 
-/// The defaults, each key by itself at each of some values, and some keys together: `"entry_ports=3 repeat=20us"`.
+/// The defaults, each key by itself at each of some values, and some keys together:
+/// `"entry_ports=3 repeat=20us"`.
 fn settings(params: &'static [ParamSpec], together: &[&'static str]) -> Vec<Setting> {
     let mut all = vec![Setting::new()];
     for p in params {
@@ -99,7 +103,9 @@ fn settings(params: &'static [ParamSpec], together: &[&'static str]) -> Vec<Sett
             Kind::Choice(words) => words,
             Kind::Text | Kind::Texts | Kind::Length => &[],
         };
-        all.extend(texts.iter().filter(|t| p.default != Some(t)).map(|t| vec![(p.key, (*t).to_owned())]));
+        all.extend(
+            texts.iter().filter(|t| p.default != Some(t)).map(|t| vec![(p.key, (*t).to_owned())]),
+        );
     }
     let pair = |word: &'static str| word.split_once('=').map(|(k, v)| (k, v.to_owned())).unwrap();
     all.extend(together.iter().map(|t| t.split(' ').map(pair).collect()));
@@ -141,5 +147,8 @@ fn every_mechanism_over_a_long_course() {
     t += &detection::all();
     t += &rate_control::all();
     t += &rest::all();
-    xoff_testing::golden_sections(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/courses.txt"), &t);
+    xoff_testing::golden_sections(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/courses.txt"),
+        &t,
+    );
 }

@@ -1,15 +1,20 @@
-//! Reaction points that learn of congestion, then are left alone long enough to be at line rate again, and learn of it again.
+//! Reaction points that learn of congestion, then are left alone long enough to be at line rate
+//! again, and learn of it again.
 
 use std::collections::BinaryHeap;
 
 use xoff_mech::detection::Mark;
-use xoff_mech::rate_control::{Ack, AnyRateControl, Feedback, FlowFacts, Hop, REGISTRY, RateControl, RateControlKind, RecordFormat, Wakes};
+use xoff_mech::rate_control::{
+    Ack, AnyRateControl, Feedback, FlowFacts, Hop, REGISTRY, RateControl, RateControlKind,
+    RecordFormat, Wakes,
+};
 use xoff_units::state::{Reader, State, Writer};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
 
-const FLOW: FlowFacts = FlowFacts { line: LINK.rate, window: Some(30_000), base_rtt: Some(Span::from_us(12)), seed: 7 };
+const FLOW: FlowFacts =
+    FlowFacts { line: LINK.rate, window: Some(30_000), base_rtt: Some(Span::from_us(12)), seed: 7 };
 
 pub fn all() -> String {
     let together: &[(&str, &[&str])] = &[
@@ -48,7 +53,13 @@ pub fn all() -> String {
         ),
         (
             "ib-cc",
-            &["tcd=true becn=ack", "tcd=true tcd_hold=false", "increase=5 limit=20 min=2", "timer=20us increase=9", "becn=ack increase=3"],
+            &[
+                "tcd=true becn=ack",
+                "tcd=true tcd_hold=false",
+                "increase=5 limit=20 min=2",
+                "timer=20us increase=9",
+                "becn=ack increase=3",
+            ],
         ),
         (
             "hpcc",
@@ -75,7 +86,8 @@ pub fn all() -> String {
     ];
     let mut t = String::new();
     for e in REGISTRY {
-        let extra = together.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, extra)| extra);
+        let extra =
+            together.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, extra)| extra);
         t += &lines(e.name, e.params, extra, |v| (e.read)(v).ok(), both);
     }
     t
@@ -147,11 +159,16 @@ impl<'k> Course<'k> {
                 self.fired += 1;
             } else {
                 self.now = send_at;
-                let len = if phase == 0 { self.r.of(&[1_500, 9_000, 60_000]) } else { self.r.of(&[64, 1_500]) };
+                let len = if phase == 0 {
+                    self.r.of(&[1_500, 9_000, 60_000])
+                } else {
+                    self.r.of(&[64, 1_500])
+                };
                 self.sent += len;
                 self.with(|p, now, wakes| p.on_sent(now, Bytes(len), wakes));
                 let rate = self.p.rate();
-                send_at = self.now + if rate.0 == 0 { Span::from_us(3) } else { rate.time_for(Bytes(len)) };
+                send_at = self.now
+                    + if rate.0 == 0 { Span::from_us(3) } else { rate.time_for(Bytes(len)) };
                 // A flow that stops to send for a while.
                 if self.r.once_in(300) {
                     send_at += Span::from_us(200);
@@ -172,7 +189,11 @@ impl<'k> Course<'k> {
             self.d.put(rate.0);
             self.d.put(self.p.window().unwrap_or(3));
         }
-        let window = if self.least_window == u64::MAX { "none".to_owned() } else { self.least_window.to_string() };
+        let window = if self.least_window == u64::MAX {
+            "none".to_owned()
+        } else {
+            self.least_window.to_string()
+        };
         format!(
             "{:016x}, reports {}, woken {}, lowest {}, nearly at line rate {}, least window {window}",
             self.d.0, self.reports, self.fired, self.lowest, self.at_line
@@ -217,8 +238,16 @@ impl<'k> Course<'k> {
         // A message for another flow.
         if self.r.once_in(200) {
             let hop = [Hop::default()];
-            let ack = Ack { acked: self.acked, sent: self.sent, rtt: Span::from_us(9), len: Bytes(64), mark: Mark::None, hops: &hop[..0] };
-            let alien = if self.kind.wants_acks() { Feedback::Quantized(9) } else { Feedback::Ack(ack) };
+            let ack = Ack {
+                acked: self.acked,
+                sent: self.sent,
+                rtt: Span::from_us(9),
+                len: Bytes(64),
+                mark: Mark::None,
+                hops: &hop[..0],
+            };
+            let alien =
+                if self.kind.wants_acks() { Feedback::Quantized(9) } else { Feedback::Ack(ack) };
             self.with(|p, now, wakes| p.on_feedback(now, alien, wakes));
         }
     }
@@ -229,16 +258,28 @@ impl<'k> Course<'k> {
         let mut records = [Hop::default(); 3];
         for (n, (passed, queue)) in self.hops.iter_mut().enumerate() {
             let rate = [LINK.rate, Rate::from_gbps(25), Rate::from_gbps(25)][n];
-            *passed += [3_000, 12_000, 16_000, 9_000][phase as usize] + self.r.below(4_000) + n as u64 * 500;
-            *queue = (*queue + [0, 2_500, 9_000, 3_000][phase as usize]).saturating_sub(self.r.below(6_000)).min(400_000);
-            records[n] = format.record(self.now + Span(n as u64 * 1_000), *passed, Bytes(*queue), rate);
+            *passed += [3_000, 12_000, 16_000, 9_000][phase as usize]
+                + self.r.below(4_000)
+                + n as u64 * 500;
+            *queue = (*queue + [0, 2_500, 9_000, 3_000][phase as usize])
+                .saturating_sub(self.r.below(6_000))
+                .min(400_000);
+            records[n] =
+                format.record(self.now + Span(n as u64 * 1_000), *passed, Bytes(*queue), rate);
         }
         let len = self.r.of(&[64, 1_500, 1_500]).min(self.sent - self.acked);
         self.acked += len;
         let waits = self.hops.iter().map(|(_, q)| LINK.rate.time_for(Bytes(*q)).0).sum::<u64>();
         let mark = if phase == 3 { self.r.of(&[Mark::Ue, Mark::None]) } else { Mark::None };
         let count = if self.kind.telemetry().is_none() || self.r.once_in(200) { 0 } else { 3 };
-        let ack = Ack { acked: self.acked, sent: self.sent, rtt: gone + Span(waits / 3), len: Bytes(len), mark, hops: &records[..count] };
+        let ack = Ack {
+            acked: self.acked,
+            sent: self.sent,
+            rtt: gone + Span(waits / 3),
+            len: Bytes(len),
+            mark,
+            hops: &records[..count],
+        };
         self.reports += 1;
         self.with(|p, now, wakes| p.on_feedback(now, Feedback::Ack(ack), wakes));
     }

@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::NotificationPoint;
-use xoff_mech::scheduled::request_grant::{Admission, Decision, Granter, GranterParams, MaySend, Requester, Service};
+use xoff_mech::scheduled::request_grant::{
+    Admission, Decision, Granter, GranterParams, MaySend, Requester, Service,
+};
 use xoff_mech::sharing::{self, Sharing, Supply};
 use xoff_mech::transport::{self, Acked, Answer, Params, Sink, Source};
 use xoff_mech::watchdog::{self, Change, Meter, Queue};
@@ -17,7 +19,13 @@ pub fn all() -> String {
     let mut t = String::new();
     for e in sharing::REGISTRY {
         let params: &'static [_] = e.params.concat().leak();
-        t += &lines(&format!("sharing {}", e.name), params, &["gain=0.9 alpha=2", "alpha=0.25"], |v| (e.read)(v).ok(), shares);
+        t += &lines(
+            &format!("sharing {}", e.name),
+            params,
+            &["gain=0.9 alpha=2", "alpha=0.25"],
+            |v| (e.read)(v).ok(),
+            shares,
+        );
     }
     for e in watchdog::REGISTRY {
         let params: &'static [_] = e.params.concat().leak();
@@ -27,7 +35,13 @@ pub fn all() -> String {
             "detect=60us poll=20us action=alert",
             "detect=90us poll=20us restore=70us empty_queues=true",
         ];
-        t += &lines(&format!("watchdog {}", e.name), params, &together, |v| (e.read)(v).ok().flatten(), watchdogs);
+        t += &lines(
+            &format!("watchdog {}", e.name),
+            params,
+            &together,
+            |v| (e.read)(v).ok().flatten(),
+            watchdogs,
+        );
     }
     for e in transport::REGISTRY {
         let params: &'static [_] = e.params.concat().leak();
@@ -75,7 +89,8 @@ fn shares(law: &sharing::AnySharing) -> String {
 
 fn watchdogs(c: &watchdog::Config) -> String {
     let (mut r, mut d) = (Lcg(4), Digest::default());
-    let (mut now, mut meter, mut queue, mut look_at) = (Time::ZERO, Meter::default(), Queue::default(), Time::ZERO);
+    let (mut now, mut meter, mut queue, mut look_at) =
+        (Time::ZERO, Meter::default(), Queue::default(), Time::ZERO);
     let (mut stopped, mut waits, mut bad) = (None, 0u64, false);
     let (mut began, mut ended) = (0, 0);
     for step in 0..6_000 {
@@ -88,7 +103,20 @@ fn watchdogs(c: &watchdog::Config) -> String {
                 stopped = if bad {
                     r.of(&[Some(Time::NEVER), Some(now + c.poll * 2)])
                 } else {
-                    r.of(&[None, None, None, None, None, None, None, None, None, None, None, Some(now + c.poll / 3)])
+                    r.of(&[
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        None,
+                        Some(now + c.poll / 3),
+                    ])
                 };
                 meter.note_message(now, stopped);
             }
@@ -135,7 +163,8 @@ struct Path {
     next: u64,
     expected: u64,
     there: BTreeSet<u64>,
-    /// Arrivals of segments, and of acknowledgements: time, segment or cumulative number, time of sending.
+    /// Arrivals of segments, and of acknowledgements: time, segment or cumulative number, time of
+    /// sending.
     forth: VecDeque<(Time, u64, Time)>,
     back: VecDeque<(Time, u64, Time)>,
     call: Option<Time>,
@@ -171,7 +200,10 @@ impl Path {
         self.source.on_sent(self.now, seq + self.p.mss);
         self.counts[0] += 1;
         self.free_at = self.free_at.max(self.now) + Span::from_us(self.scale);
-        if self.free_at.since(self.now) > Span::from_us(60 * self.scale) && seq + self.p.mss == self.next || self.r.once_in(400) {
+        if self.free_at.since(self.now) > Span::from_us(60 * self.scale)
+            && seq + self.p.mss == self.next
+            || self.r.once_in(400)
+        {
             self.counts[1] += 1;
             return;
         }
@@ -187,13 +219,18 @@ impl Path {
                 self.transmit(self.acked);
                 self.counts[2] += 1;
             }
-            while !idle && self.next + self.p.mss <= self.source.limit(&self.p, self.acked, window) {
+            while !idle && self.next + self.p.mss <= self.source.limit(&self.p, self.acked, window)
+            {
                 self.next += self.p.mss;
                 self.transmit(self.next - self.p.mss);
             }
             self.event();
             self.most = self.most.max(self.source.cwnd());
-            self.d.put(self.source.cwnd() * 4 + u64::from(self.source.recovers()) * 2 + u64::from(self.source.again()));
+            self.d.put(
+                self.source.cwnd() * 4
+                    + u64::from(self.source.recovers()) * 2
+                    + u64::from(self.source.again()),
+            );
             self.d.put(self.source.limit(&self.p, self.acked, window));
             self.d.time(self.source.due(&self.p));
             self.d.put(self.sink.rests().into());
@@ -208,7 +245,12 @@ impl Path {
     /// Next event.
     fn event(&mut self) {
         let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
-        let times = [at(self.forth.front().map(|f| f.0)), at(self.back.front().map(|b| b.0)), at(self.call), at(self.source.due(&self.p))];
+        let times = [
+            at(self.forth.front().map(|f| f.0)),
+            at(self.back.front().map(|b| b.0)),
+            at(self.call),
+            at(self.source.due(&self.p)),
+        ];
         let first = times.into_iter().min().unwrap_or(Time::NEVER);
         if first == Time::NEVER {
             self.now += Span::from_us(50 * self.scale);
@@ -219,7 +261,8 @@ impl Path {
         match kind {
             Some(0) => {
                 let Some((_, seq, sent)) = self.forth.pop_front() else { return };
-                let plain = seq == self.expected && self.there.is_empty() && self.p.delayed_ack.0 > 0;
+                let plain =
+                    seq == self.expected && self.there.is_empty() && self.p.delayed_ack.0 > 0;
                 self.there.insert(seq);
                 while self.there.remove(&self.expected) {
                     self.expected += self.p.mss;
@@ -229,7 +272,12 @@ impl Path {
             }
             Some(1) => {
                 let Some((_, until, sent)) = self.back.pop_front() else { return };
-                let ack = Acked { before: self.acked, until: until.max(self.acked), next: self.next, rtt: self.now.since(sent) };
+                let ack = Acked {
+                    before: self.acked,
+                    until: until.max(self.acked),
+                    next: self.next,
+                    rtt: self.now.since(sent),
+                };
                 self.acked = ack.until;
                 self.source.on_ack(&self.p, self.now, &ack);
                 self.next = self.next.max(self.acked);
@@ -254,7 +302,11 @@ impl Path {
             Answer::Now(sent) => {
                 self.d.put(sent.0);
                 if !self.r.once_in(300) {
-                    self.back.push_back((self.now + Span::from_us(20 * self.scale), self.expected, sent));
+                    self.back.push_back((
+                        self.now + Span::from_us(20 * self.scale),
+                        self.expected,
+                        sent,
+                    ));
                 }
             }
             Answer::Later(call) => {
@@ -285,10 +337,26 @@ fn grants() -> String {
         ("reserved", GranterParams { admission: reserved, ..plain }),
         ("round robin", GranterParams { service: Service::RoundRobin, ..plain }),
         ("not fair", GranterParams { fair: false, admission: reserved, ..plain }),
-        ("whole requests", GranterParams { fair: false, whole_requests: true, grant_max: 8, output_slots: 9, ..plain }),
+        (
+            "whole requests",
+            GranterParams {
+                fair: false,
+                whole_requests: true,
+                grant_max: 8,
+                output_slots: 9,
+                ..plain
+            },
+        ),
         (
             "whole requests in a circle",
-            GranterParams { fair: false, whole_requests: true, grant_max: 8, output_slots: 9, service: Service::RoundRobin, ..plain },
+            GranterParams {
+                fair: false,
+                whole_requests: true,
+                grant_max: 8,
+                output_slots: 9,
+                service: Service::RoundRobin,
+                ..plain
+            },
         ),
     ];
     for (name, p) in all {
@@ -334,18 +402,28 @@ fn grants() -> String {
                 inputs[input].on_ack(1);
             }
             let i = inputs[input];
-            let all =
-                [i.granted(), i.pending(), i.unacknowledged(), g.requested_by(input as u32), g.output_free(), g.fabric_free().unwrap_or(1)];
+            let all = [
+                i.granted(),
+                i.pending(),
+                i.unacknowledged(),
+                g.requested_by(input as u32),
+                g.output_free(),
+                g.fabric_free().unwrap_or(1),
+            ];
             d.words(all.map(u64::from));
         }
-        t += &format!("{name}: {:016x}, {grants} grants, {waits} times idle, {unasked} unasked\n", d.0);
+        t += &format!(
+            "{name}: {:016x}, {grants} grants, {waits} times idle, {unasked} unasked\n",
+            d.0
+        );
     }
     t
 }
 
 /// A notification point that frames of all marks pass.
 fn cnps() -> String {
-    let (mut point, mut r, mut d, mut now) = (NotificationPoint::default(), Lcg(1), Digest::default(), Time::ZERO);
+    let (mut point, mut r, mut d, mut now) =
+        (NotificationPoint::default(), Lcg(1), Digest::default(), Time::ZERO);
     let mut reports = [0u64; 2];
     for _ in 0..3_000 {
         now += Span(r.below(20_000_000));
@@ -356,5 +434,8 @@ fn cnps() -> String {
         reports[1] += u64::from(sent == Some(Mark::Ue));
         point.walk(&mut d).unwrap();
     }
-    format!("\n## notification point\n{:016x}, {} times CE, {} times UE\n", d.0, reports[0], reports[1])
+    format!(
+        "\n## notification point\n{:016x}, {} times CE, {} times UE\n",
+        d.0, reports[0], reports[1]
+    )
 }

@@ -1,4 +1,5 @@
-//! Time that a rank spends computing and communicating, measured during the run: afterwards the operations may be discarded.
+//! Time that a rank spends computing and communicating, measured during the run: afterwards the
+//! operations may be discarded.
 
 use xoff_units::{Span, Time};
 
@@ -59,11 +60,23 @@ mod tests {
     fn times_that_overlap_count_once() {
         let mut c = Course::default();
         // Computes 10 to 20 and 15 to 30, sends 18 to 40 and 35 to 50.
-        let all = [(10, true, true), (15, true, true), (18, true, false), (20, false, true), (30, false, true), (35, true, false)];
-        for (at, begins, computes) in all.into_iter().chain([(40, false, false), (50, false, false)]) {
+        let all = [
+            (10, true, true),
+            (15, true, true),
+            (18, true, false),
+            (20, false, true),
+            (30, false, true),
+            (35, true, false),
+        ];
+        for (at, begins, computes) in
+            all.into_iter().chain([(40, false, false), (50, false, false)])
+        {
             if begins { c.begins(Time(at), computes) } else { c.ends(Time(at), computes) }
         }
-        assert_eq!(c.take(Time(60)), Shares { compute: Span(20), comm: Span(32), exposed: Span(20) });
+        assert_eq!(
+            c.take(Time(60)),
+            Shares { compute: Span(20), comm: Span(32), exposed: Span(20) }
+        );
         assert_eq!(c.take(Time(70)), Shares::default());
     }
 }

@@ -26,7 +26,8 @@ pub const NONE: u32 = u32::MAX;
 pub enum Work {
     /// Keeps its stream busy for this time.
     Compute(Span),
-    /// Hands a message to the host. Ends when the first bit of the last frame is sent; within a node, when the last byte has left.
+    /// Hands a message to the host. Ends when the first bit of the last frame is sent; within a
+    /// node, when the last byte has left.
     Send {
         /// Receiving rank.
         to: u32,
@@ -69,9 +70,13 @@ impl Flat for Op {
         let (kind, peer, size, tag, channel) = match self.work {
             Work::Compute(span) => (0u8, 0, span.0, 0, 0),
             Work::Send { to, bytes, tag, channel } => (1, to, bytes, tag, channel),
-            Work::Receive { from, bytes, tag } => {
-                (2 | u8::from(from.is_none()) << 2 | u8::from(tag.is_none()) << 3, from.unwrap_or(0), bytes, tag.unwrap_or(0), 0)
-            }
+            Work::Receive { from, bytes, tag } => (
+                2 | u8::from(from.is_none()) << 2 | u8::from(tag.is_none()) << 3,
+                from.unwrap_or(0),
+                bytes,
+                tag.unwrap_or(0),
+                0,
+            ),
         };
         (((kind, peer), (size, tag)), (channel, self.stream)).put(to);
     }
@@ -81,7 +86,11 @@ impl Flat for Op {
         let work = match kind & 3 {
             0 => Work::Compute(Span(bytes)),
             1 => Work::Send { to: peer, bytes, tag, channel },
-            _ => Work::Receive { from: (kind & 4 == 0).then_some(peer), bytes, tag: (kind & 8 == 0).then_some(tag) },
+            _ => Work::Receive {
+                from: (kind & 4 == 0).then_some(peer),
+                bytes,
+                tag: (kind & 8 == 0).then_some(tag),
+            },
         };
         Op { work, stream }
     }
@@ -96,7 +105,8 @@ struct Links {
     successors: u32,
     /// Operations that it waits for.
     waits_for: u32,
-    /// The message of a send within an iteration; [`NONE`]: it is no send, or one that leaves the host by another way.
+    /// The message of a send within an iteration; [`NONE`]: it is no send, or one that leaves the
+    /// host by another way.
     message: u32,
 }
 flat!(Links { first: u32, successors: u32, waits_for: u32, message: u32 });
@@ -155,7 +165,8 @@ impl Program {
         self.links.iter().map(|l| l.waits_for)
     }
 
-    /// The message of a send within an iteration; [`NONE`]: it is no send, or one that leaves the host by another way.
+    /// The message of a send within an iteration; [`NONE`]: it is no send, or one that leaves the
+    /// host by another way.
     #[inline]
     pub fn message(&self, op: u32) -> u32 {
         self.links.get(op as usize).message
@@ -170,8 +181,12 @@ impl Program {
     pub fn each_successor(&self, op: u32, mut f: impl FnMut(u32, bool)) {
         let Links { first, successors, .. } = self.links.get(op as usize);
         match &self.edges {
-            Items::Kept(edges) => edges[first as usize..][..successors as usize].iter().for_each(|&(later, start)| f(later, start)),
-            edges => edges.range(first as usize, (first + successors) as usize).for_each(|(later, start)| f(later, start)),
+            Items::Kept(edges) => edges[first as usize..][..successors as usize]
+                .iter()
+                .for_each(|&(later, start)| f(later, start)),
+            edges => edges
+                .range(first as usize, (first + successors) as usize)
+                .for_each(|(later, start)| f(later, start)),
         }
     }
 
@@ -240,7 +255,11 @@ impl Pages {
     }
 
     /// [`Self::list`] with `pages` pages in memory.
-    pub fn list_of<T: Flat>(&self, pages: usize, made: impl Fn(u64) -> T + Send + Sync + 'static) -> Items<T> {
+    pub fn list_of<T: Flat>(
+        &self,
+        pages: usize,
+        made: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Items<T> {
         Items::Paged(std::sync::Arc::new(Paged::new(&self.file, 0, (self.page, pages), made)))
     }
 }
@@ -248,7 +267,12 @@ impl Pages {
 impl Graph {
     /// Graph of `ranks` ranks without operations.
     pub fn new(ranks: usize) -> Graph {
-        Graph { programs: vec![Program::default(); ranks], phases: Vec::new(), pending: vec![Items::default(); ranks], pages: None }
+        Graph {
+            programs: vec![Program::default(); ranks],
+            phases: Vec::new(),
+            pending: vec![Items::default(); ranks],
+            pages: None,
+        }
     }
 
     /// Graph with its operations in a file.
@@ -278,7 +302,9 @@ impl Graph {
             for o in p.ops() {
                 let (kind, a, b, c) = match o.work {
                     Work::Compute(span) => (0, span.0, 0, 0),
-                    Work::Send { to, bytes, tag, channel } => (1 + (u64::from(channel) << 8), u64::from(to), bytes, tag),
+                    Work::Send { to, bytes, tag, channel } => {
+                        (1 + (u64::from(channel) << 8), u64::from(to), bytes, tag)
+                    }
                     Work::Receive { from, bytes, tag } => {
                         let any = u64::from(from.is_none()) << 8 | u64::from(tag.is_none()) << 9;
                         (2 + any, u64::from(from.unwrap_or(0)), bytes, tag.unwrap_or(0))
@@ -288,15 +314,19 @@ impl Graph {
             }
             p.links.iter().for_each(|l| h.write_u32(l.first));
             h.write_u32(p.edges.len() as u32);
-            p.edges.iter().for_each(|(later, start)| h.write_u64(u64::from(later) << 1 | u64::from(start)));
+            p.edges
+                .iter()
+                .for_each(|(later, start)| h.write_u64(u64::from(later) << 1 | u64::from(start)));
         }
     }
 
-    /// Bytes in memory, plus the bytes that a run of `iterations` iterations keeps of its operations there.
+    /// Bytes in memory, plus the bytes that a run of `iterations` iterations keeps of its
+    /// operations there.
     pub fn bytes(&self, iterations: u64) -> u64 {
         let of = |p: &Program| {
             let kept = size_of::<Op>() + size_of::<Links>();
-            p.ops.len() as u64 * (kept as u64 + iterations * size_of::<OpTimes>() as u64) + 8 * p.edges.len() as u64
+            p.ops.len() as u64 * (kept as u64 + iterations * size_of::<OpTimes>() as u64)
+                + 8 * p.edges.len() as u64
         };
         if self.pages.is_some() {
             return 0;
@@ -305,8 +335,8 @@ impl Graph {
         self.programs.iter().map(of).sum::<u64>() + 12 * pending as u64
     }
 
-    /// Additional bytes for `ops` operations during construction, with two dependencies each, and for their times of `iterations`
-    /// iterations.
+    /// Additional bytes for `ops` operations during construction, with two dependencies each, and
+    /// for their times of `iterations` iterations.
     pub fn bytes_of(ops: u64, iterations: u64) -> u64 {
         let of_one = size_of::<Op>() + 3 * size_of::<u32>() + 2 * size_of::<(u32, u32, bool)>();
         ops.saturating_mul(of_one as u64 + iterations * size_of::<OpTimes>() as u64)
@@ -363,7 +393,8 @@ impl Graph {
                     }
                 }
             }
-            // Behind the successors of the operation before; where it has none, of the one that has.
+            // Behind the successors of the operation before; where it has none, of the one that
+            // has.
             let (mut last, mut first) = (0, 0);
             for (nth, (before, (later, start))) in (0..).zip(pending.iter()) {
                 while last < before {
@@ -372,7 +403,9 @@ impl Graph {
                     first = nth;
                 }
                 program.links.update(later as usize, |l| l.waits_for += 1);
-                program.links.update(before as usize, |l| (l.first, l.successors) = (first, nth - first + 1));
+                program.links.update(before as usize, |l| {
+                    (l.first, l.successors) = (first, nth - first + 1)
+                });
                 program.edges.push((later, start));
             }
             let end = program.edges.len() as u32;
@@ -382,9 +415,13 @@ impl Graph {
     }
 }
 
-/// Dependencies in the order of the operations that are waited for, each once: the same as sorting them, where that would not fit into
-/// memory.
-fn in_order(pending: &Items<(u32, (u32, bool))>, ops: usize, pages: &Pages) -> Items<(u32, (u32, bool))> {
+/// Dependencies in the order of the operations that are waited for, each once: the same as sorting
+/// them, where that would not fit into memory.
+fn in_order(
+    pending: &Items<(u32, (u32, bool))>,
+    ops: usize,
+    pages: &Pages,
+) -> Items<(u32, (u32, bool))> {
     // Where those of an operation begin, and how many have their place.
     let mut of_op = pages.list(|_| (0u32, 0u32));
     of_op.grow(ops, (0, 0));
@@ -408,7 +445,8 @@ fn in_order(pending: &Items<(u32, (u32, bool))>, ops: usize, pages: &Pages) -> I
     }
     let mut all = pages.list(|_| (0, (0, false)));
     for (before, (first, many)) in (0u32..).zip(of_op.iter()) {
-        let mut edges: Vec<(u32, bool)> = placed.range(first as usize, (first + many) as usize).collect();
+        let mut edges: Vec<(u32, bool)> =
+            placed.range(first as usize, (first + many) as usize).collect();
         edges.sort_unstable();
         edges.dedup();
         edges.into_iter().for_each(|edge| all.push((before, edge)));

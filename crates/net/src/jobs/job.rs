@@ -11,12 +11,13 @@ use crate::jobs::machine::SPAN_MAX;
 /// Cost of messages at a host besides the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overheads {
-    /// Time for which a send keeps its stream busy before the message is handed over (`o` of LogGP).
+    /// Time for which a send keeps its stream busy before the message is handed over (`o` of
+    /// LogGP).
     pub send: Span,
     /// Time for which a receive keeps its stream busy once the message is there (`o` of LogGP).
     pub receive: Span,
-    /// Shortest time between two messages of a rank that are handed over to the network, and between two that it takes from it (`g` of
-    /// LogP).
+    /// Shortest time between two messages of a rank that are handed over to the network, and
+    /// between two that it takes from it (`g` of LogP).
     pub gap: Span,
 }
 
@@ -50,7 +51,8 @@ pub struct Message {
 
 flat!(Message { from: u32, to: u32, op: u32, bytes: u64, tag: u64, pair: u16 });
 
-/// Size of the wire counts at the start and at the end of a message: in a map during its life, in a list then [bytes].
+/// Size of the wire counts at the start and at the end of a message: in a map during its life, in a
+/// list then [bytes].
 const WIRE: u64 = 64;
 
 /// A job.
@@ -93,7 +95,14 @@ impl Job {
         let ranks = graph.programs.len();
         self.messages = match graph.pages() {
             // Every rank stands somewhere else in it.
-            Some(pages) => pages.list_of(4 * ranks + 16, |_| Message { from: 0, to: 0, op: 0, bytes: 0, tag: 0, pair: 0 }),
+            Some(pages) => pages.list_of(4 * ranks + 16, |_| Message {
+                from: 0,
+                to: 0,
+                op: 0,
+                bytes: 0,
+                tag: 0,
+                pair: 0,
+            }),
             None => Items::default(),
         };
         self.sends.clear();
@@ -139,16 +148,20 @@ impl Job {
     /// Whether anything is sent inside of nodes.
     pub fn sends_inside(&self) -> bool {
         let inside = |from: u32| move |o: crate::jobs::Op| matches!(o.work, Work::Send { to, .. } if self.within_node(from, to));
-        self.inner.is_some() && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops().any(inside(from)))
+        self.inner.is_some()
+            && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops().any(inside(from)))
     }
 
-    /// Memory of a job in a run, besides its flows [bytes]: operations, messages, and the wire count of a host at each.
+    /// Memory of a job in a run, besides its flows [bytes]: operations, messages, and the wire
+    /// count of a host at each.
     pub fn bytes(&self) -> u64 {
         if self.is_streamed() {
             return 0;
         }
         let message = size_of::<Message>() as u64;
-        self.graph.bytes(self.iterations.into()) + self.messages.len() as u64 * message + self.flows() * WIRE
+        self.graph.bytes(self.iterations.into())
+            + self.messages.len() as u64 * message
+            + self.flows() * WIRE
     }
 
     /// Flows of all its iterations.
@@ -185,10 +198,13 @@ impl Jobs {
     /// The job of a flow; `None`: the flow is of another workload.
     pub fn of_flow(&self, flow: u32) -> Option<usize> {
         let at = self.jobs.partition_point(|j| j.first_flow <= flow).checked_sub(1)?;
-        ((flow - self.jobs[at].first_flow) as u64 <= self.jobs[at].flows().saturating_sub(1) && self.jobs[at].flows() > 0).then_some(at)
+        ((flow - self.jobs[at].first_flow) as u64 <= self.jobs[at].flows().saturating_sub(1)
+            && self.jobs[at].flows() > 0)
+            .then_some(at)
     }
 
-    /// The file in which their operations and messages are, if not in memory. Those of all or of none are.
+    /// The file in which their operations and messages are, if not in memory. Those of all or of
+    /// none are.
     pub fn pages(&self) -> Option<&Pages> {
         self.jobs.iter().find_map(|j| j.graph.pages())
     }

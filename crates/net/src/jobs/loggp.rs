@@ -1,4 +1,5 @@
-//! The ideal network of LogGP: every message takes a latency, and each byte after its first a gap; nothing is ever in its way.
+//! The ideal network of LogGP: every message takes a latency, and each byte after its first a gap;
+//! nothing is ever in its way.
 //!
 //! ```text
 //!   sender     |- o -|                          o: overhead, in Overheads
@@ -7,7 +8,8 @@
 //!   receiver                               |- o -|
 //! ```
 //!
-//! A second world for [`Machine`]: the time of a job without a network in its way, and a check against LogGOPSim's published figures.
+//! A second world for [`Machine`]: the time of a job without a network in its way, and a check
+//! against LogGOPSim's published figures.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -63,10 +65,18 @@ pub fn run(job: &Arc<Job>, net: LogGp) -> Vec<Log> {
                     free[rank as usize] = leaves + net.gap + bytes;
                     // Handed over, it is over for its sender.
                     push(&mut events, now, rank, 1, [flow, 0, 0]);
-                    push(&mut events, leaves + net.latency + bytes, m.to, 2, [iteration, m.from, m.op]);
+                    push(
+                        &mut events,
+                        leaves + net.latency + bytes,
+                        m.to,
+                        2,
+                        [iteration, m.from, m.op],
+                    );
                 }
                 Action::WakeAt(at) => push(&mut events, at, rank, 0, [0; 3]),
-                Action::Inside { to, at, iteration, op } => push(&mut events, at, to, 2, [iteration, rank, op]),
+                Action::Inside { to, at, iteration, op } => {
+                    push(&mut events, at, to, 2, [iteration, rank, op])
+                }
                 Action::Done => {}
             }
         }

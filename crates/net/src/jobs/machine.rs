@@ -6,9 +6,10 @@
 //!           +-- receive: posted -> a message that fits is there -> gap -> overhead -> ended
 //! ```
 //!
-//! Everything that it waits for happens at its own host. What equal times bring is taken in the order in which it comes, and what becomes
-//! ready at once in the order of the operations' numbers. A stream has one operation at a time, in the order in which they became ready:
-//! one that takes no time waits for it too.
+//! Everything that it waits for happens at its own host. What equal times bring is taken in the
+//! order in which it comes, and what becomes ready at once in the order of the operations' numbers.
+//! A stream has one operation at a time, in the order in which they became ready: one that takes no
+//! time waits for it too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -91,8 +92,14 @@ pub struct OpTimes {
 flat!(OpTimes { begun: Time, handed: Time, ended: Time, cause: u32, from: u32, from_op: u32 });
 
 impl OpTimes {
-    pub(crate) const NOT_YET: OpTimes =
-        OpTimes { begun: Time::NEVER, handed: Time::NEVER, ended: Time::NEVER, cause: NONE, from: NONE, from_op: NONE };
+    pub(crate) const NOT_YET: OpTimes = OpTimes {
+        begun: Time::NEVER,
+        handed: Time::NEVER,
+        ended: Time::NEVER,
+        cause: NONE,
+        from: NONE,
+        from_op: NONE,
+    };
 }
 
 /// Log of a rank.
@@ -107,7 +114,8 @@ pub struct Log {
 /// State of a rank whose operations are in a file: facts that only its course shows.
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
-    /// Operations that wait for others, with the number of operations still awaited; only once one has ended.
+    /// Operations that wait for others, with the number of operations still awaited; only once one
+    /// has ended.
     waits: FxHashMap<u32, u32>,
     course: Course,
     /// By iteration that has ended.
@@ -171,14 +179,16 @@ pub struct Machine {
     pub(crate) waits: Vec<u32>,
     #[state(built)]
     pub(crate) streamed: Option<Box<Streamed>>,
-    /// Operations from this one on have not been looked at: those that wait for nothing begin with the iteration.
+    /// Operations from this one on have not been looked at: those that wait for nothing begin with
+    /// the iteration.
     pub(crate) looked_at: u32,
     /// Operations that have become ready, and the cause.
     pub(crate) ready: VecDeque<(u32, u32)>,
     pub(crate) streams: FxHashMap<u16, Stream>,
     pub(crate) pair_of: FxHashMap<(u32, u16), u32>,
     pub(crate) pairs: Vec<Pair>,
-    /// Receives that wait, by source and tag, with their place among all that were posted; then those for any.
+    /// Receives that wait, by source and tag, with their place among all that were posted; then
+    /// those for any.
     pub(crate) posted: FxHashMap<(u32, u64), VecDeque<(u64, u32)>>,
     pub(crate) posted_for_any: Vec<(u64, u32)>,
     /// By iteration, source and tag.
@@ -197,7 +207,8 @@ impl Machine {
     /// A rank that has not begun. It wants to be called at its start: see [`Self::begin`].
     pub fn new(job: Arc<Job>, rank: u32) -> Machine {
         let streamed = job.graph.pages().map(|_| Box::<Streamed>::default());
-        let ops = job.graph.pages().map_or_else(Items::default, |pages| pages.list(|_| OpTimes::NOT_YET));
+        let ops =
+            job.graph.pages().map_or_else(Items::default, |pages| pages.list(|_| OpTimes::NOT_YET));
         Machine {
             job,
             rank,
@@ -232,13 +243,15 @@ impl Machine {
         start
     }
 
-    /// Whether the rank only computes and waits for messages at first, so that its start changes nothing at other hosts.
+    /// Whether the rank only computes and waits for messages at first, so that its start changes
+    /// nothing at other hosts.
     pub fn computes_first(&self) -> bool {
         let program = &self.job.graph.programs[self.rank as usize];
         !program.is_empty()
             && (0u32..).zip(program.all_waits_for()).filter(|w| w.1 == 0).all(|(op, _)| {
                 let waits = matches!(self.op(op).work, Work::Receive { .. });
-                let computes = matches!(self.op(op).work, Work::Compute(_)) && self.busy_for(op) > Span::ZERO;
+                let computes =
+                    matches!(self.op(op).work, Work::Compute(_)) && self.busy_for(op) > Span::ZERO;
                 (waits || computes) && program.successors(op).iter().all(|&(_, on_start)| !on_start)
             })
     }
@@ -274,7 +287,9 @@ impl Machine {
                 }
             }
             Input::Sent { flow } => self.on_sent(now, flow, out),
-            Input::Arrived { iteration, from, op } => self.on_arrived(now, iteration, (from, op), out),
+            Input::Arrived { iteration, from, op } => {
+                self.on_arrived(now, iteration, (from, op), out)
+            }
         }
         self.settle(now, out);
         if let Some(&Reverse((at, ..))) = self.timers.peek()
@@ -285,7 +300,8 @@ impl Machine {
         }
     }
 
-    /// A message for it arrives at a time to come, from within its node. Returns the time at which it wants to be called, if that is new.
+    /// A message for it arrives at a time to come, from within its node. Returns the time at which
+    /// it wants to be called, if that is new.
     pub fn expect(&mut self, at: Time, iteration: u32, from: u32, op: u32) -> Option<Time> {
         self.plan(at, Due::Arrives { iteration, from, op });
         let earlier = at < self.asked_for;
@@ -307,7 +323,9 @@ impl Machine {
             Due::Left(op) => self.end(now, op),
             Due::Handed(op) => self.hand_over(now, op, out),
             Due::Taken(op) => self.take_stream(now, op, NONE, out),
-            Due::Arrives { iteration, from, op } => self.on_arrived(now, iteration, (from, op), out),
+            Due::Arrives { iteration, from, op } => {
+                self.on_arrived(now, iteration, (from, op), out)
+            }
         }
     }
 
@@ -476,7 +494,8 @@ impl Machine {
         }
     }
 
-    /// Ends an operation that occupied its stream. Operations that wait for the stream continue, as long as they take no time.
+    /// Ends an operation that occupied its stream. Operations that wait for the stream continue, as
+    /// long as they take no time.
     fn is_over(&mut self, now: Time, mut op: u32, out: &mut Vec<Action>) {
         loop {
             let Op { work, stream } = self.op(op);
@@ -502,7 +521,8 @@ impl Machine {
         }
     }
 
-    /// Earliest time to send (0) or receive (1) the next message of a peer: [`crate::jobs::Overheads::gap`] after the previous one.
+    /// Earliest time to send (0) or receive (1) the next message of a peer:
+    /// [`crate::jobs::Overheads::gap`] after the previous one.
     fn gap(&mut self, now: Time, way: usize, peer: u32) -> Time {
         let gap = self.job.overheads.gap;
         if gap == Span::ZERO || self.job.within_node(self.rank, peer) {
@@ -522,7 +542,12 @@ impl Machine {
             self.inside_free = left;
             let latency = self.job.inner.map_or(Span::ZERO, |i| i.latency);
             self.plan(left, Due::Left(op));
-            return out.push(Action::Inside { to, at: left + latency, iteration: self.iteration, op });
+            return out.push(Action::Inside {
+                to,
+                at: left + latency,
+                iteration: self.iteration,
+                op,
+            });
         }
         let flow = self.job.flow(self.iteration, message);
         let key = (to, channel % self.job.queue_pairs.max(1));
@@ -552,8 +577,16 @@ impl Machine {
         self.end(now, m.op);
     }
 
-    fn on_arrived(&mut self, now: Time, iteration: u32, (from, op): (u32, u32), out: &mut Vec<Action>) {
-        let Work::Send { tag, .. } = self.job.graph.programs[from as usize].op(op).work else { return };
+    fn on_arrived(
+        &mut self,
+        now: Time,
+        iteration: u32,
+        (from, op): (u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        let Work::Send { tag, .. } = self.job.graph.programs[from as usize].op(op).work else {
+            return;
+        };
         self.counter += 1;
         self.there.entry((iteration, from, tag)).or_default().push_back((self.counter, now, op));
         if iteration != self.iteration || self.log.iterations.is_empty() {
@@ -561,12 +594,17 @@ impl Machine {
         }
         let exact = self.posted.get(&(from, tag)).and_then(|q| q.front()).copied();
         let for_any = self.posted_for_any.iter().copied().find(|&(_, op)| match self.op(op).work {
-            Work::Receive { from: f, tag: t, .. } => f.is_none_or(|f| f == from) && t.is_none_or(|t| t == tag),
+            Work::Receive { from: f, tag: t, .. } => {
+                f.is_none_or(|f| f == from) && t.is_none_or(|t| t == tag)
+            }
             _ => false,
         });
         let Some(receive) = exact.into_iter().chain(for_any).min() else { return };
         if Some(receive) == exact {
-            let left = self.posted.get_mut(&(from, tag)).is_some_and(|q| q.pop_front().is_some() && !q.is_empty());
+            let left = self
+                .posted
+                .get_mut(&(from, tag))
+                .is_some_and(|q| q.pop_front().is_some() && !q.is_empty());
             if !left && self.streamed.is_some() {
                 self.posted.remove(&(from, tag)); // there may be as many tags as messages
             }
@@ -577,7 +615,14 @@ impl Machine {
     }
 
     /// A receive is posted.
-    fn post(&mut self, now: Time, op: u32, from: Option<u32>, tag: Option<u64>, out: &mut Vec<Action>) {
+    fn post(
+        &mut self,
+        now: Time,
+        op: u32,
+        from: Option<u32>,
+        tag: Option<u64>,
+        out: &mut Vec<Action>,
+    ) {
         self.counter += 1;
         let nth = self.counter;
         let iteration = self.iteration;
@@ -588,7 +633,9 @@ impl Machine {
             return self.posted.entry((from, tag)).or_default().push_back((nth, op));
         }
         let all = self.there.range((iteration, 0, 0)..=(iteration, u32::MAX, u64::MAX));
-        let fits = all.filter(|((_, f, t), _)| from.is_none_or(|from| from == *f) && tag.is_none_or(|tag| tag == *t));
+        let fits = all.filter(|((_, f, t), _)| {
+            from.is_none_or(|from| from == *f) && tag.is_none_or(|tag| tag == *t)
+        });
         let first = fits.filter_map(|(key, q)| Some((q.front()?.0, (key.1, key.2)))).min();
         match first {
             Some((_, key)) => self.take(now, op, key, out),

@@ -7,8 +7,8 @@
 //!                                                                 +-- Log: start, end and awaited event of each operation
 //! ```
 //!
-//! A [`Machine`] is sans-IO, like all nodes: it takes `(now, input)` and returns actions. It sees only events at its own
-//! host, so ranks can be simulated apart from each other.
+//! A [`Machine`] is sans-IO, like all nodes: it takes `(now, input)` and returns actions. It sees
+//! only events at its own host, so ranks can be simulated apart from each other.
 
 pub mod check;
 pub mod collectives;

@@ -1,5 +1,5 @@
-//! The state of a rank in writing ([`xoff_units::state`]). What it has logged belongs to it as far as that is not final: what ends later is
-//! logged with when it began.
+//! The state of a rank in writing ([`xoff_units::state`]). What it has logged belongs to it as far
+//! as that is not final: what ends later is logged with when it began.
 
 use xoff_units::Time;
 use xoff_units::state::{State, Walk};
@@ -27,9 +27,11 @@ enum Planned {
 
 /// A stream: its last operation, whether it is busy, and the operations that wait for it.
 type Stream = (u16, bool, u32, Vec<(u32, u32)>);
-/// A queue pair by the peer and its number there: whether it is in use, and the flows that wait for it.
+/// A queue pair by the peer and its number there: whether it is in use, and the flows that wait for
+/// it.
 type Pair = ((u32, u16), bool, Vec<Flow>);
-/// Receives that wait for a source and tag, by how many things have happened at the rank since each was posted.
+/// Receives that wait for a source and tag, by how many things have happened at the rank since each
+/// was posted.
 type Posted = ((u32, u64), Vec<(u64, u32)>);
 /// Messages of a source and tag that are there, the same.
 type There = ((Iteration, u32, u64), Vec<(u64, Time, u32)>);
@@ -79,7 +81,7 @@ impl Machine {
             rank: _,      // the same
             streamed: _,  // such a rank is not looked at
             looked_at: _, // all of them, between events
-            skipped: _,   // where its log stands, and when it ends, which bounds how often a state may recur
+            skipped: _, // where its log stands, and when it ends, which bounds how often a state may recur
             log,
             iteration,
             done,
@@ -100,14 +102,20 @@ impl Machine {
         } = self;
         // Only the order of the messages that arrived matters, and later ones do not change it.
         let ago = |nth: u64| counter - nth;
-        let mut streams: Vec<Stream> = streams.iter().map(|(&n, s)| (n, s.busy, s.last, s.waits.iter().copied().collect())).collect();
+        let mut streams: Vec<Stream> = streams
+            .iter()
+            .map(|(&n, s)| (n, s.busy, s.last, s.waits.iter().copied().collect()))
+            .collect();
         streams.sort_unstable_by_key(|s| s.0);
         let waiting = |pair: u32| pairs[pair as usize].waits.iter().map(|&f| Flow(f)).collect();
-        let mut pairs: Vec<Pair> = pair_of.iter().map(|(&key, &p)| (key, pairs[p as usize].busy, waiting(p))).collect();
+        let mut pairs: Vec<Pair> =
+            pair_of.iter().map(|(&key, &p)| (key, pairs[p as usize].busy, waiting(p))).collect();
         pairs.sort_unstable_by_key(|p| p.0);
         // A queue that is empty is as none.
         let waiting = posted.iter().filter(|p| !p.1.is_empty());
-        let mut posted: Vec<Posted> = waiting.map(|(&key, all)| (key, all.iter().map(|&(n, op)| (ago(n), op)).collect())).collect();
+        let mut posted: Vec<Posted> = waiting
+            .map(|(&key, all)| (key, all.iter().map(|&(n, op)| (ago(n), op)).collect()))
+            .collect();
         posted.sort_unstable_by_key(|p| p.0);
         let mut timers: Vec<_> = timers.iter().map(|t| t.0).collect();
         timers.sort_unstable();
@@ -117,7 +125,9 @@ impl Machine {
             Due::Left(op) => Planned::Left(op),
             Due::Handed(op) => Planned::Handed(op),
             Due::Taken(op) => Planned::Taken(op),
-            Due::Arrives { iteration, from, op } => Planned::Arrives(Iteration(iteration), from, op),
+            Due::Arrives { iteration, from, op } => {
+                Planned::Arrives(Iteration(iteration), from, op)
+            }
         };
         let now = log.ops.range(log.ops.len().saturating_sub(waits.len()), log.ops.len());
         let under_way = |(op, t): (u32, OpTimes)| {
@@ -131,14 +141,23 @@ impl Machine {
             done: *done,
             since: log.iterations.last().map(|i| i.0),
             left: *left,
-            under_way: (0..).zip(now).filter(|(_, t)| t.ended == Time::NEVER).map(under_way).collect(),
+            under_way: (0..)
+                .zip(now)
+                .filter(|(_, t)| t.ended == Time::NEVER)
+                .map(under_way)
+                .collect(),
             waits: waits.clone(),
             ready: ready.iter().copied().collect(),
             streams,
             pairs,
             posted,
             posted_for_any: posted_for_any.iter().map(|&(n, op)| (ago(n), op)).collect(),
-            there: there.iter().map(|(&(i, from, tag), all)| ((Iteration(i), from, tag), all.iter().map(came).collect())).collect(),
+            there: there
+                .iter()
+                .map(|(&(i, from, tag), all)| {
+                    ((Iteration(i), from, tag), all.iter().map(came).collect())
+                })
+                .collect(),
             timers: timers.into_iter().map(|(at, _, due)| (at, planned(due))).collect(),
             asked_for: *asked_for,
             inside_free: *inside_free,

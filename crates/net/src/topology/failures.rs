@@ -1,8 +1,8 @@
 //! Failed links: named ones, and random ones for studies of many networks.
 //!
-//! A link is named by its ends, `A1-C1`; among parallel links by the port number at the first end too, `S1-S2#3`.
-//! The draw of a link depends on the seed and on its name alone, so that adding, removing or renumbering other links
-//! changes nothing.
+//! A link is named by its ends, `A1-C1`; among parallel links by the port number at the first end
+//! too, `S1-S2#3`. The draw of a link depends on the seed and on its name alone, so that adding,
+//! removing or renumbering other links changes nothing.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -28,7 +28,8 @@ pub fn is_fabric_link(t: &Topology, link: LinkId) -> bool {
     [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
 }
 
-/// The link of this name, in either order of its ends and in every form of [`crate::topology::names`]. The error's key is `failed_links`.
+/// The link of this name, in either order of its ends and in every form of
+/// [`crate::topology::names`]. The error's key is `failed_links`.
 ///
 /// # Errors
 /// There is no such link, or there are several.
@@ -49,13 +50,23 @@ pub fn fail_links<S: AsRef<str>>(t: &mut Topology, names: &[S]) -> Result<Vec<Li
     Ok(links)
 }
 
-/// Fails each link between switches (with `host_links`, each link) with probability `p`; returns those that failed.
+/// Fails each link between switches (with `host_links`, each link) with probability `p`; returns
+/// those that failed.
 ///
 /// # Errors
 /// A probability outside 0 to 1.
-pub fn fail_random(t: &mut Topology, p: f64, seed: u64, host_links: bool) -> Result<Vec<LinkId>, ParamError> {
+pub fn fail_random(
+    t: &mut Topology,
+    p: f64,
+    seed: u64,
+    host_links: bool,
+) -> Result<Vec<LinkId>, ParamError> {
     if !(0.0..=1.0).contains(&p) {
-        return Err(ParamError::new("failure_probability", format!("{p} is not a probability"), "expected 0 to 1"));
+        return Err(ParamError::new(
+            "failure_probability",
+            format!("{p} is not a probability"),
+            "expected 0 to 1",
+        ));
     }
     let mut failed = Vec::new();
     for link in 0..t.links.len() as LinkId {
@@ -67,13 +78,17 @@ pub fn fail_random(t: &mut Topology, p: f64, seed: u64, host_links: bool) -> Res
     Ok(failed)
 }
 
-/// The first number in [0, 1) of the ChaCha8 stream of this name (FNV-1a) under the key (seed, purpose).
+/// The first number in [0, 1) of the ChaCha8 stream of this name (FNV-1a) under the key (seed,
+/// purpose).
 fn draw(seed: u64, name: &str) -> f64 {
     let mut key = *b"................xoff-random-0001";
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&PURPOSE_LINK_FAILURE.to_le_bytes());
     let mut rng = ChaCha8Rng::from_seed(key);
-    rng.set_stream(name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3)));
+    rng.set_stream(
+        name.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3)),
+    );
     // 53 bits: every value is exact and equally spaced.
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
@@ -83,7 +98,9 @@ pub fn is_connected_hosts(t: &Topology) -> bool {
     let component = switch_components(t);
     let up = |h: NodeId| t.nodes[h as usize].ports.iter().filter(|p| t.links[p.link as usize].up);
     // The switch components that a host is attached to; usually one.
-    let of = |h: NodeId| -> Vec<u32> { up(h).map(|p| component[p.peer as usize]).filter(|&c| c != u32::MAX).collect() };
+    let of = |h: NodeId| -> Vec<u32> {
+        up(h).map(|p| component[p.peer as usize]).filter(|&c| c != u32::MAX).collect()
+    };
     let hosts: Vec<(NodeId, Vec<u32>)> = t.hosts().map(|h| (h, of(h))).collect();
     let Some((_, first)) = hosts.first() else { return true };
     if first.iter().any(|c| hosts.iter().all(|(_, cs)| cs.contains(c))) {
@@ -91,7 +108,9 @@ pub fn is_connected_hosts(t: &Topology) -> bool {
     }
     // Hosts on several switches or linked to each other: look at the pairs.
     hosts.iter().enumerate().all(|(i, (h, cs))| {
-        hosts[i + 1..].iter().all(|(other, others)| cs.iter().any(|c| others.contains(c)) || up(*h).any(|p| p.peer == *other))
+        hosts[i + 1..].iter().all(|(other, others)| {
+            cs.iter().any(|c| others.contains(c)) || up(*h).any(|p| p.peer == *other)
+        })
     })
 }
 
@@ -106,7 +125,8 @@ fn switch_components(t: &Topology) -> Vec<u32> {
         component[start as usize] = number as u32;
         stack.push(start);
         while let Some(node) = stack.pop() {
-            for port in t.nodes[node as usize].ports.iter().filter(|p| t.links[p.link as usize].up) {
+            for port in t.nodes[node as usize].ports.iter().filter(|p| t.links[p.link as usize].up)
+            {
                 let peer = port.peer as usize;
                 if t.nodes[peer].kind == NodeKind::Switch && component[peer] == u32::MAX {
                     component[peer] = number as u32;
@@ -173,11 +193,16 @@ mod tests {
     #[test]
     fn five_percent_of_the_links_fail() {
         // 1000 networks x 32 links at 5 %: mean 1600, standard deviation 39.
-        let failed: usize = (0..1000).map(|seed| fail_random(&mut fat_tree("4"), 0.05, seed, false).unwrap().len()).sum();
+        let failed: usize = (0..1000)
+            .map(|seed| fail_random(&mut fat_tree("4"), 0.05, seed, false).unwrap().len())
+            .sum();
         assert!((1600 - 4 * 39..=1600 + 4 * 39).contains(&failed), "{failed}");
         assert_eq!(fail_random(&mut fat_tree("4"), 1.0, 1, true).unwrap().len(), 48);
         assert_eq!(fail_random(&mut fat_tree("4"), 0.0, 1, true).unwrap().len(), 0);
-        assert_eq!(fail_random(&mut fat_tree("4"), 1.5, 1, true).unwrap_err().key, "failure_probability");
+        assert_eq!(
+            fail_random(&mut fat_tree("4"), 1.5, 1, true).unwrap_err().key,
+            "failure_probability"
+        );
     }
 
     #[test]

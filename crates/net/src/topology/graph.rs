@@ -18,8 +18,8 @@ pub enum NodeKind {
     Switch,
 }
 
-/// One end of a link, on its node. Its index within the node is the port number, from 0, in the order in which
-/// the links were added.
+/// One end of a link, on its node. Its index within the node is the port number, from 0, in the
+/// order in which the links were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
     /// Node at the other end.
@@ -39,7 +39,8 @@ pub struct Node {
     pub kind: NodeKind,
     /// Level for up-down routing: 0 for hosts, growing towards the spine.
     pub level: u8,
-    /// Group of the node (pod, rack); hosts below one edge switch share a rack. Free use by builders.
+    /// Group of the node (pod, rack); hosts below one edge switch share a rack. Free use by
+    /// builders.
     pub rack: u32,
     /// Ports in the order of their links.
     pub ports: Vec<Port>,
@@ -71,13 +72,20 @@ pub struct Topology {
     pub nodes: Vec<Node>,
     /// All links.
     pub links: Vec<Link>,
-    /// Names of ports, as an operator knows them (`Ethernet8`), by node and port number; ports without one are absent.
+    /// Names of ports, as an operator knows them (`Ethernet8`), by node and port number; ports
+    /// without one are absent.
     pub port_labels: BTreeMap<(NodeId, u16), String>,
 }
 
 impl Topology {
     /// Adds a node and returns its index. Names must be unique; [`Topology::find`] relies on it.
-    pub fn add_node(&mut self, name: impl Into<String>, kind: NodeKind, level: u8, rack: u32) -> NodeId {
+    pub fn add_node(
+        &mut self,
+        name: impl Into<String>,
+        kind: NodeKind,
+        level: u8,
+        rack: u32,
+    ) -> NodeId {
         self.nodes.push(Node { name: name.into(), kind, level, rack, ports: Vec::new() });
         (self.nodes.len() - 1) as NodeId
     }
@@ -93,8 +101,8 @@ impl Topology {
         link
     }
 
-    /// Links between each node and its nearest host, by node, failed ones included: the design of a network does not change with a
-    /// failure. `u32::MAX` where there is no host.
+    /// Links between each node and its nearest host, by node, failed ones included: the design of a
+    /// network does not change with a failure. `u32::MAX` where there is no host.
     pub fn distances_to_hosts(&self) -> Vec<u32> {
         let mut distances = vec![u32::MAX; self.nodes.len()];
         let mut next: std::collections::VecDeque<NodeId> = self.hosts().collect();
@@ -134,7 +142,8 @@ impl Topology {
         &self.nodes[node as usize].name
     }
 
-    /// Names both ports of a link, `None` leaves one without a name. A node's names must be unique; [`Topology::labelled`] relies on it.
+    /// Names both ports of a link, `None` leaves one without a name. A node's names must be unique;
+    /// [`Topology::labelled`] relies on it.
     pub fn label(&mut self, link: LinkId, a: Option<&str>, b: Option<&str>) {
         let Link { a: a_node, a_port, b: b_node, b_port, .. } = self.links[link as usize];
         for (node, port, name) in [(a_node, a_port, a), (b_node, b_port, b)] {
@@ -144,7 +153,10 @@ impl Topology {
 
     /// The port of this name at a node.
     pub fn labelled(&self, node: NodeId, name: &str) -> Option<u16> {
-        self.port_labels.range((node, 0)..=(node, u16::MAX)).find(|(_, label)| *label == name).map(|(&(_, port), _)| port)
+        self.port_labels
+            .range((node, 0)..=(node, u16::MAX))
+            .find(|(_, label)| *label == name)
+            .map(|(&(_, port), _)| port)
     }
 
     /// The link behind a port.
@@ -152,7 +164,8 @@ impl Topology {
         &self.links[self.nodes[node as usize].ports[port as usize].link as usize]
     }
 
-    /// A directed port as users write it: `S1->S2`; with parallel links, `S1->S2#3` where 3 is the port number.
+    /// A directed port as users write it: `S1->S2`; with parallel links, `S1->S2#3` where 3 is the
+    /// port number.
     pub fn port_name(&self, node: NodeId, port: u16) -> String {
         let n = &self.nodes[node as usize];
         let peer = n.ports[port as usize].peer;

@@ -15,4 +15,6 @@ pub mod routing;
 
 pub use graph::{Link, LinkId, Node, NodeId, NodeKind, Port, Topology};
 pub use port_numbers::PortNumbers;
-pub use routing::{Choice, EcmpHash, ExplicitPaths, FlowKey, Order, Paths, Routes, Routing, trace_path};
+pub use routing::{
+    Choice, EcmpHash, ExplicitPaths, FlowKey, Order, Paths, Routes, Routing, trace_path,
+};

@@ -6,7 +6,8 @@
 //!   leaf1:Ethernet8               the port that the topology calls Ethernet8
 //! ```
 //!
-//! A shell takes the `>` of the first form for itself, so help and pages show the second where a command is meant.
+//! A shell takes the `>` of the first form for itself, so help and pages show the second where a
+//! command is meant.
 
 use xoff_units::params::ParamError;
 
@@ -42,19 +43,32 @@ impl What {
 /// The port of this name: the node that transmits, and its port number. The error's key is `key`.
 ///
 /// # Errors
-/// It is no name of this form, a node is missing, the nodes are not neighbours, or several links join them.
-pub fn find_port(t: &Topology, key: &str, name: &str, what: What) -> Result<(NodeId, u16), ParamError> {
+/// It is no name of this form, a node is missing, the nodes are not neighbours, or several links
+/// join them.
+pub fn find_port(
+    t: &Topology,
+    key: &str,
+    name: &str,
+    what: What,
+) -> Result<(NodeId, u16), ParamError> {
     let refuse = |what: String, hint: String| Err(ParamError::new(key, what, hint));
     let name = name.trim();
     let (ends, number) = match name.rsplit_once('#') {
         Some((ends, number)) => match number.parse::<u16>() {
             Ok(number) => (ends, Some(number)),
-            Err(_) => return refuse(format!("'{number}' in '{name}' is not a port number"), "expected the form A:B#3".into()),
+            Err(_) => {
+                return refuse(
+                    format!("'{number}' in '{name}' is not a port number"),
+                    "expected the form A:B#3".into(),
+                );
+            }
         },
         None => (name, None),
     };
     let Some((a, b)) = nodes(t, ends) else {
-        let label = |(node, port): (&str, &str)| t.find(node.trim()).and_then(|n| Some((n, t.labelled(n, port.trim())?)));
+        let label = |(node, port): (&str, &str)| {
+            t.find(node.trim()).and_then(|n| Some((n, t.labelled(n, port.trim())?)))
+        };
         if let Some(port) = splits(name).find_map(label) {
             return Ok(port);
         }
@@ -62,7 +76,11 @@ pub fn find_port(t: &Topology, key: &str, name: &str, what: What) -> Result<(Nod
         return refuse(what, hint);
     };
     let (a_name, b_name) = (t.name(a), t.name(b));
-    let ports: Vec<u16> = (0u16..).zip(&t.nodes[a as usize].ports).filter(|(_, p)| p.peer == b).map(|(i, _)| i).collect();
+    let ports: Vec<u16> = (0u16..)
+        .zip(&t.nodes[a as usize].ports)
+        .filter(|(_, p)| p.peer == b)
+        .map(|(i, _)| i)
+        .collect();
     match (ports.as_slice(), number) {
         ([], _) => refuse(format!("'{a_name}' and '{b_name}' are not linked"), neighbours(t, a)),
         ([port], None) => Ok((a, *port)),
@@ -71,13 +89,18 @@ pub fn find_port(t: &Topology, key: &str, name: &str, what: What) -> Result<(Nod
             format!("add the port at {a_name}, such as '{name}#{}'", several[0]),
         ),
         (several, Some(number)) if several.contains(&number) => Ok((a, number)),
-        (_, Some(number)) => refuse(format!("port {number} of '{a_name}' does not lead to '{b_name}'"), neighbours(t, a)),
+        (_, Some(number)) => refuse(
+            format!("port {number} of '{a_name}' does not lead to '{b_name}'"),
+            neighbours(t, a),
+        ),
     }
 }
 
 /// All readings of `ends` as two names.
 fn splits(ends: &str) -> impl Iterator<Item = (&str, &str)> {
-    BETWEEN.iter().flat_map(move |between| ends.match_indices(between).map(move |(at, _)| (&ends[..at], &ends[at + between.len()..])))
+    BETWEEN.iter().flat_map(move |between| {
+        ends.match_indices(between).map(move |(at, _)| (&ends[..at], &ends[at + between.len()..]))
+    })
 }
 
 fn nodes(t: &Topology, ends: &str) -> Option<(NodeId, NodeId)> {
@@ -86,20 +109,39 @@ fn nodes(t: &Topology, ends: &str) -> Option<(NodeId, NodeId)> {
 
 /// Problem of a name that gives no two nodes, and a hint.
 fn why_not(t: &Topology, name: &str, ends: &str, what: What) -> (String, String) {
-    if let Some(first) = ends.strip_suffix('-').or_else(|| ends.strip_suffix("->")).filter(|first| t.find(first.trim()).is_some()) {
-        let hint = format!("the shell treats '>' as a redirection: quote the name, '{first}->...', or write {first}:...");
+    if let Some(first) = ends
+        .strip_suffix('-')
+        .or_else(|| ends.strip_suffix("->"))
+        .filter(|first| t.find(first.trim()).is_some())
+    {
+        let hint = format!(
+            "the shell treats '>' as a redirection: quote the name, '{first}->...', or write {first}:..."
+        );
         return (format!("'{name}' has only one end"), hint);
     }
-    let Some((a, b)) = splits(ends).next() else { return (format!("'{name}' is not a {}", what.word()), what.hint().into()) };
+    let Some((a, b)) = splits(ends).next() else {
+        return (format!("'{name}' is not a {}", what.word()), what.hint().into());
+    };
     let unknown = if t.find(a.trim()).is_none() { a.trim() } else { b.trim() };
-    let near = t.nodes.iter().find(|n| n.name.eq_ignore_ascii_case(unknown)).map(|n| format!("did you mean '{}'? ", n.name));
-    (format!("there is no node '{unknown}' (in {} '{name}')", what.word()), format!("{}{}", near.unwrap_or_default(), what.hint()))
+    let near = t
+        .nodes
+        .iter()
+        .find(|n| n.name.eq_ignore_ascii_case(unknown))
+        .map(|n| format!("did you mean '{}'? ", n.name));
+    (
+        format!("there is no node '{unknown}' (in {} '{name}')", what.word()),
+        format!("{}{}", near.unwrap_or_default(), what.hint()),
+    )
 }
 
 fn neighbours(t: &Topology, node: NodeId) -> String {
     let ports = &t.nodes[node as usize].ports;
     let names: Vec<_> = ports.iter().take(8).map(|p| t.name(p.peer)).collect();
-    let more = if ports.len() > names.len() { format!(" and {} more", ports.len() - names.len()) } else { String::new() };
+    let more = if ports.len() > names.len() {
+        format!(" and {} more", ports.len() - names.len())
+    } else {
+        String::new()
+    };
     format!("'{}' is linked to {}{more}", t.name(node), names.join(", "))
 }
 

@@ -21,9 +21,11 @@ impl PortNumbers {
         let mut all = PortNumbers::default();
         for (n, node) in t.nodes.iter().enumerate() {
             all.first.push(all.places.len() as u32);
-            all.places.extend((0..node.ports.len() as u16).map(|port| PortId { node: n as u32, port }));
+            all.places
+                .extend((0..node.ports.len() as u16).map(|port| PortId { node: n as u32, port }));
         }
-        all.peers = t.nodes.iter().flat_map(|n| &n.ports).map(|p| all.of(p.peer, p.peer_port)).collect();
+        all.peers =
+            t.nodes.iter().flat_map(|n| &n.ports).map(|p| all.of(p.peer, p.peer_port)).collect();
         all
     }
     /// Number of a port.
@@ -69,8 +71,11 @@ mod tests {
     #[test]
     fn a_number_leads_back_to_its_port() {
         let mut t = Topology::default();
-        let (a, b, c) =
-            (t.add_node("A", NodeKind::Host, 0, 1), t.add_node("B", NodeKind::Switch, 1, 1), t.add_node("C", NodeKind::Host, 0, 2));
+        let (a, b, c) = (
+            t.add_node("A", NodeKind::Host, 0, 1),
+            t.add_node("B", NodeKind::Switch, 1, 1),
+            t.add_node("C", NodeKind::Host, 0, 2),
+        );
         t.add_link(a, b, Rate::from_gbps(10), Span::ZERO);
         t.add_link(b, c, Rate::from_gbps(10), Span::ZERO);
         let n = PortNumbers::new(&t);

@@ -33,8 +33,10 @@ impl Iterator for Poisson {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {
-        // Rounded to the nearest picosecond, at least one, so that time advances; the cast saturates.
-        self.at = self.at.saturating_add(((exponential(&mut self.rng, self.mean) + 0.5) as u64).max(1));
+        // Rounded to the nearest picosecond, at least one, so that time advances; the cast
+        // saturates.
+        self.at =
+            self.at.saturating_add(((exponential(&mut self.rng, self.mean) + 0.5) as u64).max(1));
         Some(Span(self.at))
     }
 }
@@ -49,22 +51,36 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Reads `duration` and the key of the number. At least one of them is required; `what` arrives.
+    /// Reads `duration` and the key of the number. At least one of them is required; `what`
+    /// arrives.
     pub fn read(v: &mut dyn Values, key: &str, what: &str) -> Result<End, ParamError> {
         let (duration, count) = (v.span_opt("duration")?, v.count_opt(key)?);
         if duration == Some(Span::ZERO) {
-            return Err(ParamError::new("duration", format!("the duration is 0: no {what} can start"), "give a duration above 0"));
+            return Err(ParamError::new(
+                "duration",
+                format!("the duration is 0: no {what} can start"),
+                "give a duration above 0",
+            ));
         }
         if count == Some(0) {
-            return Err(ParamError::new(key, format!("the number is 0: no {what} starts"), "give a number above 0"));
+            return Err(ParamError::new(
+                key,
+                format!("the number is 0: no {what} starts"),
+                "give a number above 0",
+            ));
         }
         if duration.is_none() && count.is_none() {
-            return Err(ParamError::new("duration", "missing", format!("give a duration, {key}, or both")));
+            return Err(ParamError::new(
+                "duration",
+                "missing",
+                format!("give a duration, {key}, or both"),
+            ));
         }
         Ok(End { duration, count })
     }
 
-    /// Refuses more than [`FLOWS_MAX`] flows. `per_ps` are expected [flows/ps]; `each` flows make one counted unit.
+    /// Refuses more than [`FLOWS_MAX`] flows. `per_ps` are expected [flows/ps]; `each` flows make
+    /// one counted unit.
     pub fn check(&self, key: &str, per_ps: f64, each: usize) -> Result<(), ParamError> {
         let in_time = self.duration.map_or(f64::INFINITY, |d| d.0 as f64 * per_ps);
         let in_number = self.count.map_or(f64::INFINITY, |n| n as f64 * each as f64);
@@ -77,13 +93,17 @@ impl End {
         }
         let what = format!("about {:.0} million flows would start", expected / 1e6);
         Err(match self.duration {
-            Some(_) => ParamError::new("duration", what, "expected at most 100 million; give a shorter duration, or a lower load or rate"),
+            Some(_) => ParamError::new(
+                "duration",
+                what,
+                "expected at most 100 million; give a shorter duration, or a lower load or rate",
+            ),
             None => ParamError::new(key, what, "expected at most 100 million"),
         })
     }
 
-    /// The arrivals that count, process by process. With a number, the first ones of all processes together; at equal
-    /// times the process listed first is the earlier one.
+    /// The arrivals that count, process by process. With a number, the first ones of all processes
+    /// together; at equal times the process listed first is the earlier one.
     pub fn cut(&self, mut processes: Vec<Poisson>) -> Vec<Vec<Span>> {
         // Time has an end even where none is given.
         let end = self.duration.unwrap_or(Span(u64::MAX));
@@ -91,10 +111,15 @@ impl End {
             return processes.into_iter().map(|p| p.take_while(|at| *at < end).collect()).collect();
         };
         let mut arrivals = vec![Vec::new(); processes.len()];
-        let mut next: BinaryHeap<Reverse<(Span, usize)>> =
-            processes.iter_mut().enumerate().filter_map(|(i, p)| p.next().map(|at| Reverse((at, i)))).collect();
+        let mut next: BinaryHeap<Reverse<(Span, usize)>> = processes
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(i, p)| p.next().map(|at| Reverse((at, i))))
+            .collect();
         for _ in 0..count {
-            let Some(Reverse((at, i))) = next.pop().filter(|Reverse((at, _))| *at < end) else { break };
+            let Some(Reverse((at, i))) = next.pop().filter(|Reverse((at, _))| *at < end) else {
+                break;
+            };
             arrivals[i].push(at);
             next.extend(processes[i].next().map(|at| Reverse((at, i))));
         }

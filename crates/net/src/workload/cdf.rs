@@ -37,29 +37,54 @@ pub struct SizeCdf {
 }
 
 impl SizeCdf {
-    /// From points (size [bytes], cumulative percent). They must start at 0 %, end at 100 % and never fall.
+    /// From points (size [bytes], cumulative percent). They must start at 0 %, end at 100 % and
+    /// never fall.
     pub fn new(points: Vec<(u64, f64)>) -> Result<SizeCdf, CdfError> {
         let err = |point, what: String| Err(CdfError { point, what });
         if points.len() < 2 {
-            return err(0, "a distribution needs at least two points, such as \"0 0\" and \"1000 100\"".into());
+            return err(
+                0,
+                "a distribution needs at least two points, such as \"0 0\" and \"1000 100\"".into(),
+            );
         }
         for (i, &(size, percent)) in points.iter().enumerate() {
             if !(0.0..=100.0).contains(&percent) {
                 return err(i, format!("{percent} is not a percentage; expected 0 to 100"));
             }
             if i > 0 && size < points[i - 1].0 {
-                return err(i, format!("size {size} is below the previous one, {}; sizes must grow", points[i - 1].0));
+                return err(
+                    i,
+                    format!(
+                        "size {size} is below the previous one, {}; sizes must grow",
+                        points[i - 1].0
+                    ),
+                );
             }
             if i > 0 && percent < points[i - 1].1 {
-                return err(i, format!("{percent} % is below the previous value, {} %; percentages must grow", points[i - 1].1));
+                return err(
+                    i,
+                    format!(
+                        "{percent} % is below the previous value, {} %; percentages must grow",
+                        points[i - 1].1
+                    ),
+                );
             }
         }
         let last = points.len() - 1;
         if points[0].1 != 0.0 {
-            return err(0, format!("starts at {} %; the first point must be at 0 %, such as \"0 0\"", points[0].1));
+            return err(
+                0,
+                format!(
+                    "starts at {} %; the first point must be at 0 %, such as \"0 0\"",
+                    points[0].1
+                ),
+            );
         }
         if points[last].1 != 100.0 {
-            return err(last, format!("ends at {} %; the last point must be at 100 %", points[last].1));
+            return err(
+                last,
+                format!("ends at {} %; the last point must be at 100 %", points[last].1),
+            );
         }
         if points[last].0 == 0 {
             return err(last, "every flow would have 0 bytes".into());
@@ -73,8 +98,8 @@ impl SizeCdf {
         SizeCdf { points: vec![(size, 0.0), (size, 100.0)] }
     }
 
-    /// Distribution of exactly these sizes [bytes], each with the probability of its weight: a staircase of vertical steps. Sizes must
-    /// grow; weights must not be negative, nor all zero.
+    /// Distribution of exactly these sizes [bytes], each with the probability of its weight: a
+    /// staircase of vertical steps. Sizes must grow; weights must not be negative, nor all zero.
     pub fn weighted(sizes: &[(u64, f64)]) -> Result<SizeCdf, CdfError> {
         let all: f64 = sizes.iter().map(|s| s.1).sum();
         let mut points = Vec::with_capacity(2 * sizes.len());
@@ -82,7 +107,8 @@ impl SizeCdf {
         for (i, &(size, weight)) in sizes.iter().enumerate() {
             points.push((size, sum));
             // Rounded sums must end at 100 exactly.
-            sum = if i + 1 == sizes.len() { 100.0 } else { (sum + weight / all * 100.0).min(100.0) };
+            sum =
+                if i + 1 == sizes.len() { 100.0 } else { (sum + weight / all * 100.0).min(100.0) };
             points.push((size, sum));
         }
         SizeCdf::new(points)
@@ -101,10 +127,12 @@ impl SizeCdf {
     /// Mean size [bytes] of the lines (samples, cut off to whole bytes, lie half a byte below).
     pub fn mean(&self) -> f64 {
         let steps = self.points.windows(2);
-        steps.map(|p| (p[0].0 as f64 + p[1].0 as f64) / 2.0 * (p[1].1 - p[0].1)).sum::<f64>() / 100.0
+        steps.map(|p| (p[0].0 as f64 + p[1].0 as f64) / 2.0 * (p[1].1 - p[0].1)).sum::<f64>()
+            / 100.0
     }
 
-    /// Size [bytes, with fraction] below which `percent` of the flows are; the smallest one on a flat stretch.
+    /// Size [bytes, with fraction] below which `percent` of the flows are; the smallest one on a
+    /// flat stretch.
     pub fn quantile(&self, percent: f64) -> f64 {
         let i = self.points.partition_point(|&(_, p)| p < percent).clamp(1, self.points.len() - 1);
         let ((x0, p0), (x1, p1)) = (self.points[i - 1], self.points[i]);
@@ -120,14 +148,15 @@ impl SizeCdf {
         (self.quantile(uniform(rng) * 100.0) as u64).max(1)
     }
 
-    /// The distribution of `min(size, cap)`: larger flows shrink to `cap`, none goes away, and [`SizeCdf::mean`]
-    /// counts them so, hence a load stays the load that was asked for.
+    /// The distribution of `min(size, cap)`: larger flows shrink to `cap`, none goes away, and
+    /// [`SizeCdf::mean`] counts them so, hence a load stays the load that was asked for.
     pub fn capped(&self, cap: u64) -> SizeCdf {
         let cap = cap.max(1);
         if cap >= self.max() {
             return self.clone();
         }
-        let mut points: Vec<_> = self.points.iter().copied().take_while(|&(size, _)| size <= cap).collect();
+        let mut points: Vec<_> =
+            self.points.iter().copied().take_while(|&(size, _)| size <= cap).collect();
         match points.last().copied() {
             // All sizes are larger.
             None => return SizeCdf::fixed(cap),
@@ -210,7 +239,10 @@ mod tests {
     #[test]
     fn quantiles_are_linear_between_points() {
         let c = cdf(&WEB_SEARCH);
-        assert_eq!([c.quantile(0.0), c.quantile(7.5), c.quantile(15.0), c.quantile(100.0)], [0.0, 5e3, 1e4, 3e7]);
+        assert_eq!(
+            [c.quantile(0.0), c.quantile(7.5), c.quantile(15.0), c.quantile(100.0)],
+            [0.0, 5e3, 1e4, 3e7]
+        );
         assert_eq!(c.quantile(50.0), 50_000.0 + 30_000.0 / 13.0 * 10.0);
         assert_eq!(cdf(&HADOOP).quantile(50.0), 700.0);
         assert_eq!(c.max(), 30_000_000);
@@ -225,8 +257,8 @@ mod tests {
 
     #[test]
     fn the_mean_of_samples_is_the_mean() {
-        // n = 200,000: standard deviation of a Hadoop size 598,000, of the mean 1,338; 4 of them is passed by all but
-        // 1 in 16,000 seeds. Cutting to whole bytes takes half a byte.
+        // n = 200,000: standard deviation of a Hadoop size 598,000, of the mean 1,338; 4 of them is
+        // passed by all but 1 in 16,000 seeds. Cutting to whole bytes takes half a byte.
         let (c, mut rng) = (cdf(&HADOOP), stream(5, 0, 0));
         let mean = (0..200_000).map(|_| c.sample(&mut rng) as f64).sum::<f64>() / 2e5;
         assert!((mean - 120_420.25).abs() < 4.0 * 1_338.0, "{mean}");
@@ -260,13 +292,18 @@ mod tests {
         let c = SizeCdf::weighted(&[(2, 3.0), (4, 0.0), (8, 1.0)]).unwrap();
         assert_eq!(c.points(), &[(2, 0.0), (2, 75.0), (4, 75.0), (4, 75.0), (8, 75.0), (8, 100.0)]);
         assert_eq!(c.mean(), 3.5);
-        assert_eq!([c.quantile(0.0), c.quantile(75.0), c.quantile(75.001), c.quantile(100.0)], [2.0, 2.0, 8.0, 8.0]);
+        assert_eq!(
+            [c.quantile(0.0), c.quantile(75.0), c.quantile(75.001), c.quantile(100.0)],
+            [2.0, 2.0, 8.0, 8.0]
+        );
         let mut rng = stream(1, 0, 0);
         let n = (0..4000).filter(|_| c.sample(&mut rng) == 8).count();
         // 1,000 expected, standard deviation 27.
         assert!((n as f64 - 1000.0).abs() < 4.0 * 27.4, "{n}");
         assert_eq!(SizeCdf::weighted(&[(5, 0.1)]).unwrap(), SizeCdf::fixed(5));
-        assert!(SizeCdf::weighted(&[]).is_err() && SizeCdf::weighted(&[(4, 1.0), (2, 1.0)]).is_err());
+        assert!(
+            SizeCdf::weighted(&[]).is_err() && SizeCdf::weighted(&[(4, 1.0), (2, 1.0)]).is_err()
+        );
     }
 
     #[test]

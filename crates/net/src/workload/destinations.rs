@@ -1,4 +1,5 @@
-//! Uniform choice of a destination: any other host, or any host of another rack, of all that take part or of a list.
+//! Uniform choice of a destination: any other host, or any host of another rack, of all that take
+//! part or of a list.
 
 use std::collections::HashMap;
 
@@ -10,26 +11,36 @@ use crate::workload::random::below;
 
 /// Possible destinations of each of a set of hosts, with constant-time choice.
 ///
-/// Hosts are kept in order of their group (rack, or the host alone), so those a host may not choose are one
-/// contiguous stretch to step over.
+/// Hosts are kept in order of their group (rack, or the host alone), so those a host may not choose
+/// are one contiguous stretch to step over.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Destinations {
     /// Possible destinations, by group.
     order: Vec<NodeId>,
-    /// First and one past the last index in `order` of those of a source's own group; empty for all other nodes, and for a
-    /// source none of whose group can be chosen.
+    /// First and one past the last index in `order` of those of a source's own group; empty for all
+    /// other nodes, and for a source none of whose group can be chosen.
     group: Vec<(u32, u32)>,
 }
 
 impl Destinations {
-    /// Among `hosts`, at least two and distinct; `other_rack` forbids destinations in the same rack.
-    pub(crate) fn new(topo: &Topology, hosts: &[NodeId], other_rack: bool) -> Result<Destinations, ParamError> {
+    /// Among `hosts`, at least two and distinct; `other_rack` forbids destinations in the same
+    /// rack.
+    pub(crate) fn new(
+        topo: &Topology,
+        hosts: &[NodeId],
+        other_rack: bool,
+    ) -> Result<Destinations, ParamError> {
         Destinations::among(topo, hosts, hosts, other_rack).map_err(|_| one_rack())
     }
 
-    /// `receivers`, distinct, for each of `sources`; `other_rack` forbids destinations in the same rack. The error is a
-    /// source that may send to none.
-    pub(crate) fn among(topo: &Topology, sources: &[NodeId], receivers: &[NodeId], other_rack: bool) -> Result<Destinations, NodeId> {
+    /// `receivers`, distinct, for each of `sources`; `other_rack` forbids destinations in the same
+    /// rack. The error is a source that may send to none.
+    pub(crate) fn among(
+        topo: &Topology,
+        sources: &[NodeId],
+        receivers: &[NodeId],
+        other_rack: bool,
+    ) -> Result<Destinations, NodeId> {
         let key = |h: NodeId| if other_rack { topo.nodes[h as usize].rack } else { h };
         let mut order = receivers.to_vec();
         order.sort_unstable_by_key(|&h| (key(h), h));

@@ -38,8 +38,8 @@ pub struct Flow {
     pub rate: Option<Rate>,
     /// True if the run's rate control applies to the flow.
     pub controlled: bool,
-    /// Source port: it distinguishes the flows of a pair in an ECMP hash. From a generator, 0 means "the next free
-    /// one of the pair", which [`Flows::new`] fills in.
+    /// Source port: it distinguishes the flows of a pair in an ECMP hash. From a generator, 0 means
+    /// "the next free one of the pair", which [`Flows::new`] fills in.
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
@@ -74,7 +74,11 @@ pub struct GivenPath {
 
 impl GivenPath {
     /// Adds it to the paths of a run and returns its index; the error's key is `path`.
-    pub(crate) fn add_to(&self, paths: &mut ExplicitPaths, topo: &Topology) -> Result<u32, ParamError> {
+    pub(crate) fn add_to(
+        &self,
+        paths: &mut ExplicitPaths,
+        topo: &Topology,
+    ) -> Result<u32, ParamError> {
         let names: Vec<&str> = self.nodes.iter().map(|&n| topo.name(n)).collect();
         if self.is_loop { paths.add_loop(topo, &names) } else { paths.add(topo, &names) }
     }
@@ -98,7 +102,8 @@ pub struct Generated {
 /// All flows of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flows {
-    /// Sorted by start; equal starts in the order in which they were given. A flow's number is its index here.
+    /// Sorted by start; equal starts in the order in which they were given. A flow's number is its
+    /// index here.
     pub flows: Vec<Flow>,
     /// Explicit paths.
     pub paths: ExplicitPaths,
@@ -106,8 +111,9 @@ pub struct Flows {
     pub loops: Vec<ClosedLoop>,
     /// Priorities of flows that the driver of the run adds during it; empty: it adds none.
     pub handed_in: Vec<u8>,
-    /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then. Those of streamed
-    /// jobs are not in the list: [`message_flow`] has them.
+    /// Jobs, whose messages are the last of the flows: they begin when their ranks send them,
+    /// [`Time::NEVER`] until then. Those of streamed jobs are not in the list: [`message_flow`] has
+    /// them.
     pub jobs: Option<Arc<Jobs>>,
     /// Names of the workloads.
     pub labels: Vec<String>,
@@ -116,16 +122,22 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Whether all flows of the run are in the list. Otherwise jobs, closed loops or the driver add flows during the run.
+    /// Whether all flows of the run are in the list. Otherwise jobs, closed loops or the driver add
+    /// flows during the run.
     pub fn all_listed(&self) -> bool {
         self.loops.is_empty() && self.handed_in.is_empty() && self.jobs.is_none()
     }
 
     /// Puts the workloads of a run together. `labels[i]` names `parts[i]`.
     ///
-    /// Source ports left open become 10000, 10001, ... per pair of hosts in the order given, as in HPCC's simulator:
-    /// a workload added at the end changes no port before it. An error can only be a path that `topo` does not have.
-    pub fn new(topo: &Topology, labels: Vec<String>, parts: Vec<Generated>) -> Result<Flows, ParamError> {
+    /// Source ports left open become 10000, 10001, ... per pair of hosts in the order given, as in
+    /// HPCC's simulator: a workload added at the end changes no port before it. An error can only
+    /// be a path that `topo` does not have.
+    pub fn new(
+        topo: &Topology,
+        labels: Vec<String>,
+        parts: Vec<Generated>,
+    ) -> Result<Flows, ParamError> {
         let mut all = Flows { labels, ..Flows::default() };
         let mut used: HashMap<(NodeId, NodeId), u16> = HashMap::new();
         for (i, part) in parts.into_iter().enumerate() {
@@ -154,8 +166,8 @@ impl Flows {
         Ok(all)
     }
 
-    /// Adds jobs, whose hosts, graphs and labels are set: numbers their messages, which become flows after all others. Either all of them
-    /// are streamed or none is.
+    /// Adds jobs, whose hosts, graphs and labels are set: numbers their messages, which become
+    /// flows after all others. Either all of them are streamed or none is.
     pub fn add_jobs(&mut self, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
@@ -166,7 +178,8 @@ impl Flows {
             job.first_flow = first;
             first += job.flows() as u32;
             if !job.is_streamed() {
-                let of_an_iteration: Vec<Flow> = job.messages.iter().map(|m| flow_of(&job, nth, &m)).collect();
+                let of_an_iteration: Vec<Flow> =
+                    job.messages.iter().map(|m| flow_of(&job, nth, &m)).collect();
                 self.flows.reserve(job.flows() as usize);
                 (0..job.iterations).for_each(|_| self.flows.extend_from_slice(&of_an_iteration));
             }
@@ -188,7 +201,8 @@ impl Flows {
 
     /// Messages of streamed jobs: of an iteration of each, as they are before they begin.
     pub fn streamed(&self) -> impl Iterator<Item = Flow> + '_ {
-        let jobs = self.jobs.iter().filter(|j| j.are_streamed()).flat_map(|j| j.jobs.iter().enumerate());
+        let jobs =
+            self.jobs.iter().filter(|j| j.are_streamed()).flat_map(|j| j.jobs.iter().enumerate());
         jobs.flat_map(|(nth, job)| job.messages.iter().map(move |m| flow_of(job, nth, &m)))
     }
 }

@@ -5,10 +5,11 @@
 //!   [[workload]] -> ...                                                                +-> Flows::new -> the run
 //! ```
 //!
-//! A generator reads its declared parameters, checks them against the topology and returns flows. It draws only
-//! through [`random`], so the same seed gives the same flows on every machine, and one host's flows do not depend
-//! on the others'. Closed loops cannot be laid out in advance: [`ClosedLoop`] answers, during the run, what a host's
-//! n-th flow is, as a pure function of the seed.
+//! A generator reads its declared parameters, checks them against the topology and returns flows.
+//! It draws only through [`random`], so the same seed gives the same flows on every machine, and
+//! one host's flows do not depend on the others'. Closed loops cannot be laid out in advance:
+//! [`ClosedLoop`] answers, during the run, what a host's n-th flow is, as a pure function of the
+//! seed.
 
 mod arrivals;
 pub mod cdf;

@@ -1,9 +1,10 @@
 //! Random streams that do not disturb each other.
 //!
-//! A draw belongs to an entity (a host, a flow, a port) and a purpose (arrivals, sizes, ...). Each pair has its own
-//! counter-based stream, so that adding a flow or a host, or asking for one more draw somewhere, changes no
-//! other draw. Results are the same on every machine: integers, then + - * / on IEEE doubles, and the logarithm
-//! of the `libm` crate, which is compiled Rust and not the platform's.
+//! A draw belongs to an entity (a host, a flow, a port) and a purpose (arrivals, sizes, ...). Each
+//! pair has its own counter-based stream, so that adding a flow or a host, or asking for one more
+//! draw somewhere, changes no other draw. Results are the same on every machine: integers, then
+//! `+ - * /` on IEEE doubles, and the logarithm of the `libm` crate, which is compiled Rust and not
+//! the platform's.
 //!
 //! ```text
 //!   ChaCha8 key    = seed (8 bytes) | purpose (8) | "xoff-random-0001" (16), little-endian
@@ -14,7 +15,8 @@
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// Purpose of a stream. The number is part of the key and never changes; other crates count from 1000.
+/// Purpose of a stream. The number is part of the key and never changes; other crates count from
+/// 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
@@ -39,7 +41,8 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Purpose within the workload of label `label`, so that two workloads of one kind draw separately.
+    /// Purpose within the workload of label `label`, so that two workloads of one kind draw
+    /// separately.
     pub const fn of(self, label: u32) -> u64 {
         (label as u64) << 32 | self as u64
     }
@@ -55,30 +58,34 @@ pub fn stream(seed: u64, entity: u64, purpose: u64) -> ChaCha8Rng {
     rng
 }
 
-/// The `nth` block of 64 bytes (eight 64-bit draws) of a stream: for draws that are asked for out of order.
+/// The `nth` block of 64 bytes (eight 64-bit draws) of a stream: for draws that are asked for out
+/// of order.
 pub fn stream_at(seed: u64, entity: u64, purpose: u64, nth: u64) -> ChaCha8Rng {
     let mut rng = stream(seed, entity, purpose);
     rng.set_word_pos(nth as u128 * 16);
     rng
 }
 
-/// The entity of a name (FNV-1a, 64 bits): a host keeps its draws when others are added or renumbered.
+/// The entity of a name (FNV-1a, 64 bits): a host keeps its draws when others are added or
+/// renumbered.
 pub fn entity(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A number in [0, 1): the upper 53 bits of one 64-bit draw, so that every value is exact and equally spaced.
+/// A number in [0, 1): the upper 53 bits of one 64-bit draw, so that every value is exact and
+/// equally spaced.
 pub fn uniform(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// An exponentially distributed number of mean `mean`, by inversion: `-mean ln(1 - u)`; one draw, never infinite.
+/// An exponentially distributed number of mean `mean`, by inversion: `-mean ln(1 - u)`; one draw,
+/// never infinite.
 pub fn exponential(rng: &mut impl Rng, mean: f64) -> f64 {
     -mean * libm::log(1.0 - uniform(rng))
 }
 
-/// A whole number in [0, bound), each equally likely (Lemire 2019: multiply, reject the short remainder).
-/// `bound` must not be zero.
+/// A whole number in [0, bound), each equally likely (Lemire 2019: multiply, reject the short
+/// remainder). `bound` must not be zero.
 pub fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     debug_assert!(bound > 0);
     // The first 2^64 mod bound values of the low half would make some results likelier than others.
@@ -102,13 +109,20 @@ pub fn shuffle<T>(rng: &mut impl Rng, items: &mut [T]) {
 mod tests {
     use super::*;
 
-    // The exact values of this file come from an independent ChaCha8 and FNV written from their definitions.
+    // The exact values of this file come from an independent ChaCha8 and FNV written from their
+    // definitions.
     #[test]
     fn draws_are_the_documented_ones() {
         let mut rng = stream(1, 2, 3);
-        assert_eq!([rng.next_u64(), rng.next_u64(), rng.next_u64()], [0x8af9_f528_0b22_5dac, 0x6ba0_c592_a4c4_d2e2, 0x93b1_4a9f_d94e_39d7]);
+        assert_eq!(
+            [rng.next_u64(), rng.next_u64(), rng.next_u64()],
+            [0x8af9_f528_0b22_5dac, 0x6ba0_c592_a4c4_d2e2, 0x93b1_4a9f_d94e_39d7]
+        );
         let mut rng = stream_at(1, 2, 3, 5);
-        assert_eq!([rng.next_u64(), rng.next_u64()], [0x4a88_3d77_20d4_e5d4, 0x3c37_f1dc_f36a_a454]);
+        assert_eq!(
+            [rng.next_u64(), rng.next_u64()],
+            [0x4a88_3d77_20d4_e5d4, 0x3c37_f1dc_f36a_a454]
+        );
         assert_eq!(entity("H0"), 0x0927_0807_b5bb_01e5);
     }
 
@@ -117,11 +131,18 @@ mod tests {
         let who = || stream(7, entity("H0"), Purpose::Arrival.of(0));
         let mut rng = who();
         let u: Vec<f64> = (0..4).map(|_| uniform(&mut rng)).collect();
-        assert_eq!(u, [0.26831775419603865, 0.47903815313547593, 0.8861453486534479, 0.46319542886118836]);
-        // The third is one unit in the last place below glibc's: why the logarithm is not the platform's.
+        assert_eq!(
+            u,
+            [0.26831775419603865, 0.47903815313547593, 0.8861453486534479, 0.46319542886118836]
+        );
+        // The third is one unit in the last place below glibc's: why the logarithm is not the
+        // platform's.
         let mut rng = who();
         let e: Vec<f64> = (0..4).map(|_| exponential(&mut rng, 1.0)).collect();
-        assert_eq!(e, [0.3124089496970985, 0.6520784704965866, 2.172832632264753, 0.6221211778266231]);
+        assert_eq!(
+            e,
+            [0.3124089496970985, 0.6520784704965866, 2.172832632264753, 0.6221211778266231]
+        );
     }
 
     #[test]
@@ -137,7 +158,8 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_equally_likely() {
-        // 7 values, 70,000 draws, chi-squared with 6 degrees of freedom: 22.46 is exceeded once in 1,000 seeds.
+        // 7 values, 70,000 draws, chi-squared with 6 degrees of freedom: 22.46 is exceeded once in
+        // 1,000 seeds.
         let mut rng = stream(1, 0, 0);
         let mut seen = [0f64; 7];
         (0..70_000).for_each(|_| seen[below(&mut rng, 7) as usize] += 1.0);
@@ -151,8 +173,8 @@ mod tests {
 
     #[test]
     fn moments_of_the_exponential() {
-        // n = 100,000: the mean has standard deviation 1/sqrt(n) = 0.0032 and the mean square sqrt(20/n) = 0.0141; 4 of
-        // each is passed by all but 1 in 16,000 seeds.
+        // n = 100,000: the mean has standard deviation 1/sqrt(n) = 0.0032 and the mean square
+        // sqrt(20/n) = 0.0141; 4 of each is passed by all but 1 in 16,000 seeds.
         let mut rng = stream(2, 0, 0);
         let e: Vec<f64> = (0..100_000).map(|_| exponential(&mut rng, 1.0)).collect();
         let mean = e.iter().sum::<f64>() / 1e5;
@@ -163,7 +185,10 @@ mod tests {
     #[test]
     fn workloads_of_one_kind_draw_apart() {
         assert_ne!(Purpose::Size.of(0), Purpose::Size.of(1));
-        assert_ne!(stream(1, 0, Purpose::Size.of(0)).next_u64(), stream(1, 0, Purpose::Size.of(1)).next_u64());
+        assert_ne!(
+            stream(1, 0, Purpose::Size.of(0)).next_u64(),
+            stream(1, 0, Purpose::Size.of(1)).next_u64()
+        );
     }
 
     #[test]

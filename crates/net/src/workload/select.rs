@@ -9,12 +9,23 @@ use xoff_units::{Rate, Time};
 
 use crate::workload::{Context, SizeCdf, UNLIMITED};
 
-pub(crate) const PRIORITY: ParamSpec = ParamSpec::new("priority", Kind::Count, "0", "Priority of the flows, 0 to 7.", "");
-pub(crate) const START: ParamSpec = ParamSpec::new("start", Kind::Span, "0us", "Earliest start of the first flow.", "");
-pub(crate) const JITTER: ParamSpec =
-    ParamSpec::new("jitter", Kind::Span, "0us", "Each start is later by a random time below this, uniform.", "");
-pub(crate) const RATE: ParamSpec =
-    ParamSpec::optional("rate", Kind::Rate, "Constant rate limit of the application; absent: as fast as the NIC permits.", "");
+pub(crate) const PRIORITY: ParamSpec =
+    ParamSpec::new("priority", Kind::Count, "0", "Priority of the flows, 0 to 7.", "");
+pub(crate) const START: ParamSpec =
+    ParamSpec::new("start", Kind::Span, "0us", "Earliest start of the first flow.", "");
+pub(crate) const JITTER: ParamSpec = ParamSpec::new(
+    "jitter",
+    Kind::Span,
+    "0us",
+    "Each start is later by a random time below this, uniform.",
+    "",
+);
+pub(crate) const RATE: ParamSpec = ParamSpec::optional(
+    "rate",
+    Kind::Rate,
+    "Constant rate limit of the application; absent: as fast as the NIC permits.",
+    "",
+);
 pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
     "rate_control",
     Kind::Flag,
@@ -22,21 +33,37 @@ pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
     "The run's rate control or transport applies; false: the sender ignores marks, and next to connections of [transport] it is UDP.",
     "TCD section 3.1: flows at a constant rate, bursts too short for rate control",
 );
-pub(crate) const SIZE: ParamSpec =
-    ParamSpec::optional("size", Kind::Bytes, "Payload of each flow; absent: unlimited, the flow never ends.", "");
-pub(crate) const HOSTS: ParamSpec = ParamSpec::optional("hosts", Kind::Texts, "Hosts that take part; absent: every host.", "");
-pub(crate) const SOURCES: ParamSpec =
-    ParamSpec::optional("sources", Kind::Texts, "Sending hosts; absent: every host that is not a destination.", "");
-pub(crate) const DESTINATIONS: ParamSpec =
-    ParamSpec::required("destinations", Kind::Texts, "One receiver for all sources, or one for each source, in the same order.");
+pub(crate) const SIZE: ParamSpec = ParamSpec::optional(
+    "size",
+    Kind::Bytes,
+    "Payload of each flow; absent: unlimited, the flow never ends.",
+    "",
+);
+pub(crate) const HOSTS: ParamSpec =
+    ParamSpec::optional("hosts", Kind::Texts, "Hosts that take part; absent: every host.", "");
+pub(crate) const SOURCES: ParamSpec = ParamSpec::optional(
+    "sources",
+    Kind::Texts,
+    "Sending hosts; absent: every host that is not a destination.",
+    "",
+);
+pub(crate) const DESTINATIONS: ParamSpec = ParamSpec::required(
+    "destinations",
+    Kind::Texts,
+    "One receiver for all sources, or one for each source, in the same order.",
+);
 pub(crate) const CDF: ParamSpec = ParamSpec::optional(
     "cdf",
     Kind::Text,
     "Flow size distribution: a built-in name or a file of `size percent` lines. Give either this or `size`.",
     "HPCC traffic_gen: linear in size between points",
 );
-pub(crate) const FIXED_SIZE: ParamSpec =
-    ParamSpec::optional("size", Kind::Bytes, "Every flow has this payload. Give either this or `cdf`.", "");
+pub(crate) const FIXED_SIZE: ParamSpec = ParamSpec::optional(
+    "size",
+    Kind::Bytes,
+    "Every flow has this payload. Give either this or `cdf`.",
+    "",
+);
 pub(crate) const SIZE_MAX: ParamSpec = ParamSpec::optional(
     "size_max",
     Kind::Bytes,
@@ -45,7 +72,12 @@ pub(crate) const SIZE_MAX: ParamSpec = ParamSpec::optional(
     "",
 );
 
-fn unknown<'a>(key: &str, what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ParamError {
+fn unknown<'a>(
+    key: &str,
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> ParamError {
     let hint = match nearest(name, known) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("expected the name of a {what} of this topology"),
@@ -55,20 +87,27 @@ fn unknown<'a>(key: &str, what: &str, name: &str, known: impl Iterator<Item = &'
 
 /// The node of this name.
 pub(crate) fn node(topo: &Topology, key: &str, name: &str) -> Result<NodeId, ParamError> {
-    topo.find(name).ok_or_else(|| unknown(key, "node", name, topo.nodes.iter().map(|n| n.name.as_str())))
+    topo.find(name)
+        .ok_or_else(|| unknown(key, "node", name, topo.nodes.iter().map(|n| n.name.as_str())))
 }
 
 /// The host of this name.
 pub(crate) fn host(topo: &Topology, key: &str, name: &str) -> Result<NodeId, ParamError> {
     match topo.find(name) {
         Some(n) if topo.nodes[n as usize].kind == NodeKind::Host => Ok(n),
-        Some(_) => Err(ParamError::new(key, format!("'{name}' is a switch"), "flows run between hosts")),
+        Some(_) => {
+            Err(ParamError::new(key, format!("'{name}' is a switch"), "flows run between hosts"))
+        }
         None => Err(unknown(key, "host", name, topo.hosts().map(|h| topo.name(h)))),
     }
 }
 
 /// Hosts by name, each at most once; `None` when the key is absent.
-pub(crate) fn named_hosts(v: &mut dyn Values, key: &str, topo: &Topology) -> Result<Option<Vec<NodeId>>, ParamError> {
+pub(crate) fn named_hosts(
+    v: &mut dyn Values,
+    key: &str,
+    topo: &Topology,
+) -> Result<Option<Vec<NodeId>>, ParamError> {
     let names = v.texts(key)?;
     if names.is_empty() {
         return Ok(None);
@@ -78,20 +117,29 @@ pub(crate) fn named_hosts(v: &mut dyn Values, key: &str, topo: &Topology) -> Res
     for name in &names {
         let h = host(topo, key, name)?;
         if !seen.insert(h) {
-            return Err(ParamError::new(key, format!("'{name}' is listed twice"), "name each host once"));
+            return Err(ParamError::new(
+                key,
+                format!("'{name}' is listed twice"),
+                "name each host once",
+            ));
         }
         hosts.push(h);
     }
     Ok(Some(hosts))
 }
 
-/// Keys `sources` and `destinations`: every source with its destination, in the order of the sources.
-pub(crate) fn pairs(v: &mut dyn Values, topo: &Topology) -> Result<Vec<(NodeId, NodeId)>, ParamError> {
+/// Keys `sources` and `destinations`: every source with its destination, in the order of the
+/// sources.
+pub(crate) fn pairs(
+    v: &mut dyn Values,
+    topo: &Topology,
+) -> Result<Vec<(NodeId, NodeId)>, ParamError> {
     let names = v.texts("destinations")?;
     if names.is_empty() {
         return Err(ParamError::new("destinations", "missing", "name at least one host"));
     }
-    let dsts = names.iter().map(|n| host(topo, "destinations", n)).collect::<Result<Vec<_>, _>>()?;
+    let dsts =
+        names.iter().map(|n| host(topo, "destinations", n)).collect::<Result<Vec<_>, _>>()?;
     let sources = match named_hosts(v, "sources", topo)? {
         Some(named) => named,
         None => topo.hosts().filter(|h| !dsts.contains(h)).collect(),
@@ -100,7 +148,11 @@ pub(crate) fn pairs(v: &mut dyn Values, topo: &Topology) -> Result<Vec<(NodeId, 
         let what = format!("{} destinations for {} sources", dsts.len(), sources.len());
         return Err(ParamError::new("destinations", what, "name one, or one for each source"));
     }
-    let pairs: Vec<_> = sources.into_iter().enumerate().map(|(i, src)| (src, dsts[if dsts.len() == 1 { 0 } else { i }])).collect();
+    let pairs: Vec<_> = sources
+        .into_iter()
+        .enumerate()
+        .map(|(i, src)| (src, dsts[if dsts.len() == 1 { 0 } else { i }]))
+        .collect();
     if let Some((src, _)) = pairs.iter().find(|(src, dst)| src == dst) {
         let what = format!("'{0}' would send to '{0}'", topo.name(*src));
         return Err(ParamError::new("destinations", what, "give each source another host"));
@@ -109,27 +161,44 @@ pub(crate) fn pairs(v: &mut dyn Values, topo: &Topology) -> Result<Vec<(NodeId, 
 }
 
 /// The hosts of key `hosts`, or every host with a working link, at least two.
-pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
+pub(crate) fn participants(
+    v: &mut dyn Values,
+    topo: &Topology,
+    notes: &mut Vec<String>,
+) -> Result<Vec<NodeId>, ParamError> {
     let hosts = participants_of(v, "hosts", topo, notes)?;
     if hosts.len() < 2 {
-        return Err(ParamError::new("hosts", "fewer than two hosts", "a flow needs a source and another host"));
+        return Err(ParamError::new(
+            "hosts",
+            "fewer than two hosts",
+            "a flow needs a source and another host",
+        ));
     }
     Ok(hosts)
 }
 
-/// The hosts of `key`, or every host with a working link; reports in `notes` which were left out. A host named
-/// without a working link is an error, because it was asked for.
-fn participants_of(v: &mut dyn Values, key: &str, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
+/// The hosts of `key`, or every host with a working link; reports in `notes` which were left out. A
+/// host named without a working link is an error, because it was asked for.
+fn participants_of(
+    v: &mut dyn Values,
+    key: &str,
+    topo: &Topology,
+    notes: &mut Vec<String>,
+) -> Result<Vec<NodeId>, ParamError> {
     Ok(match named_hosts(v, key, topo)? {
         Some(named) => {
             connected(key, topo, &named)?;
             named
         }
         None => {
-            let (plugged, alone): (Vec<_>, Vec<_>) = topo.hosts().partition(|&h| link_rate(topo, h) > Rate::ZERO);
+            let (plugged, alone): (Vec<_>, Vec<_>) =
+                topo.hosts().partition(|&h| link_rate(topo, h) > Rate::ZERO);
             if !alone.is_empty() {
                 let names: Vec<_> = alone.iter().map(|&h| topo.name(h)).collect();
-                notes.push(format!("xoff leaves out hosts without a working link: {}", names.join(", ")));
+                notes.push(format!(
+                    "xoff leaves out hosts without a working link: {}",
+                    names.join(", ")
+                ));
             }
             plugged
         }
@@ -157,7 +226,8 @@ pub(crate) fn senders(
 ) -> Result<Vec<NodeId>, ParamError> {
     let hosts = participants_of(v, key, topo, notes)?;
     let named = !v.texts(key)?.is_empty();
-    let hosts: Vec<NodeId> = hosts.into_iter().filter(|h| named || !receivers.contains(h)).collect();
+    let hosts: Vec<NodeId> =
+        hosts.into_iter().filter(|h| named || !receivers.contains(h)).collect();
     if hosts.is_empty() {
         return Err(ParamError::new(key, "no host can send", "name at least one host"));
     }
@@ -166,7 +236,11 @@ pub(crate) fn senders(
 
 /// The refusal of a source that may send to none.
 pub(crate) fn no_destination(key: &str, topo: &Topology, source: NodeId) -> ParamError {
-    ParamError::new(key, format!("'{}' would have no destination", topo.name(source)), "name another host, or remove the source")
+    ParamError::new(
+        key,
+        format!("'{}' would have no destination", topo.name(source)),
+        "name another host, or remove the source",
+    )
 }
 
 /// Largest rate of a host [bit/s]: the sum of its working links.
@@ -191,7 +265,11 @@ pub(crate) fn start(v: &mut dyn Values) -> Result<Time, ParamError> {
 /// Key `rate`, never zero.
 pub(crate) fn rate(v: &mut dyn Values) -> Result<Option<Rate>, ParamError> {
     match v.rate_opt("rate")? {
-        Some(Rate::ZERO) => Err(ParamError::new("rate", "a flow at rate 0 never sends", "give a rate above 0, or remove the key")),
+        Some(Rate::ZERO) => Err(ParamError::new(
+            "rate",
+            "a flow at rate 0 never sends",
+            "give a rate above 0, or remove the key",
+        )),
         rate => Ok(rate),
     }
 }
@@ -199,7 +277,11 @@ pub(crate) fn rate(v: &mut dyn Values) -> Result<Option<Rate>, ParamError> {
 /// Key `size`, never zero; absent means unlimited.
 pub(crate) fn size(v: &mut dyn Values) -> Result<u64, ParamError> {
     match v.bytes_opt("size")?.map(|b| b.0) {
-        Some(0) => Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1 B, or remove the key for an unlimited flow")),
+        Some(0) => Err(ParamError::new(
+            "size",
+            "a flow of 0 bytes",
+            "give at least 1 B, or remove the key for an unlimited flow",
+        )),
         size => Ok(size.unwrap_or(UNLIMITED)),
     }
 }
@@ -207,14 +289,28 @@ pub(crate) fn size(v: &mut dyn Values) -> Result<u64, ParamError> {
 /// Keys `cdf` or `size`, and `size_max`.
 pub(crate) fn sizes(v: &mut dyn Values, cx: &Context) -> Result<SizeCdf, ParamError> {
     let cdf = match (v.text_opt("cdf")?, v.bytes_opt("size")?.map(|b| b.0)) {
-        (Some(_), Some(_)) => return Err(ParamError::new("size", "given together with cdf", "give one of the two")),
-        (None, None) => return Err(ParamError::new("cdf", "missing", "give a size distribution here, or one `size` for every flow")),
-        (_, Some(0)) => return Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1 B")),
+        (Some(_), Some(_)) => {
+            return Err(ParamError::new("size", "given together with cdf", "give one of the two"));
+        }
+        (None, None) => {
+            return Err(ParamError::new(
+                "cdf",
+                "missing",
+                "give a size distribution here, or one `size` for every flow",
+            ));
+        }
+        (_, Some(0)) => {
+            return Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1 B"));
+        }
         (_, Some(size)) => SizeCdf::fixed(size),
         (Some(name), _) => (cx.cdfs)(&name)?,
     };
     match v.bytes_opt("size_max")?.map(|b| b.0) {
-        Some(0) => Err(ParamError::new("size_max", "a flow of 0 bytes", "give at least 1 B, or remove the key")),
+        Some(0) => Err(ParamError::new(
+            "size_max",
+            "a flow of 0 bytes",
+            "give at least 1 B, or remove the key",
+        )),
         Some(cap) => Ok(cdf.capped(cap)),
         None => Ok(cdf),
     }

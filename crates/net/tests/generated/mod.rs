@@ -44,7 +44,13 @@ fn web_search(name: &str) -> Result<SizeCdf, ParamError> {
     Ok(SizeCdf::new(kb.map(|(s, p)| (s * 1000, p as f64)).to_vec()).unwrap())
 }
 
-pub fn run(kind: &str, topo: &Topology, seed: u64, label: u32, given: &[(&str, &str)]) -> Result<Generated, ParamError> {
+pub fn run(
+    kind: &str,
+    topo: &Topology,
+    seed: u64,
+    label: u32,
+    given: &[(&str, &str)],
+) -> Result<Generated, ParamError> {
     let g = generators::find(kind)?;
     let mut v = given.iter().fold(Defaults::of(g.params), |v, (key, value)| v.with(key, value));
     (g.generate)(&mut v, &Context { topo, seed, label, cdfs: &web_search })

@@ -7,7 +7,11 @@ use xoff_net::jobs::{Graph, Job, Overheads};
 use xoff_units::{Span, Time};
 
 /// Parameters of LogGOPSim's figures.
-pub const NET: LogGp = LogGp { latency: Span::from_ns(2500), gap: Span::from_ns(1000), gap_per_byte: Span::from_ns(6) };
+pub const NET: LogGp = LogGp {
+    latency: Span::from_ns(2500),
+    gap: Span::from_ns(1000),
+    gap_per_byte: Span::from_ns(6),
+};
 
 /// A job of one iteration without overheads that completes, except for the given change.
 pub fn job(mut graph: Graph, change: impl FnOnce(&mut Job)) -> Arc<Job> {

@@ -21,10 +21,11 @@ pub enum Transport {
         ack_len: u32,
         /// Class of acknowledgements; `None`: that of the data.
         class: Option<u8>,
-        /// Pause that holds back acknowledgements at their host (in switches it is the pause of their own class).
+        /// Pause that holds back acknowledgements at their host (in switches it is the pause of
+        /// their own class).
         paused_with: PausedWith,
-        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources ignore how far their
-        /// data have come, so that no flow ever ends.
+        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources
+        /// ignore how far their data have come, so that no flow ever ends.
         interval: u64,
         /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
         chunk: u64,
@@ -47,8 +48,8 @@ pub enum PausedWith {
 /// Settings of all NICs of a network, whatever their links.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
-    /// Flows that are over are cleared: there may be more of them than memory. Only where none of them loses frames, and none is asked
-    /// for once it is over.
+    /// Flows that are over are cleared: there may be more of them than memory. Only where none of
+    /// them loses frames, and none is asked for once it is over.
     pub clears_flows: bool,
     /// Delays of control messages.
     pub control_delay: ControlDelay,
@@ -66,13 +67,15 @@ pub struct NicConfig {
     pub header: u32,
     /// Acknowledgement of data.
     pub transport: Transport,
-    /// Class of CNPs, which nothing holds back: they wait behind messages of the flow control and go before everything else. `None`: that
-    /// of acknowledgements, or of the data where there are none, with which they wait and are held.
+    /// Class of CNPs, which nothing holds back: they wait behind messages of the flow control and
+    /// go before everything else. `None`: that of acknowledgements, or of the data where there are
+    /// none, with which they wait and are held.
     pub cnp_class: Option<u8>,
     /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
     pub recovery: Option<Recovery>,
-    /// Flows that the end-to-end control applies to are connections of such a transport, those that it does not apply to datagrams, which
-    /// are not acknowledged; `None`: [`NicConfig::transport`] says how data are acknowledged, and nothing more.
+    /// Flows that the end-to-end control applies to are connections of such a transport, those that
+    /// it does not apply to datagrams, which are not acknowledged; `None`: [`NicConfig::transport`]
+    /// says how data are acknowledged, and nothing more.
     pub connection: Option<transport::Params>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
@@ -90,14 +93,16 @@ pub struct NicConfig {
     pub compat: Compat,
 }
 
-/// Pacing of an application's constant rate when a frame of its flow is late, because another flow is served or the peer pauses it.
+/// Pacing of an application's constant rate when a frame of its flow is late, because another flow
+/// is served or the peer pauses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
-    /// The application keeps producing: the n-th byte is due at the start plus n times its gap. Late bytes leave as soon as they may. The
-    /// NIC never sends more than has been produced.
+    /// The application keeps producing: the n-th byte is due at the start plus n times its gap.
+    /// Late bytes leave as soon as they may. The NIC never sends more than has been produced.
     #[default]
     Schedule,
-    /// The next frame keeps its distance from the previous one; lost time is not made up for. Rate limiters do the same.
+    /// The next frame keeps its distance from the previous one; lost time is not made up for. Rate
+    /// limiters do the same.
     Gap,
 }
 
@@ -120,6 +125,7 @@ pub struct FlowStart {
     pub window: Option<u64>,
     /// Round-trip time of its way without queues; `None`: unknown.
     pub base_rtt: Option<Span>,
-    /// Queue pair of this message, by a number of this NIC: rate control continues from the previous message. `None`: a separate flow.
+    /// Queue pair of this message, by a number of this NIC: rate control continues from the
+    /// previous message. `None`: a separate flow.
     pub queue_pair: Option<u32>,
 }

@@ -1,11 +1,13 @@
-//! Flows that are connections of a transport: permission to send, bytes received in order, acknowledgements and their times.
+//! Flows that are connections of a transport: permission to send, bytes received in order,
+//! acknowledgements and their times.
 //!
 //! ```text
 //!   window, retransmissions, the timer    <- mech: Source, one a flow, at its source
 //!   which acknowledgement waits           <- mech: Sink, at its destination, where acknowledgements are delayed
 //! ```
 //!
-//! Next to connections there may be flows of datagrams. Their frames carry a mark, and are not acknowledged.
+//! Next to connections there may be flows of datagrams. Their frames carry a mark, and are not
+//! acknowledged.
 
 use xoff_mech::transport::{Acked, Answer, Sink, Source};
 use xoff_units::Time;
@@ -115,8 +117,12 @@ impl Nic {
     #[cold]
     pub(super) fn arm_connection(&mut self, slot: u32, env: &mut impl Env) {
         let Some(p) = &self.c.connection else { return };
-        let Some(Repair::Connection(c)) = self.flows[slot as usize].recovery.as_deref_mut() else { return };
-        let Some(due) = c.source.due(p).filter(|&due| c.called.is_none_or(|t| t > due)) else { return };
+        let Some(Repair::Connection(c)) = self.flows[slot as usize].recovery.as_deref_mut() else {
+            return;
+        };
+        let Some(due) = c.source.due(p).filter(|&due| c.called.is_none_or(|t| t > due)) else {
+            return;
+        };
         c.called = Some(due);
         env.call_at(self.node, due, Call::FlowTimer { slot, which: RETRANSMISSION });
     }
@@ -153,12 +159,24 @@ impl Nic {
 
     /// An acknowledgement of a connection came; `before` was acknowledged before it.
     #[cold]
-    pub(super) fn on_segment_ack(&mut self, now: Time, slot: u32, before: u64, ack: &Frame, env: &mut impl Env) {
+    pub(super) fn on_segment_ack(
+        &mut self,
+        now: Time,
+        slot: u32,
+        before: u64,
+        ack: &Frame,
+        env: &mut impl Env,
+    ) {
         let Some(p) = &self.c.connection else { return };
         let f = &mut self.flows[slot as usize];
         let Some(Repair::Connection(c)) = f.recovery.as_deref_mut() else { return };
-        c.source.on_ack(p, now, &Acked { before, until: f.acked, next: f.next, rtt: now.since(ack.sent_at) });
-        // After going back for all of it, bytes that had arrived behind the loss are acknowledged too.
+        c.source.on_ack(
+            p,
+            now,
+            &Acked { before, until: f.acked, next: f.next, rtt: now.since(ack.sent_at) },
+        );
+        // After going back for all of it, bytes that had arrived behind the loss are acknowledged
+        // too.
         f.next = f.next.max(f.acked);
         if f.done {
             f.next = f.next.max(f.start.size);
@@ -198,11 +216,19 @@ impl Nic {
         let until = r.expected;
         let complete = in_order && ended;
         if in_order {
-            env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete },
+            );
         } else {
             // Kept bytes count as delivered once they are in order.
             let payload = if kept { 0 } else { payload };
-            env.emit(self.node, now, NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload },
+            );
         }
         if !answered {
             if complete {
@@ -228,16 +254,35 @@ impl Nic {
         self.answer(now, flow, class, until, answer, env);
     }
 
-    fn answer(&mut self, now: Time, flow: u32, class: u8, until: u64, answer: Answer, env: &mut impl Env) {
+    fn answer(
+        &mut self,
+        now: Time,
+        flow: u32,
+        class: u8,
+        until: u64,
+        answer: Answer,
+        env: &mut impl Env,
+    ) {
         match answer {
             Answer::Now(sent) => self.acknowledge(now, flow, class, until, sent, env),
-            Answer::Later(Some(at)) => env.call_at(self.node, at, Call::FlowTimer { slot: flow, which: DELAYED_ACK }),
+            Answer::Later(Some(at)) => {
+                env.call_at(self.node, at, Call::FlowTimer { slot: flow, which: DELAYED_ACK })
+            }
             Answer::Later(None) => {}
         }
     }
 
-    /// All of a flow before this byte has come; the segment that is answered left its source at `sent`.
-    fn acknowledge(&mut self, now: Time, flow: u32, data: u8, until: u64, sent: Time, env: &mut impl Env) {
+    /// All of a flow before this byte has come; the segment that is answered left its source at
+    /// `sent`.
+    fn acknowledge(
+        &mut self,
+        now: Time,
+        flow: u32,
+        data: u8,
+        until: u64,
+        sent: Time,
+        env: &mut impl Env,
+    ) {
         let Transport::Acks { ack_len, class, .. } = self.c.transport else { return };
         let mut ack = Frame::new(FrameKind::Ack, flow, class.unwrap_or(data), ack_len);
         (ack.seq, ack.sent_at) = (until, sent);

@@ -1,4 +1,5 @@
-//! A NIC that hands frames to its host more slowly than they can come: its own buffer, and the same receiver half as in a switch.
+//! A NIC that hands frames to its host more slowly than they can come: its own buffer, and the same
+//! receiver half as in a switch.
 //!
 //! ```text
 //!   link --> memory (one queue, FIFO) --drain--> host: delivered, acknowledged
@@ -28,7 +29,8 @@ pub struct DrainConfig {
     pub limit: Bytes,
     /// Intervals without draining, as pairs of start and end; in order, without an overlap.
     pub stalls: Vec<(Time, Time)>,
-    /// The last frame of a message, that is of a flow, is drained no sooner than this after that of the message before it [ps].
+    /// The last frame of a message, that is of a flow, is drained no sooner than this after that of
+    /// the message before it [ps].
     pub message_gap: Span,
 }
 
@@ -87,7 +89,13 @@ impl Nic {
     /// The NIC drains in this manner.
     pub fn drain_by(&mut self, c: DrainConfig) {
         let held = vec![0; self.c.classes];
-        self.drain = Some(Box::new(Drain { c, memory: FrameList::default(), held, done: Time::NEVER, message_after: Time::ZERO }));
+        self.drain = Some(Box::new(Drain {
+            c,
+            memory: FrameList::default(),
+            held,
+            done: Time::NEVER,
+            message_after: Time::ZERO,
+        }));
     }
 
     /// A data frame came: it waits to be drained.
@@ -97,10 +105,22 @@ impl Nic {
         let (class, len) = (frame.class(), frame.len());
         let Some(d) = &mut self.drain else { return };
         let room = d.c.buffer.0;
-        let Some(held) = d.held.get_mut(class as usize).filter(|held| **held + len as u64 <= room) else {
+        let Some(held) = d.held.get_mut(class as usize).filter(|held| **held + len as u64 <= room)
+        else {
             env.discard(id);
             let (flow, kind) = (frame.flow, frame.kind());
-            return env.emit(self.node, now, NodeEvent::Dropped { port: 0, class, flow, len, kind, why: Loss::BufferFull.into() });
+            return env.emit(
+                self.node,
+                now,
+                NodeEvent::Dropped {
+                    port: 0,
+                    class,
+                    flow,
+                    len,
+                    kind,
+                    why: Loss::BufferFull.into(),
+                },
+            );
         };
         *held += len as u64;
         let idle = d.is_empty();
@@ -141,7 +161,9 @@ impl Nic {
 
     /// Occupancy of a class, as a receiver half sees it.
     pub(super) fn occupancy(&self, class: u8) -> Occupancy {
-        self.drain.as_ref().map_or(Occupancy { limit: self.memory, ..Occupancy::default() }, |d| d.occupancy(class))
+        self.drain.as_ref().map_or(Occupancy { limit: self.memory, ..Occupancy::default() }, |d| {
+            d.occupancy(class)
+        })
     }
 }
 
@@ -161,7 +183,10 @@ mod tests {
             message_gap: Span::ZERO,
         };
         let done = |at, takes| c.done(us(at), Span::from_us(takes));
-        assert_eq!([done(0, 10), done(0, 11), done(12, 1), done(20, 1)], [us(10), us(21), us(21), us(21)]);
+        assert_eq!(
+            [done(0, 10), done(0, 11), done(12, 1), done(20, 1)],
+            [us(10), us(21), us(21), us(21)]
+        );
         assert_eq!([done(15, 3), done(22, 3), done(5, 5)], [us(24), us(25), us(10)]);
         assert_eq!(done(0, 12), us(23), "both");
     }

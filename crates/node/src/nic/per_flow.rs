@@ -1,4 +1,5 @@
-//! A NIC whose peer holds single flows. It keeps its flows apart anyway and stores nothing in the sender half: it asks it.
+//! A NIC whose peer holds single flows. It keeps its flows apart anyway and stores nothing in the
+//! sender half: it asks it.
 //!
 //! Out of line throughout, so that a NIC of another kind pays for one look at a flag.
 
@@ -10,26 +11,39 @@ use crate::env::Env;
 use crate::frame::FrameStore;
 use crate::port::{Hold, Port};
 
-/// True if a frame of this flow may leave. `whole`: the NIC knows priorities only, and one paused flow pauses them all.
+/// True if a frame of this flow may leave. `whole`: the NIC knows priorities only, and one paused
+/// flow pauses them all.
 #[cold]
 #[inline(never)]
 pub(super) fn flow_gate(port: &Port, now: Time, class: u8, flow: u32, whole: bool) -> Gate {
-    port.flows(class).map_or(Gate::Open, |f| if whole { f.whole_gate(now) } else { f.flow_gate(now, flow) })
+    port.flows(class)
+        .map_or(Gate::Open, |f| if whole { f.whole_gate(now) } else { f.flow_gate(now, flow) })
 }
 
 impl Nic {
-    /// The hold on a class: all its flows with something to send are held. Of the feedback that waits, the first decides.
+    /// The hold on a class: all its flows with something to send are held. Of the feedback that
+    /// waits, the first decides.
     #[cold]
     pub(super) fn flows_hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
         self.port.flows(class)?;
         let whole = self.c.obeys_priorities;
-        let feedback = self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| (f.flow, f.len()));
+        let feedback = self
+            .feedback
+            .front()
+            .map(|id| frames[id])
+            .filter(|f| f.class() == class)
+            .map(|f| (f.flow, f.len()));
         let round_robin = self.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
         let sending = round_robin.filter(|f| f.start.class == class && f.left() > 0);
-        let mut waiting = feedback.into_iter().chain(sending.map(|f| (f.start.flow, f.next_len(&self.c)))).peekable();
+        let mut waiting = feedback
+            .into_iter()
+            .chain(sending.map(|f| (f.start.flow, f.next_len(&self.c))))
+            .peekable();
         let &(_, len) = waiting.peek()?;
         let since = self.port.held_since(now, class);
-        waiting.all(|(flow, _)| flow_gate(&self.port, now, class, flow, whole) != Gate::Open).then_some(Hold { port: 0, class, len, since })
+        waiting
+            .all(|(flow, _)| flow_gate(&self.port, now, class, flow, whole) != Gate::Open)
+            .then_some(Hold { port: 0, class, len, since })
     }
 
     /// Records which classes are held, after it was tried to send.

@@ -5,8 +5,9 @@
 //!   message 2              |------ sent|..         CNPs and timers of message 1 from then on: message 2's
 //! ```
 //!
-//! Only one message of a queue pair sends at a time: one that comes before the last byte of the previous one has left waits for that.
-//! Between messages rate control keeps its state and its timers.
+//! Only one message of a queue pair sends at a time: one that comes before the last byte of the
+//! previous one has left waits for that. Between messages rate control keeps its state and its
+//! timers.
 
 use xoff_units::state::State;
 
@@ -41,7 +42,8 @@ impl InPair {
 }
 
 impl Nic {
-    /// The message at `slot` is the next one of its queue pair. Returns whether it may begin: none before it has something left to send.
+    /// The message at `slot` is the next one of its queue pair. Returns whether it may begin: none
+    /// before it has something left to send.
     #[cold]
     pub(super) fn go_on_in_pair(&mut self, pair: u32, slot: u32) -> bool {
         let mut place = InPair { number: pair, ..InPair::default() };
@@ -66,7 +68,8 @@ impl Nic {
     /// The message at `slot` follows the one at `last`, with the present state of rate control.
     fn follow(&mut self, last: u32, slot: u32) {
         let old = &mut self.flows[last as usize];
-        let (rate_control, available, size) = (old.rate_control.take(), old.available, old.start.size);
+        let (rate_control, available, size) =
+            (old.rate_control.take(), old.available, old.start.size);
         let mut sent = 0;
         if let Some(in_pair) = &mut old.pair {
             sent = in_pair.before + size;
@@ -86,14 +89,18 @@ impl Nic {
     /// The last byte of a message leaves: the one that waits for it begins.
     #[cold]
     pub(super) fn next_in_pair(&mut self, slot: u32, env: &mut impl Env) {
-        let Some(next) = self.flows[slot as usize].pair.as_mut().and_then(|p| p.behind.take()) else { return };
+        let Some(next) = self.flows[slot as usize].pair.as_mut().and_then(|p| p.behind.take())
+        else {
+            return;
+        };
         self.follow(slot, next);
         let f = &self.flows[next as usize];
         self.round_robin.push(f.start.class, next, f.next_len(&self.c));
         self.plan_next(env);
     }
 
-    /// The latest message of the queue pair of one that has been cleared: news of a message concern those after it.
+    /// The latest message of the queue pair of one that has been cleared: news of a message concern
+    /// those after it.
     #[cold]
     pub(super) fn slot_of_pair(&self, flow: u32, env: &mut impl Env) -> Option<u32> {
         if !self.c.clears_flows || self.c.transport != Transport::None {
@@ -102,7 +109,8 @@ impl Nic {
         self.at_work.get(&env.queue_pair_of(flow)?).copied()
     }
 
-    /// The message that has the rate control now of one whose queue pair has gone on; `None`: it has not.
+    /// The message that has the rate control now of one whose queue pair has gone on; `None`: it
+    /// has not.
     #[cold]
     pub(super) fn successor(&self, slot: u32) -> Option<u32> {
         let next = |slot: u32| self.flows[slot as usize].pair.as_ref().and_then(|p| p.next);
@@ -118,7 +126,8 @@ impl Nic {
         Some(at)
     }
 
-    /// Bytes of its queue pair before a message, and bytes sent in all; for a separate flow: zero, and its bytes sent.
+    /// Bytes of its queue pair before a message, and bytes sent in all; for a separate flow: zero,
+    /// and its bytes sent.
     pub(super) fn in_pair(&self, slot: u32) -> (u64, u64) {
         let f = &self.flows[slot as usize];
         let Some(pair) = &f.pair else { return (0, f.next) };

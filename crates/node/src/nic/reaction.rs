@@ -1,4 +1,5 @@
-//! Reactions of a NIC's flows to acknowledgements, CNMs and CNPs, and to timers of their rate control.
+//! Reactions of a NIC's flows to acknowledgements, CNMs and CNPs, and to timers of their rate
+//! control.
 
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};
@@ -37,7 +38,14 @@ impl Nic {
         self.after_rate_control(now, slot, before, wakes, env);
     }
 
-    pub(super) fn after_rate_control(&mut self, now: Time, slot: u32, before: Rate, wakes: Wakes, env: &mut impl Env) {
+    pub(super) fn after_rate_control(
+        &mut self,
+        now: Time,
+        slot: u32,
+        before: Rate,
+        wakes: Wakes,
+        env: &mut impl Env,
+    ) {
         for (which, at) in wakes.iter() {
             env.call_at(self.node, at, Call::FlowTimer { slot, which });
             self.flows[slot as usize].timers += u32::from(at != Time::NEVER);
@@ -49,7 +57,9 @@ impl Nic {
     }
 
     pub(super) fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
-        let Transport::Acks { interval, chunk, back_to_zero, .. } = self.c.transport else { return };
+        let Transport::Acks { interval, chunk, back_to_zero, .. } = self.c.transport else {
+            return;
+        };
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
         let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
@@ -80,7 +90,8 @@ impl Nic {
         if f.reported() != Mark::None && self.c.rate_control.cnp_mode() == CnpMode::InAck {
             self.on_congestion_notification(now, slot, f.reported(), env);
         }
-        // A Nack of a receiver that keeps later frames has another frame's place instead of its time.
+        // A Nack of a receiver that keeps later frames has another frame's place instead of its
+        // time.
         if self.c.rate_control.wants_acks() && !(selective && f.kind() == FrameKind::Nack) {
             self.on_wanted_ack(now, slot, f, id, env);
         }
@@ -92,7 +103,13 @@ impl Nic {
     }
 
     /// The receiver reports a mark.
-    pub(super) fn on_congestion_notification(&mut self, now: Time, slot: u32, mark: Mark, env: &mut impl Env) {
+    pub(super) fn on_congestion_notification(
+        &mut self,
+        now: Time,
+        slot: u32,
+        mark: Mark,
+        env: &mut impl Env,
+    ) {
         if let Some(feedback) = self.c.rate_control.feedback_of(mark) {
             self.on_feedback(now, slot, feedback, env);
         }
@@ -100,7 +117,14 @@ impl Nic {
 
     /// A congestion point reports a value about a flow.
     #[cold]
-    pub(super) fn on_value(&mut self, now: Time, slot: u32, flow: u32, value: u8, env: &mut impl Env) {
+    pub(super) fn on_value(
+        &mut self,
+        now: Time,
+        slot: u32,
+        flow: u32,
+        value: u8,
+        env: &mut impl Env,
+    ) {
         env.emit(self.node, now, NodeEvent::CongestionNotificationReceived { flow });
         self.on_feedback(now, slot, Feedback::Quantized(value), env);
     }
@@ -110,7 +134,11 @@ impl Nic {
     fn on_wanted_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
         let flow = &self.flows[slot as usize];
         // Full frames, except for the last one.
-        let payload = if f.seq == flow.start.size { (f.seq - 1) % self.c.payload_max as u64 + 1 } else { self.c.payload_max as u64 };
+        let payload = if f.seq == flow.start.size {
+            (f.seq - 1) % self.c.payload_max as u64 + 1
+        } else {
+            self.c.payload_max as u64
+        };
         let records = env.frames().telemetry(id).copied().unwrap_or_default();
         let (before, sent) = self.in_pair(slot);
         let ack = Ack {
@@ -124,16 +152,19 @@ impl Nic {
         self.on_feedback(now, slot, Feedback::Ack(ack), env);
     }
 
-    /// The rate was set: the frame that waits moves by as much as the last one's time has changed, and a wake-up that would now
-    /// come too late is asked for again.
+    /// The rate was set: the frame that waits moves by as much as the last one's time has changed,
+    /// and a wake-up that would now come too late is asked for again.
     #[cold]
     fn move_next_frame(&mut self, now: Time, slot: u32, before: Rate, env: &mut impl Env) {
         let flow = &mut self.flows[slot as usize];
         let Some(after) = flow.rate_control.as_ref().map(|rc| rc.rate()) else { return };
-        let (old, new) = (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
+        let (old, new) =
+            (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
         let moved = Time((flow.available + new).0.saturating_sub(old.0));
         flow.available = flow.production.as_ref().map_or(moved, |p| moved.max(p.due));
-        let Some(pending) = self.port.pending_wake().filter(|&t| flow.available < t) else { return };
+        let Some(pending) = self.port.pending_wake().filter(|&t| flow.available < t) else {
+            return;
+        };
         let at = flow.available.max(now);
         if self.c.compat.wakes_stay {
             self.cancelled_wakes.push(pending);
@@ -154,7 +185,8 @@ impl Nic {
         let mut wakes = Wakes::default();
         let before = rc.rate();
         rc.on_feedback(now, feedback, &mut wakes);
-        // The first news of a flow may come with its last acknowledgement: its timers are new ones then.
+        // The first news of a flow may come with its last acknowledgement: its timers are new ones
+        // then.
         flow.timers_cancelled &= wakes.iter().next().is_none();
         if wakes.moves_next_frame() {
             self.move_next_frame(now, slot, before, env);

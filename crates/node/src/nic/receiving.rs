@@ -21,10 +21,22 @@ pub(super) struct Receiving {
 /// Complete flows that are kept, for frames that may be repeated.
 const COMPLETE_KEPT: usize = 256;
 
-/// Answer to a frame of data, if the transport sends one. `r` already counts a frame that came in sequence.
+/// Answer to a frame of data, if the transport sends one. `r` already counts a frame that came in
+/// sequence.
 #[inline(always)]
-fn acknowledge(now: Time, c: &NicConfig, r: &mut Receiving, f: &Frame, expected: u64, keeps: bool) -> Option<Frame> {
-    let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = c.transport else { return None };
+fn acknowledge(
+    now: Time,
+    c: &NicConfig,
+    r: &mut Receiving,
+    f: &Frame,
+    expected: u64,
+    keeps: bool,
+) -> Option<Frame> {
+    let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } =
+        c.transport
+    else {
+        return None;
+    };
     let kind = if f.seq == expected {
         (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)?
     } else if c.recovery.is_some() && f.seq < expected {
@@ -70,14 +82,17 @@ impl Nic {
         }
         let recovery = self.c.recovery;
         let keeps = recovery.is_some_and(|r| r.selective);
-        let kept = keeps && f.seq > expected && self.ahead.entry(f.flow).or_default().keep(f.seq, payload as u64, f.ends_flow());
+        let kept = keeps
+            && f.seq > expected
+            && self.ahead.entry(f.flow).or_default().keep(f.seq, payload as u64, f.ends_flow());
         let mut answers = [acknowledge(now, &self.c, r, f, expected, keeps), None];
         let complete = in_order && ended;
         let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has dropped it
         if f.mark() != Mark::None
             && !over
             && let CnpMode::Frame { interval } = self.c.rate_control.cnp_mode()
-            && let Some(mark) = r.np.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
+            && let Some(mark) =
+                r.np.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
         {
             let class = self.c.cnp_class.unwrap_or(match self.c.transport {
                 Transport::Acks { class: Some(class), .. } => class,
@@ -94,20 +109,36 @@ impl Nic {
             } else if complete && self.c.clears_flows {
                 self.clear_received(f.flow);
             }
-            env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete },
+            );
         } else if kept && recovery.is_some_and(|r| r.any_order) {
             // Delivered at once, whatever is missing before it.
-            env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload, mark: f.mark(), complete: false });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::Delivered { flow: f.flow, payload, mark: f.mark(), complete: false },
+            );
         } else {
             // Kept bytes count as delivered once they are in order.
             let payload = if kept { 0 } else { payload };
-            env.emit(self.node, now, NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload },
+            );
         }
         let [answer, cnp] = answers;
         if answer.is_none() && cnp.is_none() {
             return;
         }
-        let records = if self.c.rate_control.telemetry().is_some() { env.frames().telemetry(id).copied() } else { None };
+        let records = if self.c.rate_control.telemetry().is_some() {
+            env.frames().telemetry(id).copied()
+        } else {
+            None
+        };
         if let Some(frame) = answer {
             let id = self.queue_feedback(frame, env);
             if let Some(records) = records {

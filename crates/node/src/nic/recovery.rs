@@ -1,4 +1,5 @@
-//! Loss recovery of a source: a retransmission timer, and go-back-n, or retransmission of missing frames only.
+//! Loss recovery of a source: a retransmission timer, and go-back-n, or retransmission of missing
+//! frames only.
 //!
 //! ```text
 //!   timer      runs while something is outstanding, from the last progress; when it expires, missing bytes are sent again. A shorter one
@@ -10,7 +11,8 @@
 //!              frames lost again wait for the timer (IRN, SIGCOMM 2018)
 //! ```
 //!
-//! With a timer no pattern of losses lets a flow hang: missing bytes are sent again until they have arrived.
+//! With a timer no pattern of losses lets a flow hang: missing bytes are sent again until they have
+//! arrived.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -32,17 +34,23 @@ pub struct Recovery {
     pub timer_of_few: Span,
     /// Repeat missing bytes only; else everything from there.
     pub selective: bool,
-    /// True if frames ahead of a gap count as delivered at once; otherwise they count once they are in order.
+    /// True if frames ahead of a gap count as delivered at once; otherwise they count once they are
+    /// in order.
     pub any_order: bool,
 }
 
-/// N of IRN: up to this number of frames outstanding, a lost frame may have none behind it that reports it.
+/// N of IRN: up to this number of frames outstanding, a lost frame may have none behind it that
+/// reports it.
 pub const FEW: u64 = 3;
 
 impl Recovery {
     /// The timer with these bytes outstanding, in frames of this payload.
     fn timer(&self, outstanding: u64, payload: u32) -> Span {
-        if outstanding.div_ceil(u64::from(payload.max(1))) <= FEW { self.timer_of_few } else { self.timer }
+        if outstanding.div_ceil(u64::from(payload.max(1))) <= FEW {
+            self.timer_of_few
+        } else {
+            self.timer
+        }
     }
 }
 
@@ -115,7 +123,8 @@ impl Nic {
         let f = &mut self.flows[slot as usize];
         let timer = c.timer(f.next.saturating_sub(f.acked), self.c.payload_max);
         let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() else { return };
-        // A Nack that goes back may leave so little outstanding that the shorter timer has expired already.
+        // A Nack that goes back may leave so little outstanding that the shorter timer has expired
+        // already.
         let at = (*r.since.get_or_insert(now) + timer).max(now);
         if r.called.is_none_or(|t| t > at) {
             r.called = Some(at);
@@ -155,7 +164,8 @@ impl Nic {
         self.try_send(now, env);
     }
 
-    /// Holes before the last frame that has arrived are to go again, those that were not found before.
+    /// Holes before the last frame that has arrived are to go again, those that were not found
+    /// before.
     fn find_holes(&mut self, slot: u32) {
         let f = &mut self.flows[slot as usize];
         let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() else { return };
@@ -170,9 +180,17 @@ impl Nic {
         r.found = r.found.max(at);
     }
 
-    /// An acknowledgement came: `before` was acknowledged before it; a Nack names the frame that caused it.
+    /// An acknowledgement came: `before` was acknowledged before it; a Nack names the frame that
+    /// caused it.
     #[cold]
-    pub(super) fn recover(&mut self, now: Time, slot: u32, before: u64, ack: &Frame, env: &mut impl Env) {
+    pub(super) fn recover(
+        &mut self,
+        now: Time,
+        slot: u32,
+        before: u64,
+        ack: &Frame,
+        env: &mut impl Env,
+    ) {
         let Some(c) = self.c.recovery else { return };
         let f = &mut self.flows[slot as usize];
         let (acked, next) = (f.acked, f.next.max(f.acked));
@@ -203,7 +221,8 @@ impl Nic {
             let f = &self.flows[slot as usize];
             self.round_robin.shorter(f.start.class, f.next_len(&self.c));
         }
-        if matches!(self.flows[slot as usize].recovery.as_deref(), Some(Repair::ByTimer(r)) if r.since.is_some()) {
+        if matches!(self.flows[slot as usize].recovery.as_deref(), Some(Repair::ByTimer(r)) if r.since.is_some())
+        {
             self.arm_recovery(now, slot, env);
         }
     }

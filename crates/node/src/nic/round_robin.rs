@@ -5,8 +5,8 @@
 //!   class 1:  3  4  7 ...        after the flow served last, and back to the beginning
 //! ```
 //!
-//! What a pick costs does not grow with the flows that the peer holds: the first of a class that finds its gate shut for the shortest
-//! frame of the class represents all of them.
+//! What a pick costs does not grow with the flows that the peer holds: the first of a class that
+//! finds its gate shut for the shortest frame of the class represents all of them.
 
 use xoff_units::state::State;
 
@@ -15,7 +15,8 @@ use xoff_units::state::State;
 pub(super) enum Answer {
     /// The next frame may be sent.
     Go,
-    /// The flow has nothing to send now; the length of its next frame, or [`NOTHING`] if it has none [bytes].
+    /// The flow has nothing to send now; the length of its next frame, or [`NOTHING`] if it has
+    /// none [bytes].
     Waits(u32),
     /// The peer's flow control holds its next frame, of this length [bytes].
     Held(u32),
@@ -114,7 +115,13 @@ impl Walk {
 
     /// Asks the flow and moves to the next one. `None`: no other flow of this class may send.
     #[inline]
-    fn step(&mut self, ring: &mut Ring, class: u8, slot: u32, flows: &mut impl Flows) -> Option<Answer> {
+    fn step(
+        &mut self,
+        ring: &mut Ring,
+        class: u8,
+        slot: u32,
+        flows: &mut impl Flows,
+    ) -> Option<Answer> {
         let answer = flows.ask(slot);
         self.at += 1;
         self.left -= 1;
@@ -211,10 +218,12 @@ impl RoundRobin {
         self.first.flows.get(self.first.next).or(self.first.flows.first()).copied()
     }
 
-    /// Next flow in round robin order that may send, after the one served last. Nothing is served if there is none, and the turn stays.
+    /// Next flow in round robin order that may send, after the one served last. Nothing is served
+    /// if there is none, and the turn stays.
     #[inline]
     pub fn pick(&mut self, flows: &mut impl Flows) -> Option<u32> {
-        let picked = if self.more.is_empty() { self.pick_of_one(flows) } else { self.pick_of_many(flows) };
+        let picked =
+            if self.more.is_empty() { self.pick_of_one(flows) } else { self.pick_of_many(flows) };
         if let Some(slot) = picked {
             self.last = slot;
         }
@@ -243,10 +252,14 @@ impl RoundRobin {
             *walk = Walk::new(ring, last);
         }
         loop {
-            let rings = std::iter::once(&mut self.first).chain(&mut self.more).zip(&mut walks).enumerate();
+            let rings =
+                std::iter::once(&mut self.first).chain(&mut self.more).zip(&mut walks).enumerate();
             // Numbers above the last one come first, then those from the beginning on.
-            let round_robin = rings.filter(|(_, (_, w))| w.left > 0).map(|(class, (r, w))| (w.slot(r), class, r, w));
-            let (slot, class, ring, walk) = round_robin.min_by_key(|t| t.0.wrapping_sub(last).wrapping_sub(1))?;
+            let round_robin = rings
+                .filter(|(_, (_, w))| w.left > 0)
+                .map(|(class, (r, w))| (w.slot(r), class, r, w));
+            let (slot, class, ring, walk) =
+                round_robin.min_by_key(|t| t.0.wrapping_sub(last).wrapping_sub(1))?;
             if walk.step(ring, class as u8, slot, flows) == Some(Answer::Go) {
                 return Some(slot);
             }
@@ -275,7 +288,9 @@ mod tests {
             let at = slot as usize;
             match () {
                 _ if self.frames[at] == 0 => Answer::Over,
-                _ if self.len[at] >= self.held_from[self.class[at] as usize] => Answer::Held(self.len[at]),
+                _ if self.len[at] >= self.held_from[self.class[at] as usize] => {
+                    Answer::Held(self.len[at])
+                }
                 _ => Answer::Go,
             }
         }
@@ -316,7 +331,8 @@ mod tests {
         served
     }
 
-    /// Flow 0 counts as served when none has been. The order is that of one ring, whatever the classes.
+    /// Flow 0 counts as served when none has been. The order is that of one ring, whatever the
+    /// classes.
     #[test]
     fn the_round_robin_goes_by_order_of_start() {
         let one = [(0, 1500, 2), (0, 1500, 1), (0, 1500, 3), (0, 1500, 2)];
@@ -328,8 +344,9 @@ mod tests {
         assert_eq!(serve(&mut t, &mut f, 99), order);
     }
 
-    /// Flow 0 is over when the peer holds the rest; the turn is flow 2's. By places in the ring, as it was kept before, it went to
-    /// flow 3. Where most flows are over they leave at once, which does not move it either.
+    /// Flow 0 is over when the peer holds the rest; the turn is flow 2's. By places in the ring, as
+    /// it was kept before, it went to flow 3. Where most flows are over they leave at once, which
+    /// does not move it either.
     #[test]
     fn the_turn_stays_when_flows_end_while_none_can_send() {
         for class in [0, 1] {
@@ -343,13 +360,20 @@ mod tests {
                 (before, serve(&mut t, &mut f, 3))
             };
             let long = (class, 1500, 9);
-            assert_eq!(held_for_a_while(&[(0, 1500, 1), long, long, long]), (vec![1], vec![2, 3, 1]));
+            assert_eq!(
+                held_for_a_while(&[(0, 1500, 1), long, long, long]),
+                (vec![1], vec![2, 3, 1])
+            );
             let short = (0, 1500, 1);
-            assert_eq!(held_for_a_while(&[short, short, short, long, long]), (vec![3], vec![4, 3, 4]));
+            assert_eq!(
+                held_for_a_while(&[short, short, short, long, long]),
+                (vec![3], vec![4, 3, 4])
+            );
         }
     }
 
-    /// Ten thousand flows that the peer holds: one is asked, and none of theirs where another class may send.
+    /// Ten thousand flows that the peer holds: one is asked, and none of theirs where another class
+    /// may send.
     #[test]
     fn held_flows_are_not_asked_one_by_one() {
         let many = |class: u8| (0..10_000).map(move |i| (class, 64 + i % 1400, 5));
@@ -360,17 +384,19 @@ mod tests {
         f.held_from[0] = NOTHING;
         assert_eq!((serve(&mut t, &mut f, 5000).len(), f.asked), (5000, 5000));
 
-        let (mut t, mut f) = start(&many(0).chain([(1, 1500, 1000), (1, 1500, 1000)]).collect::<Vec<_>>());
+        let (mut t, mut f) =
+            start(&many(0).chain([(1, 1500, 1000), (1, 1500, 1000)]).collect::<Vec<_>>());
         f.held_from = [64, NOTHING];
         assert_eq!(serve(&mut t, &mut f, 2000).len(), 2000);
         assert!(f.asked <= 4002, "{}", f.asked);
     }
 
-    /// Credits for 100 B: the flows with shorter frames continue, the others do not, and once no short frame is left no flow is asked in
-    /// vain more than once.
+    /// Credits for 100 B: the flows with shorter frames continue, the others do not, and once no
+    /// short frame is left no flow is asked in vain more than once.
     #[test]
     fn a_gate_may_be_open_for_short_frames_only() {
-        let flows: Vec<_> = (0..1000).map(|i| (0, if i % 100 == 7 { 65 } else { 1500 }, 3)).collect();
+        let flows: Vec<_> =
+            (0..1000).map(|i| (0, if i % 100 == 7 { 65 } else { 1500 }, 3)).collect();
         let (mut t, mut f) = start(&flows);
         f.held_from = [100, NOTHING];
         assert_eq!(serve(&mut t, &mut f, 99).len(), 30);
@@ -383,10 +409,12 @@ mod tests {
         assert_eq!(serve(&mut t, &mut f, 1), [500]);
     }
 
-    /// Flows that are over are asked seldom: each pick of a thousand among ten thousand that have ended costs two polls on average.
+    /// Flows that are over are asked seldom: each pick of a thousand among ten thousand that have
+    /// ended costs two polls on average.
     #[test]
     fn flows_that_are_over_leave() {
-        let flows: Vec<_> = (0..10_000).map(|i| (0, 1500, if i % 10 == 0 { 50 } else { 1 })).collect();
+        let flows: Vec<_> =
+            (0..10_000).map(|i| (0, 1500, if i % 10 == 0 { 50 } else { 1 })).collect();
         let (mut t, mut f) = start(&flows);
         let served = serve(&mut t, &mut f, usize::MAX).len();
         assert_eq!(served, 1000 * 50 + 9000);

@@ -1,7 +1,9 @@
-//! Round robin by place ([`Compat::round_robin_by_place`](crate::Compat)): one ring for all classes, and a place in it instead of a flow.
+//! Round robin by place ([`Compat::round_robin_by_place`](crate::Compat)): one ring for all
+//! classes, and a place in it instead of a flow.
 //!
-//! Flows that are over leave the ring when they are asked, from the first of them on; the place served last moves only with a flow
-//! that was picked, so that it is another flow's when some left and none could send (`RdmaEgressQueue::GetNextQindex`).
+//! Flows that are over leave the ring when they are asked, from the first of them on; the place
+//! served last moves only with a flow that was picked, so that it is another flow's when some left
+//! and none could send (`RdmaEgressQueue::GetNextQindex`).
 
 use xoff_units::state::State;
 

@@ -1,12 +1,13 @@
-//! The sending sides of a NIC's flows, by place: the place of a flow is how many the NIC had begun before it.
+//! The sending sides of a NIC's flows, by place: the place of a flow is how many the NIC had begun
+//! before it.
 //!
 //! ```text
 //!   place    0 1 2 3 4 5 6 7 8 9 ...
 //!            . . 2 . . . | 6 7 8 9        cleared, except those on which something may still depend | all
 //! ```
 //!
-//! Where a run keeps no flow that is over ([`NicConfig::clears_flows`](super::NicConfig)), those before a place are gone. Places stay: the
-//! order of events goes by them.
+//! Where a run keeps no flow that is over ([`NicConfig::clears_flows`](super::NicConfig)), those
+//! before a place are gone. Places stay: the order of events goes by them.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};

@@ -42,7 +42,8 @@ pub(super) struct Sending {
     pub done: bool,
     /// Pending timers of the rate control no longer count.
     pub timers_cancelled: bool,
-    /// Timers of its rate control that have been asked for and have not come; counted for a NIC that clears flows.
+    /// Timers of its rate control that have been asked for and have not come; counted for a NIC
+    /// that clears flows.
     #[state(built)]
     pub timers: u32,
     /// Application of the flow, if it produces at a rate ([`Pacing::Schedule`]).
@@ -88,7 +89,11 @@ impl Sending {
             acked: 0,
             available: now,
             times: FlowTimes::new(c.clock),
-            rate_control: if start.controlled { c.rate_control.reaction_point(facts) } else { None },
+            rate_control: if start.controlled {
+                c.rate_control.reaction_point(facts)
+            } else {
+                None
+            },
             window: facts.window.filter(|_| !start.is_datagrams(c)),
             last_len: 0,
             done: start.size == 0,
@@ -134,16 +139,21 @@ impl Sending {
         let Some(window) = own.or(self.window) else { return false };
         let window = match &self.rate_control {
             // In 64 bits, and a product beyond them wraps (`compat.rs`).
-            Some(rc) if own.is_none() && c.window_follows_rate => (window.wrapping_mul(rc.rate().0) / line.0).max(1),
+            Some(rc) if own.is_none() && c.window_follows_rate => {
+                (window.wrapping_mul(rc.rate().0) / line.0).max(1)
+            }
             _ => window,
         };
-        // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned arithmetic does there.
+        // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned
+        // arithmetic does there.
         self.next.wrapping_sub(self.acked) >= window
     }
 
     /// True if it is over for good, its rate control included.
     pub fn rests(&self, c: &NicConfig) -> bool {
-        self.finished(c) && self.left() == 0 && (self.rate_control.is_none() || self.timers_cancelled)
+        self.finished(c)
+            && self.left() == 0
+            && (self.rate_control.is_none() || self.timers_cancelled)
     }
 
     #[inline]
@@ -259,31 +269,37 @@ impl Nic {
         }
     }
 
-    /// Plans a wake-up for all flows with bytes left, also for those that are paused or window bound, unless one is pending.
+    /// Plans a wake-up for all flows with bytes left, also for those that are paused or window
+    /// bound, unless one is pending.
     fn plan_wake_that_stays(&mut self, now: Time, env: &mut impl Env) {
         if self.port.pending_wake().is_some() {
             return;
         }
         let round_robin = self.round_robin.of_class(0).iter().map(|&s| &self.flows[s as usize]);
-        if let Some(t) = round_robin.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now) {
+        if let Some(t) =
+            round_robin.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now)
+        {
             self.port.wake_at(t, env);
         }
     }
 
-    /// A frame may have gone on the wire: requests a call when it has left, if there is a flow to ask then. Flows that
-    /// are over count: they leave the ring when they are asked.
+    /// A frame may have gone on the wire: requests a call when it has left, if there is a flow to
+    /// ask then. Flows that are over count: they leave the ring when they are asked.
     #[inline]
     pub(super) fn plan_next(&mut self, env: &mut impl Env) {
-        if self.port.busy(env) && (self.feedback.front().is_some() || !self.round_robin.is_empty()) {
+        if self.port.busy(env) && (self.feedback.front().is_some() || !self.round_robin.is_empty())
+        {
             self.port.call_when_free(env);
         }
     }
 
-    /// Next flow in round robin order that may send; else the time is noted at which one may, if nothing happens before.
+    /// Next flow in round robin order that may send; else the time is noted at which one may, if
+    /// nothing happens before.
     #[inline]
     fn next_flow(&mut self, now: Time, earliest: &mut Time) -> Option<u32> {
         let Nic { flows, port, c, line, per_flow, round_robin, .. } = self;
-        let mut asked = Asked { flows, port, c, line: *line, per_flow: *per_flow, now, earliest: *earliest };
+        let mut asked =
+            Asked { flows, port, c, line: *line, per_flow: *per_flow, now, earliest: *earliest };
         let picked = match round_robin {
             Order::ByStart(round_robin) => round_robin.pick(&mut asked),
             Order::ByPlace(round_robin) => round_robin.pick(&mut asked),
@@ -324,13 +340,15 @@ impl Nic {
         {
             rate = rate.min(app);
         }
-        // The distance from the frame that goes now, which a rate control sets, is no promise: a limiter makes nothing up.
+        // The distance from the frame that goes now, which a rate control sets, is no promise: a
+        // limiter makes nothing up.
         f.available = now + f.times.of(rate, len);
         if let Some(p) = &mut f.production {
             f.available = f.available.max(p.next(len));
         }
         f.last_len = len;
-        let (paced, recovers, in_pair) = (f.rate_control.is_some(), f.recovery.is_some(), f.pair.is_some());
+        let (paced, recovers, in_pair) =
+            (f.rate_control.is_some(), f.recovery.is_some(), f.pair.is_some());
         let short = f.left() < self.c.payload_max as u64;
         let id = env.frames().insert(frame);
         if self.c.rate_control.telemetry().is_some() {
@@ -377,7 +395,8 @@ impl Nic {
         }
     }
 
-    /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may not go.
+    /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may
+    /// not go.
     pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
         if self.per_flow {
             return self.flows_hold(now, class, frames);
@@ -387,10 +406,19 @@ impl Nic {
 
     /// Length of the frame of a class that goes next [bytes]; `None`: nothing waits.
     fn waits(&self, class: u8, frames: &FrameStore) -> Option<u32> {
-        self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| f.len()).or_else(|| {
-            let flows = self.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
-            flows.filter(|f| f.start.class == class && f.left() > 0).map(|f| f.next_len(&self.c)).next()
-        })
+        self.feedback
+            .front()
+            .map(|id| frames[id])
+            .filter(|f| f.class() == class)
+            .map(|f| f.len())
+            .or_else(|| {
+                let flows =
+                    self.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
+                flows
+                    .filter(|f| f.start.class == class && f.left() > 0)
+                    .map(|f| f.next_len(&self.c))
+                    .next()
+            })
     }
 
     /// The rate control's rate of every flow that is not over: `f(flow, rate)`.

@@ -23,7 +23,8 @@ struct Received {
     in_chunk: Option<u64>,
 }
 
-/// A queue pair: state that its next message inherits in addition to the rate control, which is that of a flow.
+/// A queue pair: state that its next message inherits in addition to the rate control, which is
+/// that of a flow.
 #[derive(State)]
 struct Pair {
     number: u32,
@@ -39,7 +40,9 @@ impl Received {
     fn of(flow: u32, r: &Receiving, transport: &Transport) -> Received {
         let Receiving { expected, np, nack_after, nacked } = *r;
         let in_chunk = match *transport {
-            Transport::Acks { interval, chunk, back_to_zero, .. } => (back_to_zero || expected < interval).then_some(expected % chunk),
+            Transport::Acks { interval, chunk, back_to_zero, .. } => {
+                (back_to_zero || expected < interval).then_some(expected % chunk)
+            }
             Transport::None => None,
         };
         Received { flow, expected, np, nack_after, nacked: nacked == expected, in_chunk }
@@ -111,7 +114,8 @@ impl Nic {
         let mut pairs: Vec<Pair> = queue_pairs.iter().map(pair).collect();
         pairs.sort_unstable_by_key(|p| p.number);
         pairs.walk(w)?;
-        let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
+        let mut received: Vec<Received> =
+            receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
         received.sort_unstable_by_key(|r| r.flow);
         received.walk(w)
     }
@@ -157,7 +161,20 @@ impl State for Nic {
             flow.restore(from)?;
             self.flows.push(flow);
         }
-        let Nic { round_robin, slots, receiving, ahead, sinks, feedback, port, drain, storms, cancelled_wakes, queue_pairs, .. } = self;
+        let Nic {
+            round_robin,
+            slots,
+            receiving,
+            ahead,
+            sinks,
+            feedback,
+            port,
+            drain,
+            storms,
+            cancelled_wakes,
+            queue_pairs,
+            ..
+        } = self;
         round_robin.restore(from)?;
         slots.restore(from)?;
         receiving.restore(from)?;
@@ -184,7 +201,10 @@ pub struct Left {
 impl Nic {
     /// The flows that have something left to send.
     pub fn left(&self) -> impl Iterator<Item = Left> {
-        self.flows.iter().map(|f| Left { flow: f.start.flow, bytes: f.left() }).filter(|l| l.bytes > 0)
+        self.flows
+            .iter()
+            .map(|f| Left { flow: f.start.flow, bytes: f.left() })
+            .filter(|l| l.bytes > 0)
     }
 
     /// Removes bytes from the rest of a flow, as if they had been sent and delivered.
@@ -198,7 +218,8 @@ impl Nic {
         }
     }
 
-    /// True if it neither contains nor expects anything, so that only wake-ups without work are left.
+    /// True if it neither contains nor expects anything, so that only wake-ups without work are
+    /// left.
     pub fn rests(&self) -> bool {
         self.flows.iter().all(|f| f.rests(&self.c))
             && self.feedback.front().is_none()
@@ -207,7 +228,8 @@ impl Nic {
             && self.port.rests()
     }
 
-    /// Every flow that it has received is complete, as its source knows: state kept for a repetition is removed.
+    /// Every flow that it has received is complete, as its source knows: state kept for a
+    /// repetition is removed.
     pub fn drop_complete_flows(&mut self) {
         self.receiving.clear();
         self.ahead.clear();
@@ -219,7 +241,8 @@ impl Nic {
         self.receiving.keys().copied()
     }
 
-    /// Removes the received data of flows for which `over` is true, because no repetition can arrive.
+    /// Removes the received data of flows for which `over` is true, because no repetition can
+    /// arrive.
     pub fn drop_received(&mut self, over: impl Fn(u32) -> bool) {
         self.receiving.retain(|&flow, _| !over(flow));
         self.ahead.retain(|&flow, _| !over(flow));

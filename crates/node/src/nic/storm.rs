@@ -41,7 +41,8 @@ impl Nic {
 
     /// The NIC is broken in this manner.
     pub fn break_by(&mut self, storms: impl IntoIterator<Item = StormConfig>) {
-        self.storms = storms.into_iter().map(|c| Storm { next: c.from, withheld: None, c }).collect();
+        self.storms =
+            storms.into_iter().map(|c| Storm { next: c.from, withheld: None, c }).collect();
     }
 
     /// True if no storm is active or to come.
@@ -55,10 +56,14 @@ impl Nic {
         }
     }
 
-    /// The receiver half of a class wants to send a message. Returns whether a present storm withholds it.
+    /// The receiver half of a class wants to send a message. Returns whether a present storm
+    /// withholds it.
     #[cold]
     pub(super) fn withholds(&mut self, now: Time, class: u8, message: Message) -> bool {
-        let storm = self.storms.iter_mut().find(|s| s.c.class == class && s.c.from <= now && s.next != Time::NEVER);
+        let storm = self
+            .storms
+            .iter_mut()
+            .find(|s| s.c.class == class && s.c.from <= now && s.next != Time::NEVER);
         storm.map(|s| s.withheld = Some(message)).is_some()
     }
 

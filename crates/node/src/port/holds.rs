@@ -3,8 +3,8 @@
 use super::*;
 
 impl Port {
-    /// True if the first waiting frame of this class and length may leave. Records since when the peer blocks it, and reports the
-    /// detector when the queue is kept back and when no longer.
+    /// True if the first waiting frame of this class and length may leave. Records since when the
+    /// peer blocks it, and reports the detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
         let Some(class_state) = self.class_state_if_any(class) else { return Gate::Open };
@@ -17,18 +17,20 @@ impl Port {
 
     /// Might a frame of this class and length go? Nothing is recorded.
     pub fn would_open(&self, now: Time, class: u8, len: u32) -> Gate {
-        let class_state = if class == 0 { Some(&self.class_state) } else { self.more.get(class as usize - 1) };
+        let class_state =
+            if class == 0 { Some(&self.class_state) } else { self.more.get(class as usize - 1) };
         class_state.map_or(Gate::Open, |l| l.tx.gate(now, Bytes(len as u64)))
     }
 
     /// The sender half of a class if it is per-flow.
     pub fn flows(&self, class: u8) -> Option<&dyn FlowSender> {
-        let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
+        let class_state =
+            if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
         class_state.tx.flows()
     }
 
-    /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source decides the
-    /// consequence for the class.
+    /// All flows of a class that have something to send are held, or no longer: where the peer
+    /// holds single flows, their source decides the consequence for the class.
     pub fn note_flows(&mut self, now: Time, class: u8, held: bool) {
         let bit = 1 << class;
         if held != (self.held & bit != 0) {
@@ -81,15 +83,25 @@ impl Port {
             let class = changes.trailing_zeros() as u8;
             changes &= changes - 1;
             let by = self.class_state(class).tx.stopped_by();
-            env.emit(self.node, now, NodeEvent::Hold { port: self.number, class, on: self.held & 1 << class != 0, by });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::Hold { port: self.number, class, on: self.held & 1 << class != 0, by },
+            );
         }
     }
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, class: u8, len: u32) -> Option<Hold> {
-        let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
+        let class_state =
+            if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
         let since = self.held_since(now, class);
-        class_state.tx.held(now, Bytes(len as u64)).then_some(Hold { port: self.number, class, len, since })
+        class_state.tx.held(now, Bytes(len as u64)).then_some(Hold {
+            port: self.number,
+            class,
+            len,
+            since,
+        })
     }
 
     /// The sender half of a class.
@@ -97,7 +109,8 @@ impl Port {
         &self.class_state(class).tx
     }
 
-    /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The port checks its queued frames at `now`.
+    /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The
+    /// port checks its queued frames at `now`.
     pub fn release(&mut self, now: Time, class: u8, on: bool, env: &mut impl Env) {
         let line = self.rate;
         self.class_state_mut(class).tx.release(now, line, on);
@@ -109,7 +122,10 @@ impl Port {
     #[cold] // out of line: ports without it pay for a look at a flag
     pub(super) fn note_shared_use(&mut self) {
         let of = |c: &ClassState| c.tx.shared_use();
-        let (classes, all) = self.class_states().filter_map(of).fold((0, 0u64), |(n, sum), used| (n + 1, sum.saturating_add(used)));
+        let (classes, all) = self
+            .class_states()
+            .filter_map(of)
+            .fold((0, 0u64), |(n, sum), used| (n + 1, sum.saturating_add(used)));
         for c in std::iter::once(&mut self.class_state).chain(&mut self.more) {
             if let Some(own) = c.tx.shared_use() {
                 c.tx.on_shared_use(all - own, classes);
@@ -117,7 +133,8 @@ impl Port {
         }
     }
 
-    /// The link of the port has been down: the sender halves forget the peer's messages ([`Sender::restart`]).
+    /// The link of the port has been down: the sender halves forget the peer's messages
+    /// ([`Sender::restart`]).
     pub fn restart(&mut self, now: Time, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
             self.class_state_mut(class).tx.restart(now);
@@ -126,17 +143,23 @@ impl Port {
         }
     }
 
-    /// Notes the rate that the sender half of a class allows now, and the time at which a stop expires.
+    /// Notes the rate that the sender half of a class allows now, and the time at which a stop
+    /// expires.
     #[inline]
     pub(super) fn note_allowed(&self, now: Time, class: u8, env: &mut impl Env) -> Rate {
         let tx = &self.class_state(class).tx;
         let (rate, by) = (tx.rate(now), tx.stopped_by());
         let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
-        env.emit(self.node, now, NodeEvent::AllowedRate { port: self.number, class, rate, by, expires });
+        env.emit(
+            self.node,
+            now,
+            NodeEvent::AllowedRate { port: self.number, class, rate, by, expires },
+        );
         rate
     }
 
-    /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
+    /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of
+    /// `len`?
     pub fn would_hold(&self, class: u8, occupancy: &Occupancy, stuck: u64, len: u32) -> bool {
         self.class_state(class).rx.holds(occupancy, Bytes(stuck), Bytes(len as u64))
     }

@@ -3,12 +3,14 @@
 use super::*;
 
 impl Port {
-    /// The peer of a class reports how much it has sent in all ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
+    /// The peer of a class reports how much it has sent in all
+    /// ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
     pub fn on_peer_total(&mut self, class: u8, sent: u64) {
         self.class_state_mut(class).rx.on_peer_total(sent);
     }
 
-    /// Transmission of a control frame begins. All earlier frames of this port are before it on the wire, and it may carry their total.
+    /// Transmission of a control frame begins. All earlier frames of this port are before it on the
+    /// wire, and it may carry their total.
     #[inline]
     pub(super) fn add_total(&self, id: FrameId, frames: &mut FrameStore) {
         let f = &mut frames[id];
@@ -16,8 +18,11 @@ impl Port {
             && f.as_link_signal().is_none()
             && self.is_in_order()
             && f.message().totals() != Totals::Never
-            && let Some(total) =
-                self.class_state(f.class()).tx.sent_total().filter(|_| self.lossy || f.message().totals() == Totals::Always)
+            && let Some(total) = self
+                .class_state(f.class())
+                .tx
+                .sent_total()
+                .filter(|_| self.lossy || f.message().totals() == Totals::Always)
         {
             f.set_total(total);
         }
@@ -25,21 +30,49 @@ impl Port {
 
     /// Messages of a class's receiver after the admission of a frame.
     #[inline(always)]
-    pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
+    pub fn on_arrival(
+        &mut self,
+        now: Time,
+        class: u8,
+        flow: u32,
+        occupancy: &Occupancy,
+        len: u32,
+    ) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
-        if rx.per_flow() { rx.on_flow_arrival(now, flow, None, len) } else { rx.on_arrival(now, occupancy, len) }
+        if rx.per_flow() {
+            rx.on_flow_arrival(now, flow, None, len)
+        } else {
+            rx.on_arrival(now, occupancy, len)
+        }
     }
 
     /// Messages of a class's receiver after the departure of a frame.
     #[inline(always)]
-    pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
+    pub fn on_departure(
+        &mut self,
+        now: Time,
+        class: u8,
+        flow: u32,
+        occupancy: &Occupancy,
+        len: u32,
+    ) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
-        if rx.per_flow() { rx.on_flow_departure(now, flow, None, len) } else { rx.on_departure(now, occupancy, len) }
+        if rx.per_flow() {
+            rx.on_flow_departure(now, flow, None, len)
+        } else {
+            rx.on_departure(now, occupancy, len)
+        }
     }
 
-    /// Messages of a class's receiver when the clock reaches `now`. A stale call, whose place an earlier request has taken, finds no work.
-    /// If it counted as the due call, each would request another one, and the calls would never become fewer.
-    pub fn on_receiver_wake(&mut self, now: Time, class: u8, occupancy: &Occupancy) -> Option<Message> {
+    /// Messages of a class's receiver when the clock reaches `now`. A stale call, whose place an
+    /// earlier request has taken, finds no work. If it counted as the due call, each would request
+    /// another one, and the calls would never become fewer.
+    pub fn on_receiver_wake(
+        &mut self,
+        now: Time,
+        class: u8,
+        occupancy: &Occupancy,
+    ) -> Option<Message> {
         let state = self.class_state_mut(class);
         if now < state.rx_wake {
             return None;
@@ -59,18 +92,33 @@ impl Port {
         }
     }
 
-    /// Message that stops the peer of a class for as long as a message can ([`xoff_mech::flow_control::Receiver::hold`]).
+    /// Message that stops the peer of a class for as long as a message can
+    /// ([`xoff_mech::flow_control::Receiver::hold`]).
     pub fn hold_message(&self, class: u8) -> Option<Message> {
         self.class_state(class).rx.hold()
     }
 
-    /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
-    pub fn send_control(&mut self, now: Time, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
+    /// Sends a message to the peer: through the generation delay, then the control queue and the
+    /// wire.
+    pub fn send_control(
+        &mut self,
+        now: Time,
+        class: u8,
+        message: Message,
+        delay: &ControlDelay,
+        env: &mut impl Env,
+    ) {
         if delay.generation.is_zero() {
             self.emit(now, class, message, env);
         } else {
             let at = self.at();
-            let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.draw(at), class, message);
+            let due = self.delays.get_or_insert_default().outbox.push(
+                now,
+                &delay.generation,
+                || env.draw(at),
+                class,
+                message,
+            );
             env.call_at(self.node, due, Call::Emit { port: self.number });
         }
     }
@@ -87,7 +135,11 @@ impl Port {
         if self.failed {
             return; // there is no receiver
         }
-        let len = if message.is_part() { 0 } else { message.own_len().map_or(self.message_len, |own| own.0 as u32) };
+        let len = if message.is_part() {
+            0
+        } else {
+            message.own_len().map_or(self.message_len, |own| own.0 as u32)
+        };
         let id = env.frames().insert(Frame::control(message, class, len));
         if len == 0 {
             env.hand_over(self.at(), id);
@@ -102,7 +154,13 @@ impl Port {
     }
 
     /// A control frame arrived. Returns true if something may go now that could not before.
-    pub fn on_control(&mut self, now: Time, frame: &Frame, delay: &ControlDelay, env: &mut impl Env) -> bool {
+    pub fn on_control(
+        &mut self,
+        now: Time,
+        frame: &Frame,
+        delay: &ControlDelay,
+        env: &mut impl Env,
+    ) -> bool {
         let (class, message) = (frame.class(), frame.message());
         if let Some(total) = frame.total() {
             // At once: it is about earlier frames on the wire.
@@ -113,12 +171,19 @@ impl Port {
             return self.apply(now, class, message, env);
         }
         let at = self.at();
-        let due = self.delays.get_or_insert_default().inbox.push(now, &delay.processing, || env.draw(at), class, message);
+        let due = self.delays.get_or_insert_default().inbox.push(
+            now,
+            &delay.processing,
+            || env.draw(at),
+            class,
+            message,
+        );
         env.call_at(self.node, due, Call::Apply { port: self.number });
         false
     }
 
-    /// Lets everything take effect whose processing time is over. Returns whether something may go now, and the classes, one bit each.
+    /// Lets everything take effect whose processing time is over. Returns whether something may go
+    /// now, and the classes, one bit each.
     pub fn apply_due(&mut self, now: Time, env: &mut impl Env) -> (bool, u8) {
         let (mut open, mut classes) = (false, 0);
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.inbox.pop(now)) {

@@ -1,4 +1,5 @@
-//! A port whose link repeats corrupted frames ([`xoff_mech::link_retry`]): the replay buffer, and frames that precede new ones.
+//! A port whose link repeats corrupted frames ([`xoff_mech::link_retry`]): the replay buffer, and
+//! frames that precede new ones.
 //!
 //! ```text
 //!   queues -> gate of flow control -> a copy is kept, numbered -> wire -> good and expected? -> ingress, flow control
@@ -6,8 +7,9 @@
 //!                                       +---- replay <--- Ack, Nack, timer <-----+
 //! ```
 //!
-//! Numbered are frames of flows, their answers, and control frames that carry a total of bytes sent: these must arrive in order. Other
-//! control frames are not numbered. Ports without link retry do not pay for any of it.
+//! Numbered are frames of flows, their answers, and control frames that carry a total of bytes
+//! sent: these must arrive in order. Other control frames are not numbered. Ports without link
+//! retry do not pay for any of it.
 
 use std::collections::VecDeque;
 
@@ -55,7 +57,9 @@ pub(crate) struct Retry {
 
 impl Retry {
     fn rests(&self) -> bool {
-        self.tx.outstanding() == 0 && self.tx.handshake().is_none() && self.rx.next_wake() == Time::NEVER
+        self.tx.outstanding() == 0
+            && self.tx.handshake().is_none()
+            && self.rx.next_wake() == Time::NEVER
     }
 }
 
@@ -68,10 +72,15 @@ impl Port {
     /// Makes the link repeat corrupted frames.
     pub fn repeat_by(&mut self, p: Params) {
         (self.repeats, self.notes_frames) = (true, true);
-        self.retry = Some(Box::new(Retry { tx: RetrySender::new(p), rx: RetryReceiver::new(p), kept: VecDeque::new() }));
+        self.retry = Some(Box::new(Retry {
+            tx: RetrySender::new(p),
+            rx: RetryReceiver::new(p),
+            kept: VecDeque::new(),
+        }));
     }
 
-    /// True if frames arrive in the order in which they left. While its link is initialised a frame has no number.
+    /// True if frames arrive in the order in which they left. While its link is initialised a frame
+    /// has no number.
     pub(super) fn is_in_order(&self) -> bool {
         self.retry.as_ref().is_none_or(|r| r.tx.handshake().is_none())
     }
@@ -94,12 +103,19 @@ impl Port {
         let Some(r) = &mut self.retry else { return };
         let first = r.tx.next_number() - r.kept.len() as u64;
         for (number, k) in (first..).zip(r.kept.drain(..)) {
-            let what = RetryEvent::GivenUp { kind: k.frame.kind(), flow: k.frame.flow, number, sent: self.free.time, why };
+            let what = RetryEvent::GivenUp {
+                kind: k.frame.kind(),
+                flow: k.frame.flow,
+                number,
+                sent: self.free.time,
+                why,
+            };
             env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what });
         }
     }
 
-    /// The frame that its link expects next, counted from the first of the run; `None`: its link does not repeat.
+    /// The frame that its link expects next, counted from the first of the run; `None`: its link
+    /// does not repeat.
     pub fn expected_number(&self) -> Option<u64> {
         self.retry.as_ref().map(|r| r.rx.expected())
     }
@@ -149,13 +165,18 @@ impl Port {
     fn push_due(&mut self, now: Time, env: &mut impl Env) {
         while let Some(signal) = self.retry.as_mut().and_then(|r| r.rx.due(now)) {
             if matches!(signal, Signal::Nack(_)) {
-                env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Nack });
+                env.emit(
+                    self.node,
+                    now,
+                    NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Nack },
+                );
             }
             self.push_signal(signal, env);
         }
     }
 
-    /// Starts frames that precede new frames of classes: signals, control frames, replays. Returns whether nothing else may go now.
+    /// Starts frames that precede new frames of classes: signals, control frames, replays. Returns
+    /// whether nothing else may go now.
     #[cold]
     pub(super) fn start_before_new(&mut self, now: Time, env: &mut impl Env) -> bool {
         if self.busy(env) {
@@ -165,7 +186,11 @@ impl Port {
         let Some(r) = &mut self.retry else { return false };
         let (expired, change) = r.tx.on_wake(now);
         if expired {
-            env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what: RetryEvent::TimedOut });
+            env.emit(
+                self.node,
+                now,
+                NodeEvent::LinkRetry { port: self.number, what: RetryEvent::TimedOut },
+            );
             if let Some(init) = r.tx.handshake().filter(|_| !change.flushed) {
                 self.push_signal(init, env);
             }
@@ -191,16 +216,28 @@ impl Port {
         if let Some(t) = &kept.telemetry {
             *env.frames().telemetry_mut(id) = **t;
         }
-        env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Replayed(frame.kind()) });
+        env.emit(
+            self.node,
+            now,
+            NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Replayed(frame.kind()) },
+        );
         let tx = env.wire_time(self.rate, frame.len());
         self.transmit(id, tx, env);
         true
     }
 
     /// A frame arrives over the link of the port, which has done this to it.
-    pub fn on_link(&mut self, now: Time, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+    pub fn on_link(
+        &mut self,
+        now: Time,
+        id: FrameId,
+        hit: Option<Hit>,
+        env: &mut impl Env,
+    ) -> Arrived {
         let frame = env.frames()[id];
-        let Some(r) = &mut self.retry else { return if hit.is_some() { Arrived::Lost } else { Arrived::Goes } };
+        let Some(r) = &mut self.retry else {
+            return if hit.is_some() { Arrived::Lost } else { Arrived::Goes };
+        };
         let gone = |what: Option<RetryEvent>, env: &mut _| {
             Env::discard(env, id);
             if let Some(what) = what {
@@ -209,7 +246,9 @@ impl Port {
         };
         if let Some((kind, number)) = frame.as_link_signal() {
             gone(hit.map(|_| RetryEvent::SignalLost), env);
-            let Some(signal) = Signal::from_words(kind, number).filter(|_| hit.is_none()) else { return Arrived::Taken };
+            let Some(signal) = Signal::from_words(kind, number).filter(|_| hit.is_none()) else {
+                return Arrived::Taken;
+            };
             let (change, before) = (r.tx.on_signal(now, signal), r.rx.expected());
             if let Some(echo) = r.rx.on_signal(signal) {
                 let skipped = before..r.rx.expected();
@@ -217,7 +256,10 @@ impl Port {
                     env.emit(
                         self.node,
                         now,
-                        NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Skipped { from: skipped.start, to: skipped.end } },
+                        NodeEvent::LinkRetry {
+                            port: self.number,
+                            what: RetryEvent::Skipped { from: skipped.start, to: skipped.end },
+                        },
                     );
                 }
                 self.push_signal(echo, env);
@@ -233,7 +275,11 @@ impl Port {
                 Some(Hit::Vanished) => false,
             };
             if !accepted {
-                let what = if hit.is_some() { RetryEvent::Corrupted(frame.kind()) } else { RetryEvent::Discarded(frame.kind()) };
+                let what = if hit.is_some() {
+                    RetryEvent::Corrupted(frame.kind())
+                } else {
+                    RetryEvent::Discarded(frame.kind())
+                };
                 gone(Some(what), env);
             }
             self.push_due(now, env);

@@ -44,7 +44,11 @@ pub(super) struct CongestionPoints {
 
 impl CongestionPoints {
     /// Congestion points of these ports; `None`: no buffer has one.
-    pub fn new<'a>(ports: impl Iterator<Item = (&'a Detection, Place<'a>)>, classes: usize, class: u8) -> Option<Box<CongestionPoints>> {
+    pub fn new<'a>(
+        ports: impl Iterator<Item = (&'a Detection, Place<'a>)>,
+        classes: usize,
+        class: u8,
+    ) -> Option<Box<CongestionPoints>> {
         let of = |(d, place): (&Detection, Place)| {
             let make = move || Sides {
                 ingress: d.congestion_point(&place, Side::Ingress),
@@ -60,7 +64,9 @@ impl CongestionPoints {
 
     /// True if none of them has anything due.
     pub fn rest(&self) -> bool {
-        let due = |point: &Option<AnyCongestionPoint>| point.as_ref().is_some_and(|p| p.next_wake().is_some());
+        let due = |point: &Option<AnyCongestionPoint>| {
+            point.as_ref().is_some_and(|p| p.next_wake().is_some())
+        };
         !self.sides.iter().any(|s| due(&s.ingress) || due(&s.egress))
     }
 
@@ -72,7 +78,13 @@ impl CongestionPoints {
 impl Switch {
     /// A frame was admitted, with the present bytes of its ingress; it is about to enter its queue.
     #[cold]
-    pub(super) fn sample_stored(&mut self, at: Passage, id: FrameId, held: Bytes, env: &mut impl Env) {
+    pub(super) fn sample_stored(
+        &mut self,
+        at: Passage,
+        id: FrameId,
+        held: Bytes,
+        env: &mut impl Env,
+    ) {
         let Passage { now, port, out, class } = at;
         let f = &env.frames()[id];
         let (flow, len) = (f.flow, f.bytes());
@@ -82,14 +94,21 @@ impl Switch {
             let sides = n.at(port, class);
             let point = if side == Side::Ingress { &mut sides.ingress } else { &mut sides.egress };
             let Some(point) = point else { continue };
-            let cnm = point.on_enqueue(now, flow, len, queue, &mut || env.draw(PortId { node: self.node, port }));
+            let cnm = point.on_enqueue(now, flow, len, queue, &mut || {
+                env.draw(PortId { node: self.node, port })
+            });
             self.report(now, (port, class, side), cnm, env);
         }
     }
 
     /// A frame has left both of its buffers.
     #[cold]
-    pub(super) fn sample_gone(&mut self, Passage { now, port, out, class }: Passage, flow: u32, len: Bytes) {
+    pub(super) fn sample_gone(
+        &mut self,
+        Passage { now, port, out, class }: Passage,
+        flow: u32,
+        len: Bytes,
+    ) {
         let Some(n) = &mut self.congestion_points else { return };
         if let Some(point) = &mut n.at(port, class).ingress {
             point.on_dequeue(now, flow, len);
@@ -101,7 +120,14 @@ impl Switch {
 
     /// The flow control of an ingress has sent a message.
     #[cold]
-    pub(super) fn sample_message(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
+    pub(super) fn sample_message(
+        &mut self,
+        now: Time,
+        port: u16,
+        class: u8,
+        message: Message,
+        env: &mut impl Env,
+    ) {
         let Some(n) = &mut self.congestion_points else { return };
         let Some(point) = &mut n.at(port, class).ingress else { return };
         match message.stops() {
@@ -113,7 +139,13 @@ impl Switch {
     }
 
     /// The timer of a congestion point expires.
-    pub fn on_congestion_point_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+    pub fn on_congestion_point_wake(
+        &mut self,
+        now: Time,
+        port: u16,
+        class: u8,
+        env: &mut impl Env,
+    ) {
         let queue = self.occupancy(port, class).bytes;
         let Some(n) = &mut self.congestion_points else { return };
         let sides = n.at(port, class);
@@ -138,8 +170,16 @@ impl Switch {
     }
 
     /// Sends a CNM.
-    fn report(&mut self, now: Time, (port, class, side): (u16, u8, Side), cnm: Option<Cnm>, env: &mut impl Env) {
-        let (Some(n), Some(Cnm { flow, congestion })) = (&self.congestion_points, cnm) else { return };
+    fn report(
+        &mut self,
+        now: Time,
+        (port, class, side): (u16, u8, Side),
+        cnm: Option<Cnm>,
+        env: &mut impl Env,
+    ) {
+        let (Some(n), Some(Cnm { flow, congestion })) = (&self.congestion_points, cnm) else {
+            return;
+        };
         let frame = Frame::cnm(flow, n.class, LEN, congestion.degree);
         // After a failure there may be no route back; nothing depends on a CNM.
         let Some(out) = env.route(self.node, &frame) else { return };

@@ -24,8 +24,8 @@ impl Switch {
         self.ports[port as usize].class_state(class).detector.state(now)
     }
 
-    /// The most that was ever held from an ingress, and the most that ever waited for the same port as an egress, of one
-    /// class [bytes].
+    /// The most that was ever held from an ingress, and the most that ever waited for the same port
+    /// as an egress, of one class [bytes].
     pub fn highest(&self, port: u16, class: u8) -> (u64, u64) {
         let class_state = self.ports[port as usize].class_state(class);
         (class_state.ingress.highest(), class_state.egress.highest())
@@ -51,7 +51,8 @@ impl Switch {
         self.buffer.held()
     }
 
-    /// True if it neither contains nor expects anything, so that only wake-ups without work are left.
+    /// True if it neither contains nor expects anything, so that only wake-ups without work are
+    /// left.
     pub fn rests(&self) -> bool {
         self.held().0 == 0
             && self.congestion_points.as_ref().is_none_or(|c| c.rest())
@@ -71,11 +72,20 @@ impl Switch {
         p.hold(now, class, len)
     }
 
-    /// Occupants of the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call per frame run;
-    /// callers add up.
+    /// Occupants of the buffer of each ingress and class, by egress and flow:
+    /// `f(ingress, class, occupant)`. One call per frame run; callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
         self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, |frame| {
-            f(frame.in_port, frame.class(), Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 });
+            f(
+                frame.in_port,
+                frame.class(),
+                Occupant {
+                    out_port: frame.out_port,
+                    flow: frame.flow,
+                    frames: 1,
+                    bytes: frame.len() as u64,
+                },
+            );
         });
     }
 

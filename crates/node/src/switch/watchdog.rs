@@ -1,4 +1,5 @@
-//! The watchdog of a switch: it looks at every egress queue by a clock, and at a sender half whenever that may have changed its mind.
+//! The watchdog of a switch: it looks at every egress queue by a clock, and at a sender half
+//! whenever that may have changed its mind.
 //!
 //! ```text
 //!   message takes effect, frame leaves --> Meter      how often and for how long the peer has stopped the queue
@@ -32,7 +33,11 @@ pub(super) struct Watchdog {
 
 impl Watchdog {
     pub fn new(config: Config, len: Bytes, queues: usize) -> Box<Watchdog> {
-        Box::new(Watchdog { config, len, queues: (0..queues).map(|_| Observed::default()).collect() })
+        Box::new(Watchdog {
+            config,
+            len,
+            queues: (0..queues).map(|_| Observed::default()).collect(),
+        })
     }
 
     /// True if no queue waits for the end of a storm.
@@ -88,14 +93,19 @@ impl Switch {
     /// True if frames for the queue of a port and class are discarded.
     pub(super) fn discards(&self, port: u16, class: u8) -> bool {
         let at = port as usize * self.classes + class as usize;
-        let stormed = |w: &Watchdog| w.config.action == Action::Drop && w.queues[at].queue.is_stormed();
+        let stormed =
+            |w: &Watchdog| w.config.action == Action::Drop && w.queues[at].queue.is_stormed();
         self.watchdog.as_ref().is_some_and(|w| stormed(w))
     }
 
-    /// Reason to discard a frame that arrived through a port, for the queue of another one; `None`: the frame is kept.
+    /// Reason to discard a frame that arrived through a port, for the queue of another one; `None`:
+    /// the frame is kept.
     #[cold]
     pub(super) fn discarded(&self, port: u16, out: u16, class: u8) -> Option<Drop> {
-        [out, port].into_iter().find(|&p| self.discards(p, class)).map(|p| Drop { cause: Loss::Watchdog, queue: Some(p) })
+        [out, port]
+            .into_iter()
+            .find(|&p| self.discards(p, class))
+            .map(|p| Drop { cause: Loss::Watchdog, queue: Some(p) })
     }
 
     /// A clock of the switch. Returns whether that changed anything.
@@ -107,7 +117,8 @@ impl Switch {
                 continue;
             }
             for class in 0..self.classes as u8 {
-                let (stopped, waiting) = (self.stopped_until(now, port, class), Bytes(self.waiting(port, class)));
+                let (stopped, waiting) =
+                    (self.stopped_until(now, port, class), Bytes(self.waiting(port, class)));
                 let Some(config) = self.watchdog.as_ref().map(|w| w.config) else { return false };
                 let Some(q) = self.observed(port, class) else { continue };
                 q.meter.note(now, stopped);
@@ -122,7 +133,15 @@ impl Switch {
         changed
     }
 
-    fn act(&mut self, now: Time, port: u16, class: u8, change: Change, action: Action, env: &mut impl Env) {
+    fn act(
+        &mut self,
+        now: Time,
+        port: u16,
+        class: u8,
+        change: Change,
+        action: Action,
+        env: &mut impl Env,
+    ) {
         env.emit(self.node, now, NodeEvent::Watchdog { port, class, change });
         let begins = matches!(change, Change::Began(_));
         match action {
@@ -131,7 +150,13 @@ impl Switch {
             Action::Drop => {
                 self.ports[port as usize].release(now, class, begins, env);
                 if begins {
-                    self.throw_away(now, port, class, Drop { cause: Loss::Watchdog, queue: Some(port) }, env);
+                    self.throw_away(
+                        now,
+                        port,
+                        class,
+                        Drop { cause: Loss::Watchdog, queue: Some(port) },
+                        env,
+                    );
                 }
             }
         }
@@ -143,7 +168,14 @@ impl Switch {
         for class in 0..self.classes as u8 {
             let before = self.observed(port, class).map(std::mem::take);
             if let (Some(q), Some(action)) = (before.filter(|q| q.queue.is_stormed()), action) {
-                self.act(now, port, class, Change::Ended(q.meter.look(now, Bytes::ZERO).at), action, env);
+                self.act(
+                    now,
+                    port,
+                    class,
+                    Change::Ended(q.meter.look(now, Bytes::ZERO).at),
+                    action,
+                    env,
+                );
             }
         }
     }
@@ -151,6 +183,8 @@ impl Switch {
     /// True if the watchdog has let a class of a port send more than the peer allowed.
     pub fn was_freed(&self, port: u16, class: u8) -> bool {
         let at = port as usize * self.classes + class as usize;
-        self.watchdog.as_ref().is_some_and(|w| w.config.action == Action::Forward && w.queues[at].queue.was_stormed())
+        self.watchdog
+            .as_ref()
+            .is_some_and(|w| w.config.action == Action::Forward && w.queues[at].queue.was_stormed())
     }
 }

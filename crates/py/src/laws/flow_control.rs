@@ -46,7 +46,12 @@ impl Link {
         Rate(self.rate_bps).time_for(Bytes(bytes)).0
     }
     fn __repr__(&self) -> String {
-        format!("Link({}, {}, buffer of {})", Rate(self.rate_bps), Span(self.delay_ps), Bytes(self.buffer_bytes))
+        format!(
+            "Link({}, {}, buffer of {})",
+            Rate(self.rate_bps),
+            Span(self.delay_ps),
+            Bytes(self.buffer_bytes)
+        )
     }
 }
 
@@ -61,7 +66,12 @@ pub struct Occupancy {
 
 impl From<&mech::Occupancy> for Occupancy {
     fn from(o: &mech::Occupancy) -> Occupancy {
-        Occupancy { bytes: o.bytes.0, shared_bytes: o.shared.0, headroom_bytes: o.headroom.0, limit_bytes: o.limit.0 }
+        Occupancy {
+            bytes: o.bytes.0,
+            shared_bytes: o.shared.0,
+            headroom_bytes: o.headroom.0,
+            limit_bytes: o.limit.0,
+        }
     }
 }
 
@@ -88,7 +98,9 @@ impl Pause {
     #[new]
     fn new(quanta: Option<u32>) -> PyResult<Pause> {
         match quanta {
-            Some(q) if q > u16::MAX as u32 => Err(PyValueError::new_err(format!("quanta: {q} does not fit the 16-bit field"))),
+            Some(q) if q > u16::MAX as u32 => {
+                Err(PyValueError::new_err(format!("quanta: {q} does not fit the 16-bit field")))
+            }
             _ => Ok(Pause { quanta }),
         }
     }
@@ -102,8 +114,13 @@ fn to_python(py: Python<'_>, message: Message) -> PyResult<Py<PyAny>> {
     match message {
         Message::Custom(word) => Ok(word.into_pyobject(py)?.into_any().unbind()),
         Message::Pfc(pfc::Pause::STICKY) => Ok(Py::new(py, Pause { quanta: None })?.into_any()),
-        Message::Pfc(pfc::Pause(quanta)) => Ok(Py::new(py, Pause { quanta: Some(quanta) })?.into_any()),
-        other => Err(PyTypeError::new_err(format!("a message of another flow control, {}", other.describe().0))),
+        Message::Pfc(pfc::Pause(quanta)) => {
+            Ok(Py::new(py, Pause { quanta: Some(quanta) })?.into_any())
+        }
+        other => Err(PyTypeError::new_err(format!(
+            "a message of another flow control, {}",
+            other.describe().0
+        ))),
     }
 }
 
@@ -140,11 +157,16 @@ impl Law {
         let len = of.getattr_opt("message_bytes")?;
         let message_len = match len {
             None => mech::MESSAGE_LEN,
-            Some(len) => Bytes(len.extract::<u64>().map_err(|_| wrong("message_bytes", &len, "a size in whole bytes"))?),
+            Some(len) => Bytes(
+                len.extract::<u64>()
+                    .map_err(|_| wrong("message_bytes", &len, "a size in whole bytes"))?,
+            ),
         };
         for needed in ["receiver", "sender"] {
             if of.getattr_opt(needed)?.is_none_or(|m| !m.is_callable()) {
-                let what = format!("{name} is no flow control: it has no method '{needed}(link)' (see xoff.FlowControl)");
+                let what = format!(
+                    "{name} is no flow control: it has no method '{needed}(link)' (see xoff.FlowControl)"
+                );
                 return Err(PyTypeError::new_err(what));
             }
         }
@@ -220,22 +242,48 @@ macro_rules! message_of {
 }
 
 impl Receiver for Downstream {
-    fn on_arrival(&mut self, now: Time, occupancy: &mech::Occupancy, len: Bytes) -> Option<Message> {
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        occupancy: &mech::Occupancy,
+        len: Bytes,
+    ) -> Option<Message> {
         (self.now, self.woken) = (now, 0);
-        message_of!(self, on_arrival, now, |py| PyResult::Ok((now.0, Py::new(py, Occupancy::from(occupancy))?, len.0)))
+        message_of!(self, on_arrival, now, |py| PyResult::Ok((
+            now.0,
+            Py::new(py, Occupancy::from(occupancy))?,
+            len.0
+        )))
     }
-    fn on_departure(&mut self, now: Time, occupancy: &mech::Occupancy, len: Bytes) -> Option<Message> {
+    fn on_departure(
+        &mut self,
+        now: Time,
+        occupancy: &mech::Occupancy,
+        len: Bytes,
+    ) -> Option<Message> {
         (self.now, self.woken) = (now, 0);
-        message_of!(self, on_departure, now, |py| PyResult::Ok((now.0, Py::new(py, Occupancy::from(occupancy))?, len.0)))
+        message_of!(self, on_departure, now, |py| PyResult::Ok((
+            now.0,
+            Py::new(py, Occupancy::from(occupancy))?,
+            len.0
+        )))
     }
     fn on_wake(&mut self, now: Time, occupancy: &mech::Occupancy) -> Option<Message> {
         self.woken = if self.now == now { self.woken + 1 } else { 0 };
         self.now = now;
         if self.woken > WAKES_MAX {
-            let what = format!("next_wake: still {} ps after on_wake at that time, again and again", now.0);
-            return self.fault.call(&self.name, Some(now), None, |_| Err(PyValueError::new_err(what)));
+            let what = format!(
+                "next_wake: still {} ps after on_wake at that time, again and again",
+                now.0
+            );
+            return self
+                .fault
+                .call(&self.name, Some(now), None, |_| Err(PyValueError::new_err(what)));
         }
-        message_of!(self, on_wake, now, |py| PyResult::Ok((now.0, Py::new(py, Occupancy::from(occupancy))?)))
+        message_of!(self, on_wake, now, |py| PyResult::Ok((
+            now.0,
+            Py::new(py, Occupancy::from(occupancy))?
+        )))
     }
     fn next_wake(&self) -> Option<Time> {
         let hook = self.next_wake.as_ref()?;
@@ -273,7 +321,8 @@ impl Upstream {
     fn new(py: Python<'_>, law: &Law, object: &Bound<'_, PyAny>, line: Rate) -> PyResult<Upstream> {
         let base = protocol(py, "Sender")?;
         let hook = |name| hook(object, &base, name);
-        let credits = object.getattr_opt("credits")?.is_some_and(|c| c.is_truthy().unwrap_or(false));
+        let credits =
+            object.getattr_opt("credits")?.is_some_and(|c| c.is_truthy().unwrap_or(false));
         let name = format!("{}, sender of {}", object.get_type().name()?, law.name);
         Ok(Upstream {
             name: name.into(),
@@ -302,19 +351,26 @@ impl Sender for Upstream {
                 return Err(wrong("gate", &answer, "True, False, or a time in whole picoseconds"));
             }
             match time("gate", &answer, now)? {
-                at if at == now => Err(PyValueError::new_err(format!("gate: not before {} ps, which is now; answer True", at.0))),
+                at if at == now => Err(PyValueError::new_err(format!(
+                    "gate: not before {} ps, which is now; answer True",
+                    at.0
+                ))),
                 at => Ok(Gate::Until(at)),
             }
         })
     }
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
         if let Some(hook) = &self.on_sent {
-            self.fault.call(&self.name, Some(now), (), |py| hook.bind(py).call1((now.0, len.0, tx.0)).map(drop));
+            self.fault.call(&self.name, Some(now), (), |py| {
+                hook.bind(py).call1((now.0, len.0, tx.0)).map(drop)
+            });
         }
     }
     fn on_message(&mut self, now: Time, message: Message) {
         if let Some(hook) = &self.on_message {
-            self.fault.call(&self.name, Some(now), (), |py| hook.bind(py).call1((now.0, to_python(py, message)?)).map(drop));
+            self.fault.call(&self.name, Some(now), (), |py| {
+                hook.bind(py).call1((now.0, to_python(py, message)?)).map(drop)
+            });
         }
     }
     fn held(&self, now: Time, len: Bytes) -> bool {
@@ -325,18 +381,23 @@ impl Sender for Upstream {
         })
     }
     fn rate(&self, now: Time) -> Rate {
-        let Some(hook) = &self.rate else { return if self.held(now, Bytes(1)) { Rate::ZERO } else { self.line } };
+        let Some(hook) = &self.rate else {
+            return if self.held(now, Bytes(1)) { Rate::ZERO } else { self.line };
+        };
         self.fault.call(&self.name, Some(now), self.line, |py| {
             let rate = hook.bind(py).call1((now.0,))?;
             match rate.extract::<f64>() {
-                Ok(bps) if (0.0..1e18).contains(&bps) => Ok(rate.extract::<u64>().map_or_else(|_| Rate::from_f64(bps), Rate)),
+                Ok(bps) if (0.0..1e18).contains(&bps) => {
+                    Ok(rate.extract::<u64>().map_or_else(|_| Rate::from_f64(bps), Rate))
+                }
                 _ => Err(wrong("rate", &rate, "a rate in bit/s, 0 or more")),
             }
         })
     }
     fn restart(&mut self, now: Time) {
         if let Some(hook) = &self.restart {
-            self.fault.call(&self.name, Some(now), (), |py| hook.bind(py).call1((now.0,)).map(drop));
+            self.fault
+                .call(&self.name, Some(now), (), |py| hook.bind(py).call1((now.0,)).map(drop));
         }
     }
     fn stopped_by(&self) -> StoppedBy {

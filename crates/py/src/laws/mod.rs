@@ -1,4 +1,5 @@
-//! Laws written in Python: flow control and rate control through the seam for mechanisms from outside.
+//! Laws written in Python: flow control and rate control through the seam for mechanisms from
+//! outside.
 //!
 //! ```text
 //!   switch, NIC -> Receiver, Sender, RateControl (Rust) -- hook --> the object's method, if its class has one of its own
@@ -37,12 +38,19 @@ impl Laws {
 
     /// The sections of the scenario that they replace.
     pub fn sections(&self) -> impl Iterator<Item = &'static str> {
-        let given = [("flow_control", self.flow_control.is_some()), ("rate_control", self.rate_control.is_some())];
+        let given = [
+            ("flow_control", self.flow_control.is_some()),
+            ("rate_control", self.rate_control.is_some()),
+        ];
         given.into_iter().filter(|(_, given)| *given).map(|(section, _)| section)
     }
 
     /// Puts them in the place of those of the scenario.
-    pub fn enter(&self, py: Python<'_>, scenario: &mut NetworkScenario) -> PyResult<Result<(), ParamError>> {
+    pub fn enter(
+        &self,
+        py: Python<'_>,
+        scenario: &mut NetworkScenario,
+    ) -> PyResult<Result<(), ParamError>> {
         if let Some((name, law)) = &self.flow_control {
             let law = flow_control::Law::new(py, name, law, &self.fault)?;
             scenario.use_flow_control(kept(name), Arc::new(law));
@@ -60,7 +68,8 @@ impl Laws {
 /// Names of laws live as long as the process, each once: those of the registries are constants.
 fn kept(name: &str) -> &'static str {
     static NAMES: OnceLock<Mutex<BTreeSet<&'static str>>> = OnceLock::new();
-    let mut names = NAMES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names =
+        NAMES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(name) = names.get(name) {
         return name;
     }
@@ -88,13 +97,20 @@ impl Fault {
     }
 
     /// Result of `work`; `otherwise` from the first exception on. `of` and `now` are noted on it.
-    fn call<T>(&self, of: &str, now: Option<Time>, otherwise: T, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+    fn call<T>(
+        &self,
+        of: &str,
+        now: Option<Time>,
+        otherwise: T,
+        work: impl FnOnce(Python<'_>) -> PyResult<T>,
+    ) -> T {
         if self.failed() {
             return otherwise;
         }
         Python::attach(|py| {
             work(py).unwrap_or_else(|e| {
-                let at = now.map_or_else(String::new, |now| format!(", at {now} of simulated time"));
+                let at =
+                    now.map_or_else(String::new, |now| format!(", at {now} of simulated time"));
                 // Without a note the exception is still the right one.
                 let _ = e.value(py).call_method1("add_note", (format!("in {of}{at}"),));
                 self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
@@ -105,8 +121,13 @@ impl Fault {
     }
 }
 
-/// A method of an object; `None`: its class has the one of the protocol `base`, which has the effect of no call.
-fn hook(object: &Bound<'_, PyAny>, base: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+/// A method of an object; `None`: its class has the one of the protocol `base`, which has the
+/// effect of no call.
+fn hook(
+    object: &Bound<'_, PyAny>,
+    base: &Bound<'_, PyAny>,
+    name: &str,
+) -> PyResult<Option<Py<PyAny>>> {
     let of_class = object.get_type().getattr_opt(name)?;
     let of_base = base.getattr(name)?;
     match of_class {
@@ -122,9 +143,14 @@ fn protocol<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// A time that a law gives, not before `now`.
 fn time(what: &str, value: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
-    let at = Time(value.extract::<u64>().map_err(|_| wrong(what, value, "a time in whole picoseconds"))?);
+    let at = Time(
+        value.extract::<u64>().map_err(|_| wrong(what, value, "a time in whole picoseconds"))?,
+    );
     if at < now {
-        return Err(PyValueError::new_err(format!("{what}: {} ps lies before now, {} ps", at.0, now.0)));
+        return Err(PyValueError::new_err(format!(
+            "{what}: {} ps lies before now, {} ps",
+            at.0, now.0
+        )));
     }
     Ok(at)
 }

@@ -21,7 +21,12 @@ pub struct FlowFacts {
 
 impl From<&mech::FlowFacts> for FlowFacts {
     fn from(f: &mech::FlowFacts) -> FlowFacts {
-        FlowFacts { line_bps: f.line.0, window_bytes: f.window, base_rtt_ps: f.base_rtt.map(|s| s.0), seed: f.seed }
+        FlowFacts {
+            line_bps: f.line.0,
+            window_bytes: f.window,
+            base_rtt_ps: f.base_rtt.map(|s| s.0),
+            seed: f.seed,
+        }
     }
 }
 
@@ -45,7 +50,13 @@ pub struct Ack {
 #[pymethods]
 impl Ack {
     fn __repr__(&self) -> String {
-        format!("Ack({} of {} bytes, after {}, mark {})", self.acked_bytes, self.sent_bytes, Span(self.rtt_ps), self.mark)
+        format!(
+            "Ack({} of {} bytes, after {}, mark {})",
+            self.acked_bytes,
+            self.sent_bytes,
+            Span(self.rtt_ps),
+            self.mark
+        )
     }
 }
 
@@ -117,16 +128,27 @@ impl Law {
             })
         };
         if !own("rate")? {
-            return Err(PyTypeError::new_err(format!("{name} is no rate control: it has no method 'rate()' (see xoff.RateControl)")));
+            return Err(PyTypeError::new_err(format!(
+                "{name} is no rate control: it has no method 'rate()' (see xoff.RateControl)"
+            )));
         }
-        let interval = class.getattr_opt("cnp_interval_ps")?.unwrap_or(base.getattr("cnp_interval_ps")?);
-        let interval = interval.extract::<u64>().map_err(|_| wrong("cnp_interval_ps", &interval, "a time in whole picoseconds"))?;
+        let interval =
+            class.getattr_opt("cnp_interval_ps")?.unwrap_or(base.getattr("cnp_interval_ps")?);
+        let interval = interval
+            .extract::<u64>()
+            .map_err(|_| wrong("cnp_interval_ps", &interval, "a time in whole picoseconds"))?;
         Ok(Law {
             name: name.into(),
             law: law.clone_ref(py),
             fault: fault.clone(),
-            cnps: if own("on_cnp")? { CnpMode::Frame { interval: Span(interval) } } else { CnpMode::Never },
-            undetermined: class.getattr_opt("undetermined")?.is_some_and(|u| u.is_truthy().unwrap_or(false)),
+            cnps: if own("on_cnp")? {
+                CnpMode::Frame { interval: Span(interval) }
+            } else {
+                CnpMode::Never
+            },
+            undetermined: class
+                .getattr_opt("undetermined")?
+                .is_some_and(|u| u.is_truthy().unwrap_or(false)),
             acks: own("on_ack")? || own("window")?,
             quantized: own("on_cnm")?,
         })
@@ -192,12 +214,20 @@ struct Reaction {
 
 impl Reaction {
     /// Calls a hook with timers as its last argument, and takes over the armed timers.
-    fn timed(&self, now: Time, wakes: &mut Wakes, call: impl FnOnce(Python<'_>, &Py<Timers>) -> PyResult<()>) {
+    fn timed(
+        &self,
+        now: Time,
+        wakes: &mut Wakes,
+        call: impl FnOnce(Python<'_>, &Py<Timers>) -> PyResult<()>,
+    ) {
         let nothing = || Asked { now, armed: Vec::new(), moves: false };
         let asked = self.fault.call(&self.name, Some(now), nothing(), |py| {
             let timers = Py::new(py, Timers(Mutex::new(nothing())))?;
             call(py, &timers)?;
-            Ok(std::mem::replace(&mut *timers.get().0.lock().unwrap_or_else(PoisonError::into_inner), nothing()))
+            Ok(std::mem::replace(
+                &mut *timers.get().0.lock().unwrap_or_else(PoisonError::into_inner),
+                nothing(),
+            ))
         });
         asked.armed.into_iter().for_each(|(timer, at)| wakes.arm(timer, at));
         if asked.moves {
@@ -212,7 +242,9 @@ impl RateControl for Reaction {
         self.fault.call(&self.name, Some(self.now), self.line, |py| {
             let rate = hook.bind(py).call0()?;
             match rate.extract::<f64>() {
-                Ok(bps) if (1.0..1e18).contains(&bps) => Ok(rate.extract::<u64>().map_or_else(|_| Rate::from_f64(bps), Rate)),
+                Ok(bps) if (1.0..1e18).contains(&bps) => {
+                    Ok(rate.extract::<u64>().map_or_else(|_| Rate::from_f64(bps), Rate))
+                }
                 _ => Err(wrong("rate", &rate, "a rate of 1 bit/s or more")),
             }
         })
@@ -225,7 +257,9 @@ impl RateControl for Reaction {
                 return Ok(None);
             }
             match window.extract::<f64>() {
-                Ok(bytes) if (1.0..1.8e19).contains(&bytes) => Ok(Some(window.extract::<u64>().unwrap_or(bytes as u64))),
+                Ok(bytes) if (1.0..1.8e19).contains(&bytes) => {
+                    Ok(Some(window.extract::<u64>().unwrap_or(bytes as u64)))
+                }
                 _ => Err(wrong("window", &window, "a window of 1 byte or more, or None")),
             }
         })
@@ -233,7 +267,9 @@ impl RateControl for Reaction {
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
         self.now = now;
         if let Some(hook) = &self.on_sent {
-            self.timed(now, wakes, |py, timers| hook.bind(py).call1((now.0, len.0, timers)).map(drop));
+            self.timed(now, wakes, |py, timers| {
+                hook.bind(py).call1((now.0, len.0, timers)).map(drop)
+            });
         }
     }
     fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
@@ -248,8 +284,22 @@ impl RateControl for Reaction {
             let hook = hook.bind(py);
             let done = match feedback {
                 Feedback::Ack(a) => {
-                    let (acked_bytes, sent_bytes, rtt_ps, frame_bytes) = (a.acked, a.sent, a.rtt.0, a.len.0);
-                    hook.call1((now.0, Py::new(py, Ack { acked_bytes, sent_bytes, rtt_ps, frame_bytes, mark: mark(a.mark) })?, timers))
+                    let (acked_bytes, sent_bytes, rtt_ps, frame_bytes) =
+                        (a.acked, a.sent, a.rtt.0, a.len.0);
+                    hook.call1((
+                        now.0,
+                        Py::new(
+                            py,
+                            Ack {
+                                acked_bytes,
+                                sent_bytes,
+                                rtt_ps,
+                                frame_bytes,
+                                mark: mark(a.mark),
+                            },
+                        )?,
+                        timers,
+                    ))
                 }
                 Feedback::Congestion => hook.call1((now.0, "ce", timers)),
                 Feedback::Undetermined => hook.call1((now.0, "ue", timers)),
@@ -261,7 +311,9 @@ impl RateControl for Reaction {
     fn on_wake(&mut self, now: Time, which: u8, wakes: &mut Wakes) {
         self.now = now;
         if let Some(hook) = &self.on_wake {
-            self.timed(now, wakes, |py, timers| hook.bind(py).call1((now.0, which, timers)).map(drop));
+            self.timed(now, wakes, |py, timers| {
+                hook.bind(py).call1((now.0, which, timers)).map(drop)
+            });
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Captures: frames that passed the ports, in a file that other programs read (pcapng, draft-ietf-opsawg-pcapng).
+//! Captures: frames that passed the ports, in a file that other programs read (pcapng,
+//! draft-ietf-opsawg-pcapng).
 //!
 //! ```text
 //!   section header        comment, application
@@ -8,8 +9,8 @@
 //!   packet ...
 //! ```
 //!
-//! The blocks are written and read by the crate `pcap-file`, whose packets have their times in the unit of the file: here always ns when
-//! written, and brought to ns when read.
+//! The blocks are written and read by the crate `pcap-file`, whose packets have their times in the
+//! unit of the file: here always ns when written, and brought to ns when read.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,7 +19,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, PcapError};
@@ -50,23 +53,31 @@ pub struct CaptureOptions {
     pub snap_length: u32,
     /// Bytes that may wait to be written. Default 1 MiB.
     pub buffer_bytes: usize,
-    /// Times are picoseconds instead of nanoseconds: for simulated links, whose time begins with the run. Default: nanoseconds.
+    /// Times are picoseconds instead of nanoseconds: for simulated links, whose time begins with
+    /// the run. Default: nanoseconds.
     pub picoseconds: bool,
-    /// Rates of the ports [bit/s], in their order; ports without one have none in the file. Default: none.
+    /// Rates of the ports [bit/s], in their order; ports without one have none in the file.
+    /// Default: none.
     pub speeds: Vec<u64>,
 }
 
 impl Default for CaptureOptions {
     fn default() -> CaptureOptions {
-        CaptureOptions { comment: None, snap_length: 0, buffer_bytes: 1 << 20, picoseconds: false, speeds: Vec::new() }
+        CaptureOptions {
+            comment: None,
+            snap_length: 0,
+            buffer_bytes: 1 << 20,
+            picoseconds: false,
+            speeds: Vec::new(),
+        }
     }
 }
 
 /// A capture being written.
 ///
-/// What waits in its buffer is written when it is finished or dropped, so also when a program that catches Ctrl-C leaves its loop. Only
-/// [`Capture::finish`] returns whether that succeeded. After an error, such as a full disk, nothing more is written and
-/// every call reports it.
+/// What waits in its buffer is written when it is finished or dropped, so also when a program that
+/// catches Ctrl-C leaves its loop. Only [`Capture::finish`] returns whether that succeeded. After
+/// an error, such as a full disk, nothing more is written and every call reports it.
 pub struct Capture<W: Write = File> {
     writer: Option<PcapNgWriter<BufWriter<W>>>,
     ports: usize,
@@ -75,8 +86,13 @@ pub struct Capture<W: Write = File> {
 }
 
 impl Capture<File> {
-    /// Creates a capture file, or empties an old one, for ports of these names. Port 0 is the first of them.
-    pub fn create(path: impl AsRef<Path>, ports: &[&str], options: &CaptureOptions) -> io::Result<Capture<File>> {
+    /// Creates a capture file, or empties an old one, for ports of these names. Port 0 is the first
+    /// of them.
+    pub fn create(
+        path: impl AsRef<Path>,
+        ports: &[&str],
+        options: &CaptureOptions,
+    ) -> io::Result<Capture<File>> {
         Capture::new(File::create(path)?, ports, options)
     }
 }
@@ -86,27 +102,52 @@ impl<W: Write> Capture<W> {
     pub fn new(to: W, ports: &[&str], options: &CaptureOptions) -> io::Result<Capture<W>> {
         let mut about = vec![SectionHeaderOption::UserApplication(Cow::Borrowed("xoff"))];
         about.extend(options.comment.clone().map(|c| SectionHeaderOption::Comment(Cow::Owned(c))));
-        let section = SectionHeaderBlock { endianness: Endianness::Little, options: about, ..Default::default() };
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: about,
+            ..Default::default()
+        };
         let buffered = BufWriter::with_capacity(options.buffer_bytes, to);
         let mut writer = PcapNgWriter::with_section_header(buffered, section).map_err(plain)?;
         for (at, port) in ports.iter().enumerate() {
             let mut options_of = vec![
                 InterfaceDescriptionOption::IfName(Cow::Owned((*port).to_owned())),
-                InterfaceDescriptionOption::IfTsResol(if options.picoseconds { PICOSECONDS } else { NANOSECONDS }),
+                InterfaceDescriptionOption::IfTsResol(if options.picoseconds {
+                    PICOSECONDS
+                } else {
+                    NANOSECONDS
+                }),
             ];
-            options_of.extend(options.speeds.get(at).map(|speed| InterfaceDescriptionOption::IfSpeed(*speed)));
-            let interface = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: options.snap_length, options: options_of };
+            options_of.extend(
+                options.speeds.get(at).map(|speed| InterfaceDescriptionOption::IfSpeed(*speed)),
+            );
+            let interface = InterfaceDescriptionBlock {
+                linktype: DataLink::ETHERNET,
+                snaplen: options.snap_length,
+                options: options_of,
+            };
             writer.write_pcapng_block(interface).map_err(plain)?;
         }
-        let snap_length = if options.snap_length == 0 { usize::MAX } else { options.snap_length as usize };
+        let snap_length =
+            if options.snap_length == 0 { usize::MAX } else { options.snap_length as usize };
         Ok(Capture { writer: Some(writer), ports: ports.len(), snap_length, failed: None })
     }
 
-    /// Writes a frame that passed a port at a time [ns since 1970; ps with [`CaptureOptions::picoseconds`]]. Frames are best written in the
-    /// order of time, but need not be.
-    pub fn write(&mut self, time: u64, port: usize, direction: Direction, frame: &[u8]) -> io::Result<()> {
+    /// Writes a frame that passed a port at a time [ns since 1970; ps with
+    /// [`CaptureOptions::picoseconds`]]. Frames are best written in the order of time, but need not
+    /// be.
+    pub fn write(
+        &mut self,
+        time: u64,
+        port: usize,
+        direction: Direction,
+        frame: &[u8],
+    ) -> io::Result<()> {
         if port >= self.ports {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("capture: port {port} of {}", self.ports)));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("capture: port {port} of {}", self.ports),
+            ));
         }
         let flags = match direction {
             Direction::Inbound => 0b01,
@@ -130,15 +171,23 @@ impl<W: Write> Capture<W> {
     /// Writes the buffered bytes, and ends the capture.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
-        let writer = self.writer.take().ok_or_else(|| io::Error::other("capture: the file is already complete"))?;
+        let writer = self
+            .writer
+            .take()
+            .ok_or_else(|| io::Error::other("capture: the file is already complete"))?;
         writer.into_inner().into_inner().map_err(io::IntoInnerError::into_error)
     }
 
-    fn with_writer(&mut self, f: impl FnOnce(&mut PcapNgWriter<BufWriter<W>>) -> io::Result<()>) -> io::Result<()> {
+    fn with_writer(
+        &mut self,
+        f: impl FnOnce(&mut PcapNgWriter<BufWriter<W>>) -> io::Result<()>,
+    ) -> io::Result<()> {
         if let Some((kind, text)) = &self.failed {
             return Err(io::Error::new(*kind, text.clone()));
         }
-        let Some(writer) = &mut self.writer else { return Err(io::Error::other("capture: the file is already complete")) };
+        let Some(writer) = &mut self.writer else {
+            return Err(io::Error::other("capture: the file is already complete"));
+        };
         let done = f(writer);
         if let Err(e) = &done {
             self.failed = Some((e.kind(), format!("capture: {e}")));
@@ -149,7 +198,8 @@ impl<W: Write> Capture<W> {
 
 impl<W: Write> Drop for Capture<W> {
     fn drop(&mut self) {
-        // The buffer is part of `writer` and would be written by its own drop; after an error it may hold half a block, which is not.
+        // The buffer is part of `writer` and would be written by its own drop; after an error it
+        // may hold half a block, which is not.
         match self.writer.take() {
             Some(writer) if self.failed.is_some() => drop(writer.into_inner().into_parts()),
             other => drop(other),
@@ -199,7 +249,8 @@ impl<R: Read> CaptureReader<R> {
         })
     }
 
-    /// Names of the interfaces read so far; in our own files all of them are known once the first frame was read.
+    /// Names of the interfaces read so far; in our own files all of them are known once the first
+    /// frame was read.
     pub fn ports(&self) -> Vec<String> {
         let name = |interface: &InterfaceDescriptionBlock| {
             interface.options.iter().find_map(|o| match o {
@@ -218,7 +269,10 @@ impl<R: Read> CaptureReader<R> {
                 Err(e) => return Some(Err(plain(e))),
             };
             let Some(interface) = self.reader.interfaces().get(packet.interface_id as usize) else {
-                let text = format!("capture: a packet of interface {}, which has no description", packet.interface_id);
+                let text = format!(
+                    "capture: a packet of interface {}, which has no description",
+                    packet.interface_id
+                );
                 return Some(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
             };
             let resolution = interface.options.iter().find_map(|o| match o {
@@ -260,9 +314,11 @@ impl<R: Read> Iterator for CaptureReader<R> {
     }
 }
 
-/// Time in units of if_tsresol (its upper bit: a power of two instead of ten), brought to ns, cut off at the largest.
+/// Time in units of if_tsresol (its upper bit: a power of two instead of ten), brought to ns, cut
+/// off at the largest.
 fn to_ns(units: u64, resolution: u8) -> u64 {
-    let (exponent, base) = (u32::from(resolution & 0x7F), if resolution & 0x80 == 0 { 10u128 } else { 2 });
+    let (exponent, base) =
+        (u32::from(resolution & 0x7F), if resolution & 0x80 == 0 { 10u128 } else { 2 });
     // Finer than anything measured: the unit is so small that the time is that of 1970.
     let Some(per_second) = base.checked_pow(exponent) else { return 0 };
     let (seconds, rest) = (u128::from(units) / per_second, u128::from(units) % per_second);
@@ -274,7 +330,9 @@ fn to_ns(units: u64, resolution: u8) -> u64 {
 fn plain(e: PcapError) -> io::Error {
     match e {
         PcapError::IoError(e) => e,
-        PcapError::IncompleteBuffer => io::Error::new(io::ErrorKind::UnexpectedEof, "capture: ends within a block"),
+        PcapError::IncompleteBuffer => {
+            io::Error::new(io::ErrorKind::UnexpectedEof, "capture: ends within a block")
+        }
         other => io::Error::new(io::ErrorKind::InvalidData, format!("capture: {other}")),
     }
 }
@@ -297,7 +355,11 @@ mod tests {
     }
 
     fn options() -> CaptureOptions {
-        CaptureOptions { comment: Some("ring, 3 switches".into()), snap_length: 100, ..Default::default() }
+        CaptureOptions {
+            comment: Some("ring, 3 switches".into()),
+            snap_length: 100,
+            ..Default::default()
+        }
     }
 
     fn fill<W: Write>(capture: &mut Capture<W>) {
@@ -324,11 +386,17 @@ mod tests {
     fn what_was_written_is_read() {
         let mut capture = Capture::new(Vec::new(), &["veth0", "veth1"], &options()).unwrap();
         fill(&mut capture);
-        assert_eq!(capture.write(0, 2, Direction::Inbound, &[]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(
+            capture.write(0, 2, Direction::Inbound, &[]).unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
         let bytes = capture.finish().unwrap();
         let mut reader = CaptureReader::new(&bytes[..]).unwrap();
         assert_eq!(reader.by_ref().collect::<io::Result<Vec<_>>>().unwrap(), expected());
-        assert_eq!((reader.comment(), reader.ports()), (Some("ring, 3 switches"), vec!["veth0".to_owned(), "veth1".to_owned()]));
+        assert_eq!(
+            (reader.comment(), reader.ports()),
+            (Some("ring, 3 switches"), vec!["veth0".to_owned(), "veth1".to_owned()])
+        );
         // Cut off anywhere, it gives the whole frames, then at most one error.
         for len in 0..bytes.len() {
             let Ok(reader) = CaptureReader::new(&bytes[..len]) else { continue };
@@ -345,7 +413,10 @@ mod tests {
         fill(&mut capture);
         assert_eq!(file.as_file().metadata().unwrap().len(), 0, "it is buffered");
         drop(capture);
-        assert_eq!(CaptureReader::open(file.path()).unwrap().collect::<io::Result<Vec<_>>>().unwrap(), expected());
+        assert_eq!(
+            CaptureReader::open(file.path()).unwrap().collect::<io::Result<Vec<_>>>().unwrap(),
+            expected()
+        );
     }
 
     #[test]
@@ -361,7 +432,12 @@ mod tests {
             }
         }
         let shared = Shared::default();
-        let mut capture = Capture::new(shared.clone(), &["a"], &CaptureOptions { buffer_bytes: 4096, ..Default::default() }).unwrap();
+        let mut capture = Capture::new(
+            shared.clone(),
+            &["a"],
+            &CaptureOptions { buffer_bytes: 4096, ..Default::default() },
+        )
+        .unwrap();
         for n in 0..100 {
             capture.write(n, 0, Direction::Inbound, &frame(1000)).unwrap();
             assert!(shared.0.borrow().len() + 4096 >= 1000 * (n as usize + 1));
@@ -373,10 +449,20 @@ mod tests {
     /// /dev/full takes nothing: the disk that is full.
     #[test]
     fn a_full_disk_is_an_error_and_stays_one() {
-        let mut capture = Capture::create("/dev/full", &["a"], &CaptureOptions { buffer_bytes: 4096, ..Default::default() }).unwrap();
-        let error = (0..100).find_map(|n| capture.write(n, 0, Direction::Inbound, &frame(1000)).err()).unwrap();
+        let mut capture = Capture::create(
+            "/dev/full",
+            &["a"],
+            &CaptureOptions { buffer_bytes: 4096, ..Default::default() },
+        )
+        .unwrap();
+        let error = (0..100)
+            .find_map(|n| capture.write(n, 0, Direction::Inbound, &frame(1000)).err())
+            .unwrap();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert_eq!(capture.write(0, 0, Direction::Inbound, &frame(60)).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(
+            capture.write(0, 0, Direction::Inbound, &frame(60)).unwrap_err().kind(),
+            io::ErrorKind::StorageFull
+        );
         assert_eq!(capture.finish().map(drop).unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 
@@ -397,16 +483,29 @@ mod tests {
         let mut capture = Capture::create(file.path(), &["veth0", "veth1"], &options()).unwrap();
         fill(&mut capture);
         capture.finish().unwrap();
-        let fields = ["frame.time_epoch", "frame.interface_name", "frame.packet_flags_direction", "frame.len", "frame.cap_len", "eth.type"];
+        let fields = [
+            "frame.time_epoch",
+            "frame.interface_name",
+            "frame.packet_flags_direction",
+            "frame.len",
+            "frame.cap_len",
+            "eth.type",
+        ];
         let mut tshark = Command::new("tshark");
-        tshark.arg("-r").arg(file.path()).args(["-T", "fields"]).args(fields.iter().flat_map(|f| ["-e", f]));
+        tshark
+            .arg("-r")
+            .arg(file.path())
+            .args(["-T", "fields"])
+            .args(fields.iter().flat_map(|f| ["-e", f]));
         let output = match tshark.output() {
             Ok(output) => output,
             Err(e) => return xoff_testing::skip("tshark", e),
         };
         let text = String::from_utf8_lossy(&output.stdout);
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
-        let row = |time: &'static str, port, direction, len, kept| vec![time, port, direction, len, kept, "0x88b5"];
+        let row = |time: &'static str, port, direction, len, kept| {
+            vec![time, port, direction, len, kept, "0x88b5"]
+        };
         let expected = [
             row("1767323045.123456789", "veth0", "1", "60", "60"),
             row("1767323045.123456790", "veth1", "2", "1514", "100"),
@@ -415,7 +514,10 @@ mod tests {
         for (row, expected) in rows.iter().zip(&expected) {
             // Versions differ in how they write the direction: a number in either base.
             let direction = u32::from_str_radix(row[2].trim_start_matches("0x"), 16).ok();
-            assert_eq!((row[0], row[1], direction, &row[3..5]), (expected[0], expected[1], expected[2].parse().ok(), &expected[3..5]));
+            assert_eq!(
+                (row[0], row[1], direction, &row[3..5]),
+                (expected[0], expected[1], expected[2].parse().ok(), &expected[3..5])
+            );
             assert_eq!(u32::from_str_radix(row[5].trim_start_matches("0x"), 16), Ok(0x88B5));
         }
         assert_eq!(rows.len(), 3, "{text}{}", String::from_utf8_lossy(&output.stderr));

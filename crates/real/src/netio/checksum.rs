@@ -1,7 +1,8 @@
 //! Completes the checksums that a sender left to its hardware.
 //!
-//! Between veth ends no hardware exists, and a frame travels with only the pseudo-header's sum in its checksum field. A switch in user
-//! space would pass it on like that, and every receiver behind a real wire would drop it.
+//! Between veth ends no hardware exists, and a frame travels with only the pseudo-header's sum in
+//! its checksum field. A switch in user space would pass it on like that, and every receiver behind
+//! a real wire would drop it.
 //!
 //! TCP and UDP over IPv4 and IPv6. In a tunnel only the outer header is examined.
 
@@ -9,11 +10,13 @@ use crate::wire::{ethernet, internet, vlan};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Extension headers of IPv6 that may stand before TCP or UDP (RFC 8200, section 4): hop-by-hop, routing, destination options.
+/// Extension headers of IPv6 that may stand before TCP or UDP (RFC 8200, section 4): hop-by-hop,
+/// routing, destination options.
 const EXTENSIONS: [u8; 3] = [0, 43, 60];
 const FRAGMENT: u8 = 44;
 
-/// Computes the TCP or UDP checksum of a frame again. False, and nothing is changed, if there is none to compute.
+/// Computes the TCP or UDP checksum of a frame again. False, and nothing is changed, if there is
+/// none to compute.
 pub(crate) fn complete(frame: &mut [u8]) -> bool {
     let Some(Segment { at, end, protocol, addresses }) = segment(frame) else { return false };
     let field = at
@@ -29,7 +32,11 @@ pub(crate) fn complete(frame: &mut [u8]) -> bool {
     // `internet` gives the complement of a folded sum; sums of sums are what checksums are made of.
     let sum = |bytes: &[u8]| u32::from(!internet(bytes));
     let length = u32::try_from(end - at).unwrap_or(u32::MAX);
-    let mut total = sum(&frame[addresses.0..addresses.1]) + sum(&frame[at..end]) + u32::from(protocol) + (length >> 16) + (length & 0xFFFF);
+    let mut total = sum(&frame[addresses.0..addresses.1])
+        + sum(&frame[at..end])
+        + u32::from(protocol)
+        + (length >> 16)
+        + (length & 0xFFFF);
     while total > 0xFFFF {
         total = (total >> 16) + (total & 0xFFFF);
     }
@@ -42,7 +49,8 @@ pub(crate) fn complete(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Position of a transport header with its payload [bytes], and of the addresses of its pseudo-header.
+/// Position of a transport header with its payload [bytes], and of the addresses of its
+/// pseudo-header.
 struct Segment {
     at: usize,
     end: usize,
@@ -52,7 +60,8 @@ struct Segment {
 
 fn segment(frame: &[u8]) -> Option<Segment> {
     let (ether_type, ip) = vlan::inner(frame).ok()?;
-    let word = |at: usize| Some(usize::from(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?])));
+    let word =
+        |at: usize| Some(usize::from(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?])));
     match ether_type {
         ethernet::IPV4 => {
             let first = *frame.get(ip)?;
@@ -63,19 +72,30 @@ fn segment(frame: &[u8]) -> Option<Segment> {
             }
             let (at, end) = (ip + header, ip + word(ip + 2)?);
             let protocol = *frame.get(ip + 9)?;
-            (at <= end && end <= frame.len()).then_some(Segment { at, end, protocol, addresses: (ip + 12, ip + 20) })
+            (at <= end && end <= frame.len()).then_some(Segment {
+                at,
+                end,
+                protocol,
+                addresses: (ip + 12, ip + 20),
+            })
         }
         ethernet::IPV6 => {
             if *frame.get(ip)? >> 4 != 6 {
                 return None;
             }
-            let (mut protocol, mut at, end) = (*frame.get(ip + 6)?, ip + 40, ip + 40 + word(ip + 4)?);
+            let (mut protocol, mut at, end) =
+                (*frame.get(ip + 6)?, ip + 40, ip + 40 + word(ip + 4)?);
             while EXTENSIONS.contains(&protocol) {
                 let length = 8 + 8 * usize::from(*frame.get(at + 1)?);
                 protocol = *frame.get(at)?;
                 at += length;
             }
-            (protocol != FRAGMENT && at <= end && end <= frame.len()).then_some(Segment { at, end, protocol, addresses: (ip + 8, ip + 40) })
+            (protocol != FRAGMENT && at <= end && end <= frame.len()).then_some(Segment {
+                at,
+                end,
+                protocol,
+                addresses: (ip + 8, ip + 40),
+            })
         }
         _ => None,
     }
@@ -88,7 +108,30 @@ mod tests {
     /// Frame with an IPv4 header without options, a transport segment, and padding behind it.
     fn ipv4(protocol: u8, segment: &[u8], padding: usize) -> Vec<u8> {
         let mut f = vec![2; 12];
-        f.extend([0x08, 0x00, 0x45, 0, 0, (20 + segment.len()) as u8, 0, 0, 0x40, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+        f.extend([
+            0x08,
+            0x00,
+            0x45,
+            0,
+            0,
+            (20 + segment.len()) as u8,
+            0,
+            0,
+            0x40,
+            0,
+            64,
+            protocol,
+            0,
+            0,
+            192,
+            0,
+            2,
+            1,
+            192,
+            0,
+            2,
+            2,
+        ]);
         f.extend(segment);
         f.extend(vec![0xEE; padding]);
         f
@@ -146,7 +189,8 @@ mod tests {
     #[test]
     fn what_has_no_checksum_stays_as_it_is() {
         let udp = [3, 232, 7, 208, 0, 8, 0x12, 0x34];
-        let mut cases = vec![ipv4(1, &udp, 0), ipv4(UDP, &udp[..7], 0), vec![2; 60], vec![], vec![2; 13]];
+        let mut cases =
+            vec![ipv4(1, &udp, 0), ipv4(UDP, &udp[..7], 0), vec![2; 60], vec![], vec![2; 13]];
         let mut fragment = ipv4(UDP, &udp, 0);
         fragment[20] = 0x20;
         cases.push(fragment);

@@ -1,6 +1,7 @@
-//! A small HTTP server: one thread and a bounded number of connections, each with a deadline; one too many ends the oldest, so that silent
-//! ones delay no other. The small HTTP servers there are take a thread for each connection, without a bound; here only the request's head
-//! is parsed by a crate.
+//! A small HTTP server: one thread and a bounded number of connections, each with a deadline; one
+//! too many ends the oldest, so that silent ones delay no other. The small HTTP servers there are
+//! take a thread for each connection, without a bound; here only the request's head is parsed by a
+//! crate.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Time for one connection, from its beginning to its end; that in which an answer is made is added.
+/// Time for one connection, from its beginning to its end; that in which an answer is made is
+/// added.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 /// Most connections at a time.
 const CONNECTIONS_MAX: usize = 64;
@@ -44,7 +46,11 @@ pub struct HttpAnswer {
 impl HttpAnswer {
     /// Plain text.
     pub fn text(status: &'static str, text: impl Into<String>) -> HttpAnswer {
-        HttpAnswer { status, content: "text/plain; charset=utf-8", body: Arc::from(text.into().into_bytes()) }
+        HttpAnswer {
+            status,
+            content: "text/plain; charset=utf-8",
+            body: Arc::from(text.into().into_bytes()),
+        }
     }
 }
 
@@ -73,7 +79,9 @@ impl HttpServer {
         let address = listener.local_addr()?;
         let (stop, its_stop) = UnixStream::pair()?;
         let mut handler: Handler = Box::new(handler);
-        let thread = thread::Builder::new().name(name.into()).spawn(move || serve(&listener, &its_stop, &mut handler))?;
+        let thread = thread::Builder::new()
+            .name(name.into())
+            .spawn(move || serve(&listener, &its_stop, &mut handler))?;
         Ok(HttpServer { address, stop: Some(stop), thread: Some(thread) })
     }
 
@@ -98,15 +106,16 @@ enum Stage {
     Reading(Vec<u8>),
     /// So many bytes of the answer are written.
     Writing(Vec<u8>, usize),
-    /// All is written and the end announced; the remaining input is read off. Closed with unread bytes, a connection is reset, and
-    /// the answer with it.
+    /// All is written and the end announced; the remaining input is read off. Closed with unread
+    /// bytes, a connection is reset, and the answer with it.
     Ending,
 }
 
 struct Connection {
     stream: TcpStream,
     stage: Stage,
-    /// Time at which the connection is closed in any case. A slow trickle of bytes does not extend it.
+    /// Time at which the connection is closed in any case. A slow trickle of bytes does not extend
+    /// it.
     end: Instant,
 }
 
@@ -115,7 +124,11 @@ fn serve(listener: &TcpListener, stop: &UnixStream, handler: &mut Handler) {
     loop {
         let mut fds = vec![PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
         fds.extend(all.iter().map(|c| PollFd::new(&c.stream, c.waits_for())));
-        let left = all.iter().map(|c| c.end).min().map(|end| end.saturating_duration_since(Instant::now()));
+        let left = all
+            .iter()
+            .map(|c| c.end)
+            .min()
+            .map(|end| end.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|d| Timespec::try_from(d).ok());
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -148,7 +161,11 @@ fn accept(listener: &TcpListener, all: &mut VecDeque<Connection>) {
                 if all.len() == CONNECTIONS_MAX {
                     all.pop_front();
                 }
-                all.push_back(Connection { stream, stage: Stage::Reading(Vec::new()), end: Instant::now() + DEADLINE });
+                all.push_back(Connection {
+                    stream,
+                    stage: Stage::Reading(Vec::new()),
+                    end: Instant::now() + DEADLINE,
+                });
             }
             Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
@@ -219,7 +236,11 @@ fn answer(request: &[u8], handler: &mut Handler) -> Option<Vec<u8>> {
             (Some("GET"), Some(path)) => {
                 let (path, query) = path.split_once('?').unwrap_or((path, ""));
                 let host = parsed.headers.iter().find(|h| h.name.eq_ignore_ascii_case("host"));
-                handler(&HttpRequest { path, query, host: host.and_then(|h| std::str::from_utf8(h.value).ok()) })
+                handler(&HttpRequest {
+                    path,
+                    query,
+                    host: host.and_then(|h| std::str::from_utf8(h.value).ok()),
+                })
             }
             _ => refuse("405 Method Not Allowed\r\nAllow: GET", "this server only accepts GET\n"),
         },
@@ -230,6 +251,9 @@ fn answer(request: &[u8], handler: &mut Handler) -> Option<Vec<u8>> {
         Err(_) => refuse("400 Bad Request", "this is not HTTP\n"),
     };
     let HttpAnswer { status, content, body } = answer;
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {content}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
     Some([head.as_bytes(), &body].concat())
 }

@@ -1,7 +1,9 @@
-//! An interface before it is opened: is it there, up, Ethernet, and do its offloads leave frames alone?
+//! An interface before it is opened: is it there, up, Ethernet, and do its offloads leave frames
+//! alone?
 //!
-//! Offloads are settings by which a host leaves work to its network card; between veth ends there is no card, and a switch in user space
-//! sees the unfinished work. The kernel's features are asked and set one by one (ioctl SIOCETHTOOL), as `ethtool -k` and `-K` do.
+//! Offloads are settings by which a host leaves work to its network card; between veth ends there
+//! is no card, and a switch in user space sees the unfinished work. The kernel's features are asked
+//! and set one by one (ioctl SIOCETHTOOL), as `ethtool -k` and `-K` do.
 //!
 //! | offload | effect for a switch |
 //! |---|---|
@@ -9,8 +11,8 @@
 //! | `tx`, `tso`, `gso` | of a veth pair: made with defaults, so on at the peer too: unfinished checksums, frames of 64 KiB |
 //! | `rxvlan`, `txvlan` | nothing: tags come next to the frame and are put back |
 //!
-//! The peer of a veth end is not examined: it may be in another namespace, and an interface that was not given is not touched. What it
-//! does shows in [`crate::netio::PortCounters`].
+//! The peer of a veth end is not examined: it may be in another namespace, and an interface that
+//! was not given is not touched. What it does shows in [`crate::netio::PortCounters`].
 
 use std::io;
 
@@ -60,7 +62,8 @@ pub struct Interface {
 impl Interface {
     /// Asks the kernel about an interface of the calling thread's network namespace.
     pub fn look(name: &str) -> Result<Interface, OpenError> {
-        let system = |action| move |source| OpenError::System { interface: name.to_owned(), action, source };
+        let system =
+            |action| move |source| OpenError::System { interface: name.to_owned(), action, source };
         let request = Request::new().map_err(system("opening a socket to query it"))?;
         let index = request.index(name).map_err(|e| match e.raw_os_error() {
             Some(libc::ENODEV) => OpenError::NoSuchInterface { interface: name.to_owned() },
@@ -89,7 +92,9 @@ impl Interface {
 
     /// Offloads that are on and break a switch.
     pub fn breaking(&self) -> Vec<&'static str> {
-        let breaks = |name: &&str| MERGING.contains(name) || (self.driver == "veth" && UNFINISHED.contains(name));
+        let breaks = |name: &&str| {
+            MERGING.contains(name) || (self.driver == "veth" && UNFINISHED.contains(name))
+        };
         self.offloads.iter().copied().filter(breaks).collect()
     }
 
@@ -113,11 +118,16 @@ impl Interface {
         }
     }
 
-    /// Turns off the offloads that break a switch, and looks again. Needs the right to administer the network.
+    /// Turns off the offloads that break a switch, and looks again. Needs the right to administer
+    /// the network.
     pub fn fix(&mut self) -> Result<(), OpenError> {
         let on = self.breaking();
         if let Err(source) = on.iter().try_for_each(|offload| turn(&self.name, offload, false)) {
-            return Err(OpenError::Offloads { interface: self.name.clone(), on, source: Some(source) });
+            return Err(OpenError::Offloads {
+                interface: self.name.clone(),
+                on,
+                source: Some(source),
+            });
         }
         *self = Interface::look(&self.name)?;
         Ok(())
@@ -127,7 +137,9 @@ impl Interface {
 /// Turns an offload of an interface on or off, by its name for `ethtool -K`.
 pub fn turn(interface: &str, offload: &str, on: bool) -> io::Result<()> {
     let how = OFFLOADS.iter().find(|(name, _)| *name == offload);
-    let (_, how) = how.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("unknown offload {offload}")))?;
+    let (_, how) = how.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("unknown offload {offload}"))
+    })?;
     Request::new()?.turn(interface, *how, on)
 }
 
@@ -137,7 +149,17 @@ mod tests {
 
     fn interface(driver: &str, offloads: &[&'static str]) -> Interface {
         let (name, driver, offloads) = ("veth0".to_owned(), driver.to_owned(), offloads.to_vec());
-        Interface { name, index: 7, mtu: 1500, mac: [2; 6], hardware: 1, up: true, carrier: true, driver, offloads }
+        Interface {
+            name,
+            index: 7,
+            mtu: 1500,
+            mac: [2; 6],
+            hardware: 1,
+            up: true,
+            carrier: true,
+            driver,
+            offloads,
+        }
     }
 
     #[test]
@@ -155,7 +177,10 @@ mod tests {
     #[test]
     fn the_loopback_is_refused_and_so_is_what_does_not_exist() {
         let lo = Interface::look("lo").unwrap();
-        assert!(matches!(lo.check(), Err(OpenError::NotEthernet { hardware: libc::ARPHRD_LOOPBACK, .. })));
+        assert!(matches!(
+            lo.check(),
+            Err(OpenError::NotEthernet { hardware: libc::ARPHRD_LOOPBACK, .. })
+        ));
         let text = Interface::look("xoff-none").unwrap_err().to_string();
         assert!(text.contains("interface xoff-none") && text.contains("ip link"), "{text}");
         assert_eq!(turn("lo", "warp", true).unwrap_err().kind(), io::ErrorKind::InvalidInput);

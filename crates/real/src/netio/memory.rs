@@ -1,10 +1,12 @@
-//! Two joined ports in memory: one receives the frames of the other. For tests of code that drives ports.
+//! Two joined ports in memory: one receives the frames of the other. For tests of code that drives
+//! ports.
 //!
 //! ```text
 //!   a.send -> taken -flush-> b.receive        and the same from b to a
 //! ```
 //!
-//! Nothing is ever lost: when the other side does not receive, `send` reports that there is no room.
+//! Nothing is ever lost: when the other side does not receive, `send` reports that there is no
+//! room.
 
 use std::collections::VecDeque;
 use std::io;
@@ -141,6 +143,14 @@ mod tests {
         assert!(a.send(&[0; 13]).unwrap());
         let c = a.counters();
         let bytes = (0..sent).map(|n| numbered(n).len() as u64).sum();
-        assert_eq!(c, PortCounters { sent: u64::from(sent), sent_bytes: bytes, send_errors: 1, ..Default::default() });
+        assert_eq!(
+            c,
+            PortCounters {
+                sent: u64::from(sent),
+                sent_bytes: bytes,
+                send_errors: 1,
+                ..Default::default()
+            }
+        );
     }
 }

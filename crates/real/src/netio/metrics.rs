@@ -13,19 +13,25 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Listens at an address; port 0 takes any that is free ([`MetricsServer::address`]). The text is empty until it is set.
+    /// Listens at an address; port 0 takes any that is free ([`MetricsServer::address`]). The text
+    /// is empty until it is set.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<MetricsServer> {
         let text = Arc::new(Mutex::new(Arc::<[u8]>::from([])));
         let its_text = text.clone();
-        let server = HttpServer::start("metrics", TcpListener::bind(address)?, move |request| match request.path {
-            "/metrics" => HttpAnswer {
-                status: "200 OK",
-                content: "text/plain; version=0.0.4; charset=utf-8",
-                body: its_text.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            },
-            "/" => HttpAnswer::text("200 OK", "xoff: the counters are at /metrics\n"),
-            _ => HttpAnswer::text("404 Not Found", "the only page is /metrics\n"),
-        })?;
+        let server =
+            HttpServer::start(
+                "metrics",
+                TcpListener::bind(address)?,
+                move |request| match request.path {
+                    "/metrics" => HttpAnswer {
+                        status: "200 OK",
+                        content: "text/plain; version=0.0.4; charset=utf-8",
+                        body: its_text.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                    },
+                    "/" => HttpAnswer::text("200 OK", "xoff: the counters are at /metrics\n"),
+                    _ => HttpAnswer::text("404 Not Found", "the only page is /metrics\n"),
+                },
+            )?;
         Ok(MetricsServer { server, text })
     }
 
@@ -36,7 +42,8 @@ impl MetricsServer {
 
     /// The text from now on, in Prometheus' exposition format (version 0.0.4).
     pub fn set(&self, text: impl Into<String>) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Arc::from(text.into().into_bytes());
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) =
+            Arc::from(text.into().into_bytes());
     }
 }
 
@@ -65,7 +72,11 @@ mod tests {
         server.set("frames_total 1\n");
         server.set(String::from("frames_total 2\n"));
         let answer = ask(&server, get);
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("text/plain; version=0.0.4"), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n")
+                && answer.contains("text/plain; version=0.0.4"),
+            "{answer}"
+        );
         assert!(answer.ends_with("\r\n\r\nframes_total 2\n"), "{answer}");
         assert!(ask(&server, "GET /metrics?x=1 HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 200"));
     }
@@ -86,7 +97,10 @@ mod tests {
         ];
         for (request, status) in cases {
             let answer = ask(&server, request);
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && !answer.contains("secret"), "{request:.40}: {answer}");
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status} ")) && !answer.contains("secret"),
+                "{request:.40}: {answer}"
+            );
         }
     }
 
@@ -94,18 +108,22 @@ mod tests {
     fn the_root_shows_where_the_counters_are() {
         let server = MetricsServer::bind("127.0.0.1:0").unwrap();
         let answer = ask(&server, "GET / HTTP/1.1\r\n\r\n");
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("/metrics"), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("/metrics"),
+            "{answer}"
+        );
     }
 
-    /// Clients that send nothing delay no other, many as they are; and the server ends when it is dropped. (One at a time, each of them
-    /// cost the next one two seconds.)
+    /// Clients that send nothing delay no other, many as they are; and the server ends when it is
+    /// dropped. (One at a time, each of them cost the next one two seconds.)
     #[test]
     fn silent_clients_do_not_stop_it() {
         let server = MetricsServer::bind("127.0.0.1:0").unwrap();
         let text = "up 1\n".repeat(100_000);
         server.set(text.clone());
         // As many as the kernel queues and the server keeps, and more.
-        let silent: Vec<_> = (0..500).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+        let silent: Vec<_> =
+            (0..500).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
         let start = Instant::now();
         assert!(ask(&server, "GET /metrics HTTP/1.1\r\n\r\n").ends_with(&text));
         assert!(start.elapsed() < DEADLINE / 2, "{:?}", start.elapsed());

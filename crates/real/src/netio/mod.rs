@@ -9,8 +9,8 @@
 //!   privileges   given up once the ports are open                        +-- metrics       numbers for Prometheus
 //! ```
 //!
-//! A frame is everything between preamble and check sequence: addresses, VLAN tags in line, EtherType, payload. All `unsafe` code is in
-//! `sys`, each block with its reason.
+//! A frame is everything between preamble and check sequence: addresses, VLAN tags in line,
+//! EtherType, payload. All `unsafe` code is in `sys`, each block with its reason.
 
 #![deny(unsafe_code)]
 

@@ -5,8 +5,9 @@
 //!   send(frame) -> queue -- flush: one sendmmsg --> kernel, past its queueing disciplines -> interface
 //! ```
 //!
-//! What a frame is here is what was on the wire: the kernel takes the first VLAN tag out and leaves checksums to hardware that is not
-//! there; both are undone. Frames that leave the interface do not come back.
+//! What a frame is here is what was on the wire: the kernel takes the first VLAN tag out and leaves
+//! checksums to hardware that is not there; both are undone. Frames that leave the interface do not
+//! come back.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -24,18 +25,20 @@ use crate::netio::sys::{self, Geometry, Request, Ring};
 
 /// Right that packet sockets ask for.
 const RIGHT: &str = "cap_net_raw";
-/// Number of calls that find the ring empty until one asks the socket for an error: a system call, where the ring itself needs none.
+/// Number of calls that find the ring empty until one asks the socket for an error: a system call,
+/// where the ring itself needs none.
 const ASK_FOR_ERRORS: u32 = 1024;
 
 /// Settings for opening a [`PacketPort`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketOptions {
-    /// Size of the receive ring, at least [bytes]. A frame of any length takes a place of the longest. Default 4 MiB: 2560 frames at an
-    /// MTU of 1500, 31 ms at 1 Gb/s.
+    /// Size of the receive ring, at least [bytes]. A frame of any length takes a place of the
+    /// longest. Default 4 MiB: 2560 frames at an MTU of 1500, 31 ms at 1 Gb/s.
     pub ring_bytes: usize,
     /// Turn off offloads that break a switch, where otherwise the port is rejected. Default false.
     pub fix_offloads: bool,
-    /// Send past the interface's queueing discipline, which could drop or delay frames on its own account. Default true.
+    /// Send past the interface's queueing discipline, which could drop or delay frames on its own
+    /// account. Default true.
     pub qdisc_bypass: bool,
     /// Receive frames to all addresses. Default true: a switch has to.
     pub promiscuous: bool,
@@ -43,7 +46,12 @@ pub struct PacketOptions {
 
 impl Default for PacketOptions {
     fn default() -> PacketOptions {
-        PacketOptions { ring_bytes: 4 << 20, fix_offloads: false, qdisc_bypass: true, promiscuous: true }
+        PacketOptions {
+            ring_bytes: 4 << 20,
+            fix_offloads: false,
+            qdisc_bypass: true,
+            promiscuous: true,
+        }
     }
 }
 
@@ -64,7 +72,8 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// Opens an interface of the calling thread's network namespace. Frames that arrived before are not seen.
+    /// Opens an interface of the calling thread's network namespace. Frames that arrived before are
+    /// not seen.
     pub fn open(interface: &str, options: &PacketOptions) -> Result<PacketPort, OpenError> {
         let failed = |action| move |source| OpenError::of(interface, action, RIGHT, source);
         let mut looked = Interface::look(interface)?;
@@ -77,7 +86,8 @@ impl PacketPort {
         }
         let claim = claim(interface, looked.index)?;
         let socket = sys::packet_socket().map_err(failed("opening a packet socket"))?;
-        sys::packet_options(&socket, options.qdisc_bypass).map_err(failed("setting options of the packet socket"))?;
+        sys::packet_options(&socket, options.qdisc_bypass)
+            .map_err(failed("setting options of the packet socket"))?;
         let geometry = Geometry::new(options.ring_bytes, longest(looked.mtu));
         let ring = Ring::new(&socket, geometry).map_err(failed("making the receive ring"))?;
         sys::bind_packet(&socket, looked.index).map_err(failed("binding the packet socket"))?;
@@ -87,10 +97,21 @@ impl PacketPort {
         let queue = SendQueue::new(longest(looked.mtu));
         let request = Request::new().map_err(failed("opening a socket to query it"))?;
         let (options, counters) = (options.clone(), PortCounters::default());
-        Ok(PacketPort { interface: looked, request, options, ring, socket, queue, counters, empty: 0, claim })
+        Ok(PacketPort {
+            interface: looked,
+            request,
+            options,
+            ring,
+            socket,
+            queue,
+            counters,
+            empty: 0,
+            claim,
+        })
     }
 
-    /// Reads the kernel's facts about the interface again; an error text says why it cannot be used.
+    /// Reads the kernel's facts about the interface again; an error text says why it cannot be
+    /// used.
     fn look_again(&mut self) -> Result<(), String> {
         let name = &self.interface.name;
         let unknown = |e: io::Error| match e.raw_os_error() {
@@ -111,27 +132,33 @@ impl PacketPort {
         Ok(())
     }
 
-    /// Binds the socket to the interface that has the name now. It asks for no right: those were given up when the port was open.
+    /// Binds the socket to the interface that has the name now. It asks for no right: those were
+    /// given up when the port was open.
     fn take_over(&mut self) -> Result<(), OpenError> {
         let name = self.interface.name.clone();
         let failed = |action| move |source| OpenError::of(&name, action, RIGHT, source);
         let mut looked = Interface::look(&self.interface.name)?;
         if self.options.fix_offloads && !looked.breaking().is_empty() {
-            // Without the right to do so they stay; frames that the peer then leaves incomplete are counted, repaired where possible, and
-            // advised on.
+            // Without the right to do so they stay; frames that the peer then leaves incomplete are
+            // counted, repaired where possible, and advised on.
             let _ = looked.fix();
         }
         if looked.merges() || !looked.breaking().is_empty() && !self.options.fix_offloads {
             looked.check()?;
         }
         if looked.mtu != self.interface.mtu {
-            let source = io::Error::other(format!("its MTU changed to {} from {}", looked.mtu, self.interface.mtu));
+            let source = io::Error::other(format!(
+                "its MTU changed to {} from {}",
+                looked.mtu, self.interface.mtu
+            ));
             return Err(failed("opening it again")(source));
         }
         let claim = claim(&looked.name, looked.index)?;
-        sys::bind_packet(&self.socket, looked.index).map_err(failed.clone()("binding the packet socket again"))?;
+        sys::bind_packet(&self.socket, looked.index)
+            .map_err(failed.clone()("binding the packet socket again"))?;
         if self.options.promiscuous {
-            sys::promiscuous(&self.socket, looked.index).map_err(failed("setting it promiscuous again"))?;
+            sys::promiscuous(&self.socket, looked.index)
+                .map_err(failed("setting it promiscuous again"))?;
         }
         (self.claim, self.interface) = (claim, looked);
         Ok(())
@@ -150,10 +177,12 @@ impl PacketPort {
 
 /// Marks an interface as taken, until the returned socket is closed.
 ///
-/// An abstract address belongs to the network namespace and goes with the process, however it ends: there is no stale lock, and the
-/// interface of the same number in another namespace is another one.
+/// An abstract address belongs to the network namespace and goes with the process, however it ends:
+/// there is no stale lock, and the interface of the same number in another namespace is another
+/// one.
 fn claim(interface: &str, index: u32) -> Result<UnixDatagram, OpenError> {
-    let bound = SocketAddr::from_abstract_name(format!("xoff-port-{index}")).and_then(|address| UnixDatagram::bind_addr(&address));
+    let bound = SocketAddr::from_abstract_name(format!("xoff-port-{index}"))
+        .and_then(|address| UnixDatagram::bind_addr(&address));
     bound.map_err(|e| match e.kind() {
         io::ErrorKind::AddrInUse => OpenError::InUse { interface: interface.to_owned() },
         _ => OpenError::of(interface, "marking it as taken", RIGHT, e),
@@ -169,7 +198,8 @@ impl Port for PacketPort {
         let (counters, longest) = (&mut self.counters, self.queue.longest());
         let before = counters.received;
         let mut empty = true;
-        // At most `max` places, also where all of them are refused: a flood may not keep the caller here.
+        // At most `max` places, also where all of them are refused: a flood may not keep the caller
+        // here.
         for _ in 0..max {
             let taken = self.ring.take(|arrived| {
                 // A kernel that cannot omit them (before 4.20) delivers frames that were sent here.
@@ -177,7 +207,8 @@ impl Port for PacketPort {
                     return;
                 }
                 let length = arrived.length + if arrived.tagged() { 4 } else { 0 };
-                // Every place has room for the longest frame, so that one cut off is one too long; a kernel that disagrees is ignored.
+                // Every place has room for the longest frame, so that one cut off is one too long;
+                // a kernel that disagrees is ignored.
                 if length > longest || arrived.captured() < arrived.length {
                     counters.too_long += 1;
                     return;
@@ -221,7 +252,8 @@ impl Port for PacketPort {
             match sys::send_batch(&self.socket, &mut frames[..count]) {
                 Ok(sent) => {
                     self.counters.sent += sent as u64;
-                    self.counters.sent_bytes += frames[..sent].iter().map(|f| f.len() as u64).sum::<u64>();
+                    self.counters.sent_bytes +=
+                        frames[..sent].iter().map(|f| f.len() as u64).sum::<u64>();
                     self.queue.pop(sent);
                 }
                 Err(e) => match e.raw_os_error() {

@@ -10,23 +10,25 @@ pub trait Port: Send {
 
     /// Hands at most `max` frames that have arrived to `f`, never blocks. Returns how many.
     ///
-    /// The bytes are valid during the call of `f` only: they may be in memory shared with the kernel.
+    /// The bytes are valid during the call of `f` only: they may be in memory shared with the
+    /// kernel.
     fn receive(&mut self, max: usize, f: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
 
     /// Takes a frame to be sent (copies it). False: no room now, try again after `flush`.
     ///
-    /// A frame that the port can never send, shorter than a header or longer than the MTU allows, is taken and counted in
-    /// [`PortCounters::send_errors`].
+    /// A frame that the port can never send, shorter than a header or longer than the MTU allows,
+    /// is taken and counted in [`PortCounters::send_errors`].
     fn send(&mut self, frame: &[u8]) -> io::Result<bool>;
 
-    /// Gives everything taken to the kernel, in one call where possible. Frames that the kernel had no room for stay queued.
+    /// Gives everything taken to the kernel, in one call where possible. Frames that the kernel had
+    /// no room for stay queued.
     fn flush(&mut self) -> io::Result<()>;
 
     /// Counts since the port was opened.
     fn counters(&mut self) -> PortCounters;
 
-    /// Whether its link is there. Polled now and then, and after an error. A port that can come back on its own, such as one on an
-    /// interface that was made again, does so when it is asked.
+    /// Whether its link is there. Polled now and then, and after an error. A port that can come
+    /// back on its own, such as one on an interface that was made again, does so when it is asked.
     fn carrier(&mut self) -> Carrier {
         Carrier::Unknown
     }
@@ -36,7 +38,8 @@ pub trait Port: Send {
         0
     }
 
-    /// File descriptor to poll for arrived frames; `None`: the port has to be polled directly ([`crate::netio::wait()`]).
+    /// File descriptor to poll for arrived frames; `None`: the port has to be polled directly
+    /// ([`crate::netio::wait()`]).
     fn fd(&self) -> Option<RawFd> {
         None
     }
@@ -62,7 +65,8 @@ pub struct PortCounters {
     pub sent: u64,
     /// Bytes of those [bytes].
     pub sent_bytes: u64,
-    /// Lost in the kernel's receive ring, because it was not emptied in time. Not zero: "lossless" cannot be claimed.
+    /// Lost in the kernel's receive ring, because it was not emptied in time. Not zero: "lossless"
+    /// cannot be claimed.
     pub kernel_drops: u64,
     /// Frames that could not be sent and were given up.
     pub send_errors: u64,
@@ -73,7 +77,8 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// Advice about the peer's offloads from the counts, with the commands that fix them; `None`: no problem.
+    /// Advice about the peer's offloads from the counts, with the commands that fix them; `None`:
+    /// no problem.
     pub fn advice(&self, interface: &str) -> Option<String> {
         let mut text = Vec::new();
         if self.too_long > 0 {
@@ -114,9 +119,18 @@ mod tests {
 
     #[test]
     fn advice_names_the_command() {
-        assert_eq!(PortCounters { received: 9, sent: 9, ..Default::default() }.advice("veth0"), None);
-        let text = PortCounters { too_long: 3, checksums_completed: 4, ..Default::default() }.advice("veth0").unwrap();
-        assert!(text.contains("3 frames longer than the MTU arrived at veth0") && text.contains("tso off gso off"), "{text}");
+        assert_eq!(
+            PortCounters { received: 9, sent: 9, ..Default::default() }.advice("veth0"),
+            None
+        );
+        let text = PortCounters { too_long: 3, checksums_completed: 4, ..Default::default() }
+            .advice("veth0")
+            .unwrap();
+        assert!(
+            text.contains("3 frames longer than the MTU arrived at veth0")
+                && text.contains("tso off gso off"),
+            "{text}"
+        );
         assert!(text.contains("4 frames") && text.contains("tx off"), "{text}");
     }
 }

@@ -4,10 +4,11 @@ use std::io;
 
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
-/// Gives up all capabilities, and the way to new ones (`no_new_privs`), for the calling thread and those it starts from now on.
+/// Gives up all capabilities, and the way to new ones (`no_new_privs`), for the calling thread and
+/// those it starts from now on.
 ///
-/// Call it after the ports are open and before threads are started: each thread has rights of its own. Sockets that are open stay usable.
-/// The process remains user 0, without its capabilities.
+/// Call it after the ports are open and before threads are started: each thread has rights of its
+/// own. Sockets that are open stay usable. The process remains user 0, without its capabilities.
 pub fn drop_all() -> io::Result<()> {
     thread::set_no_new_privs(true)?;
     match thread::clear_ambient_capability_set() {
@@ -15,7 +16,11 @@ pub fn drop_all() -> io::Result<()> {
         Err(rustix::io::Errno::INVAL) => {}
         other => other?,
     }
-    let none = CapabilitySets { effective: CapabilitySet::empty(), permitted: CapabilitySet::empty(), inheritable: CapabilitySet::empty() };
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
     thread::set_capabilities(None, none)?;
     if has_any()? {
         return Err(io::Error::other("xoff could not give up its capabilities"));
@@ -43,7 +48,11 @@ mod tests {
             drop_all().unwrap();
             assert!(!has_any().unwrap());
             assert!(thread::no_new_privs().unwrap());
-            let raw = rustix::net::socket(rustix::net::AddressFamily::PACKET, rustix::net::SocketType::RAW, None);
+            let raw = rustix::net::socket(
+                rustix::net::AddressFamily::PACKET,
+                rustix::net::SocketType::RAW,
+                None,
+            );
             assert_eq!(raw.unwrap_err(), rustix::io::Errno::PERM);
             std::thread::spawn(|| assert!(!has_any().unwrap())).join().unwrap();
         });

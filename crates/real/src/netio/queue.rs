@@ -18,7 +18,13 @@ pub(crate) struct SendQueue {
 
 impl SendQueue {
     pub(crate) fn new(longest: usize) -> SendQueue {
-        SendQueue { bytes: vec![0; longest * PLACES], place: longest, lengths: [0; PLACES], first: 0, count: 0 }
+        SendQueue {
+            bytes: vec![0; longest * PLACES],
+            place: longest,
+            lengths: [0; PLACES],
+            first: 0,
+            count: 0,
+        }
     }
 
     /// Longest frame that has a place [bytes].

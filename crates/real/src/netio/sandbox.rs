@@ -9,7 +9,8 @@
 //!                                                              run in there and die with it
 //! ```
 //!
-//! Nothing here has a name outside of the process, so that nothing is left when it ends, however it ends.
+//! Nothing here has a name outside of the process, so that nothing is left when it ends, however it
+//! ends.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -58,9 +59,13 @@ impl Capability {
                 "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 \
                  user.max_user_namespaces=15000 (skip any that do not exist), or run as root; in a container: --privileged"
             }
-            Capability::NetworkNamespaces => "sysctl -w user.max_net_namespaces=15000, or run as root; in a container: --privileged",
+            Capability::NetworkNamespaces => {
+                "sysctl -w user.max_net_namespaces=15000, or run as root; in a container: --privileged"
+            }
             Capability::PacketSockets => "modprobe af_packet (CONFIG_PACKET)",
-            Capability::Tun => "modprobe tun (CONFIG_TUN) and chmod 0666 /dev/net/tun; in a container: --device /dev/net/tun",
+            Capability::Tun => {
+                "modprobe tun (CONFIG_TUN) and chmod 0666 /dev/net/tun; in a container: --device /dev/net/tun"
+            }
             Capability::Iproute2 => "apt-get install iproute2, or the equivalent of your system",
             Capability::Veth => "modprobe veth (CONFIG_VETH)",
         }
@@ -95,10 +100,12 @@ impl std::error::Error for Missing {
     }
 }
 
-/// Makes this process root of a user and a network namespace of its own: from here on it sees no interface of the machine.
+/// Makes this process root of a user and a network namespace of its own: from here on it sees no
+/// interface of the machine.
 ///
-/// Call it first in `main`: a process with more than one thread cannot change its user namespace. For a program that has threads, or that
-/// shall stay where it is, there is [`command`]. Root can do it too, and needs no user namespace if those are forbidden.
+/// Call it first in `main`: a process with more than one thread cannot change its user namespace.
+/// For a program that has threads, or that shall stay where it is, there is [`command`]. Root can
+/// do it too, and needs no user namespace if those are forbidden.
 pub fn enter() -> Result<(), Missing> {
     let threads = fs::read_dir("/proc/self/task").map(Iterator::count).unwrap_or(1);
     if threads > 1 {
@@ -115,7 +122,8 @@ pub fn enter() -> Result<(), Missing> {
     loopback_up().map_err(|error| Missing { capability: Capability::Iproute2, error })
 }
 
-/// A command that starts in a user and a network namespace of its own, as root there. If that is impossible, spawning it fails.
+/// A command that starts in a user and a network namespace of its own, as root there. If that is
+/// impossible, spawning it fails.
 pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     sys::isolated(&mut command, Check::Network);
@@ -139,14 +147,23 @@ fn which(_: &io::Error) -> Capability {
 fn attempt(check: Check) -> io::Result<()> {
     let mut child = ip_command();
     sys::isolated(&mut child, check);
-    child.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
+    child
+        .arg("-V")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map(drop)
 }
 
-/// Whether own networks, with veth pairs and ports on them, can be created here; otherwise the first missing thing. Taps are not
-/// among them ([`check`]). Changes nothing; takes a few child processes.
+/// Whether own networks, with veth pairs and ports on them, can be created here; otherwise the
+/// first missing thing. Taps are not among them ([`check`]). Changes nothing; takes a few child
+/// processes.
 pub fn probe() -> Result<(), Missing> {
     use Capability::*;
-    [Iproute2, UserNamespaces, NetworkNamespaces, PacketSockets, Veth].into_iter().try_for_each(check)
+    [Iproute2, UserNamespaces, NetworkNamespaces, PacketSockets, Veth]
+        .into_iter()
+        .try_for_each(check)
 }
 
 /// Whether this is there. Tried in a child process, in namespaces of its own.
@@ -177,15 +194,18 @@ pub struct VethPair {
     pub mtu: u32,
 }
 
-/// Makes veth pairs in the calling thread's network namespace: MTU first, then everything that talks without being asked off (IPv6
-/// autoconfiguration), offloads off at both ends, and up at last.
+/// Makes veth pairs in the calling thread's network namespace: MTU first, then everything that
+/// talks without being asked off (IPv6 autoconfiguration), offloads off at both ends, and up at
+/// last.
 pub fn veth_pairs(pairs: &[VethPair]) -> io::Result<()> {
     for name in pairs.iter().flat_map(|p| [&p.a, &p.b]) {
         check_name(name)?;
     }
     ip(&pairs
         .iter()
-        .map(|VethPair { a, b, mtu }| format!("link add name {a} mtu {mtu} type veth peer name {b} mtu {mtu}\n"))
+        .map(|VethPair { a, b, mtu }| {
+            format!("link add name {a} mtu {mtu} type veth peer name {b} mtu {mtu}\n")
+        })
         .collect::<String>())?;
     for end in pairs.iter().flat_map(|p| [&p.a, &p.b]) {
         quiet(end)?;
@@ -193,7 +213,10 @@ pub fn veth_pairs(pairs: &[VethPair]) -> io::Result<()> {
             crate::netio::interface::turn(end, offload, false)?;
         }
     }
-    ip(&pairs.iter().map(|VethPair { a, b, .. }| format!("link set dev {a} up\nlink set dev {b} up\n")).collect::<String>())
+    ip(&pairs
+        .iter()
+        .map(|VethPair { a, b, .. }| format!("link set dev {a} up\nlink set dev {b} up\n"))
+        .collect::<String>())
 }
 
 /// Makes one veth pair ([`veth_pairs`]).
@@ -201,12 +224,16 @@ pub fn veth_pair(a: &str, b: &str, mtu: u32) -> io::Result<()> {
     veth_pairs(&[VethPair { a: a.to_owned(), b: b.to_owned(), mtu }])
 }
 
-/// No IPv6 address of its own accord, no questions for routers or for other holders of an address: on a test network every frame is
-/// of another process. Called before the interface goes up.
+/// No IPv6 address of its own accord, no questions for routers or for other holders of an address:
+/// on a test network every frame is of another process. Called before the interface goes up.
 fn quiet(interface: &str) -> io::Result<()> {
-    for (key, value) in
-        [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("router_solicitations", "0"), ("dad_transmits", "0")]
-    {
+    for (key, value) in [
+        ("addr_gen_mode", "1"),
+        ("accept_ra", "0"),
+        ("autoconf", "0"),
+        ("router_solicitations", "0"),
+        ("dad_transmits", "0"),
+    ] {
         match fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/{key}"), value) {
             // No IPv6 in this kernel, or none of this setting.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -263,13 +290,19 @@ pub fn check_name(name: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("interface name {name:?}: {problem}")))
 }
 
-/// Runs lines of the command `ip` in the calling thread's network namespace, all in one process; the first that fails is the error.
+/// Runs lines of the command `ip` in the calling thread's network namespace, all in one process;
+/// the first that fails is the error.
 pub fn ip(batch: &str) -> io::Result<()> {
     run_batch(ip_command(), batch)
 }
 
 fn run_batch(mut ip: Command, batch: &str) -> io::Result<()> {
-    let mut child = ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut child = ip
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(batch.as_bytes()) {
             // It stopped at a bad line; its message counts.
@@ -294,7 +327,8 @@ fn ip_command() -> Command {
     command
 }
 
-/// Sets the loopback of the calling thread's network namespace up; [`enter`] and [`Host::new`] do it themselves, [`command`] does not.
+/// Sets the loopback of the calling thread's network namespace up; [`enter`] and [`Host::new`] do
+/// it themselves, [`command`] does not.
 pub fn loopback_up() -> io::Result<()> {
     sys::Request::new()?.set_up("lo")
 }
@@ -308,7 +342,23 @@ mod tests {
         for good in ["veth0", "s1-p2", "a.b", "h1", "p0"] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        for bad in ["", "h", "he", "help", "up", "dev", "type", "sixteen-letters-", "a b", "a/b", "a:b", "-x", "..", "netns", "x\n"] {
+        for bad in [
+            "",
+            "h",
+            "he",
+            "help",
+            "up",
+            "dev",
+            "type",
+            "sixteen-letters-",
+            "a b",
+            "a/b",
+            "a:b",
+            "-x",
+            "..",
+            "netns",
+            "x\n",
+        ] {
             assert_eq!(check_name(bad).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{bad:?}");
         }
         assert!(veth_pair("h", "p1", 1500).unwrap_err().to_string().contains("\"h\""));

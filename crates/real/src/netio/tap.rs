@@ -1,7 +1,9 @@
-//! A port whose other side is the machine's own network stack: a tap (Documentation/networking/tuntap.rst).
+//! A port whose other side is the machine's own network stack: a tap
+//! (Documentation/networking/tuntap.rst).
 //!
-//! Creating one needs the right to administer the network; the tap disappears with the port. The stack finishes its checksums and cuts its
-//! segments itself, because the tap promises it no offloads, and leaves VLAN tags in line.
+//! Creating one needs the right to administer the network; the tap disappears with the port. The
+//! stack finishes its checksums and cuts its segments itself, because the tap promises it no
+//! offloads, and leaves VLAN tags in line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -23,7 +25,8 @@ pub struct TapPort {
     name: String,
     mac: Mac,
     file: File,
-    /// Counts of the interfaces of the tap's network namespace: the kernel reports its earlier drops nowhere else.
+    /// Counts of the interfaces of the tap's network namespace: the kernel reports its earlier
+    /// drops nowhere else.
     statistics: Option<File>,
     queue: SendQueue,
     frame: Vec<u8>,
@@ -31,7 +34,8 @@ pub struct TapPort {
 }
 
 impl TapPort {
-    /// Makes a tap of this name and MTU [bytes] in the calling thread's network namespace, and sets it up.
+    /// Makes a tap of this name and MTU [bytes] in the calling thread's network namespace, and sets
+    /// it up.
     pub fn create(name: &str, mtu: u32) -> Result<TapPort, OpenError> {
         let failed = |action| move |source| OpenError::of(name, action, RIGHT, source);
         let mut how = OpenOptions::new();
@@ -69,10 +73,18 @@ impl TapPort {
     }
 }
 
-/// Dropped outgoing frames of an interface, from the text of /proc/net/dev: eight columns of reception, then bytes,
-/// packets, errors and drops of transmission.
+/// Dropped outgoing frames of an interface, from the text of /proc/net/dev: eight columns of
+/// reception, then bytes, packets, errors and drops of transmission.
 fn dropped(text: &str, name: &str) -> Option<u64> {
-    let of = |line: &str| line.trim_start().strip_prefix(name)?.strip_prefix(':')?.split_whitespace().nth(11)?.parse().ok();
+    let of = |line: &str| {
+        line.trim_start()
+            .strip_prefix(name)?
+            .strip_prefix(':')?
+            .split_whitespace()
+            .nth(11)?
+            .parse()
+            .ok()
+    };
     text.lines().find_map(of)
 }
 
@@ -146,12 +158,16 @@ mod tests {
     #[test]
     fn drops_are_in_the_twelfth_column() {
         let text = "Inter-|   Receive ...\n face |bytes packets errs drop ...\n  tap1: 1 2 3 4 5 6 7 8 9 10 11 99 13\n tap0:1 2 3 4 5 6 7 8 9 10 11 12 13\n";
-        assert_eq!((dropped(text, "tap0"), dropped(text, "tap1"), dropped(text, "tap")), (Some(12), Some(99), None));
+        assert_eq!(
+            (dropped(text, "tap0"), dropped(text, "tap1"), dropped(text, "tap")),
+            (Some(12), Some(99), None)
+        );
     }
 
     #[test]
     fn a_name_that_is_none_is_refused_with_the_name() {
-        let text = TapPort::create("a-name-that-is-too-long", 1500).map(drop).unwrap_err().to_string();
+        let text =
+            TapPort::create("a-name-that-is-too-long", 1500).map(drop).unwrap_err().to_string();
         assert!(text.starts_with("interface a-name-that-is-too-long: "), "{text}");
     }
 }

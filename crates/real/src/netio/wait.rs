@@ -12,11 +12,15 @@ use crate::netio::sys;
 /// Longest sleep where a port cannot be polled.
 const ASK_AGAIN: Duration = Duration::from_micros(50);
 
-/// Sleeps until a frame has arrived at one of the ports, or until the timeout. True: a frame has arrived, or a port without a file
-/// descriptor ([`Port::fd`]) has to be asked.
+/// Sleeps until a frame has arrived at one of the ports, or until the timeout. True: a frame has
+/// arrived, or a port without a file descriptor ([`Port::fd`]) has to be asked.
 ///
-/// An error on a port, such as its interface going down, is returned: the socket would report it forever, and no wait would wait.
-pub fn wait<'a>(ports: impl IntoIterator<Item = &'a dyn Port>, timeout: Duration) -> io::Result<bool> {
+/// An error on a port, such as its interface going down, is returned: the socket would report it
+/// forever, and no wait would wait.
+pub fn wait<'a>(
+    ports: impl IntoIterator<Item = &'a dyn Port>,
+    timeout: Duration,
+) -> io::Result<bool> {
     no_slack();
     let mut unpolled = false;
     let mut fds: Vec<RawFd> = Vec::new();
@@ -26,7 +30,8 @@ pub fn wait<'a>(ports: impl IntoIterator<Item = &'a dyn Port>, timeout: Duration
             None => unpolled = true,
         }
     }
-    let arrived = sys::poll_readable(&fds, if unpolled { timeout.min(ASK_AGAIN) } else { timeout })?;
+    let arrived =
+        sys::poll_readable(&fds, if unpolled { timeout.min(ASK_AGAIN) } else { timeout })?;
     Ok(arrived || unpolled)
 }
 

@@ -8,15 +8,20 @@ use xoff_sim::UNKNOWN_SOURCE;
 
 /// Class and flow of a frame.
 ///
-/// The priority is that of the outer VLAN tag; without one the upper three bits of DSCP, the class selector (RFC 2474, section
-/// 4.2.2); otherwise 0. A priority that is not in use is treated as the lowest that is. The flow is a hash of addresses, protocol
-/// and ports, of the two MAC addresses where that is not IP, among the numbers from [`UNKNOWN_SOURCE`] on.
+/// The priority is that of the outer VLAN tag; without one the upper three bits of DSCP, the class
+/// selector (RFC 2474, section 4.2.2); otherwise 0. A priority that is not in use is treated as the
+/// lowest that is. The flow is a hash of addresses, protocol and ports, of the two MAC addresses
+/// where that is not IP, among the numbers from [`UNKNOWN_SOURCE`] on.
 pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, u32) {
     let Ok((ether_type, at)) = vlan::inner(bytes) else { return (0, UNKNOWN_SOURCE) };
     let payload = bytes.get(at..).unwrap_or_default();
     let (dscp, key) = match ether_type {
-        ethernet::IPV4 => ipv4::Packet::new(payload).map_or((0, None), |p| (p.dscp(), Some(v4(&p)))),
-        ethernet::IPV6 => ipv6::Packet::new(payload).map_or((0, None), |p| (p.dscp(), Some(v6(&p)))),
+        ethernet::IPV4 => {
+            ipv4::Packet::new(payload).map_or((0, None), |p| (p.dscp(), Some(v4(&p))))
+        }
+        ethernet::IPV6 => {
+            ipv6::Packet::new(payload).map_or((0, None), |p| (p.dscp(), Some(v6(&p))))
+        }
         _ => (0, None),
     };
     let priority = vlan::outer(bytes).map_or(dscp >> 3, |tag| tag.pcp);
@@ -36,20 +41,33 @@ fn macs(f: &Frame) -> u32 {
 fn ports(protocol: u8, payload: &[u8]) -> (u16, u16) {
     const WITH_PORTS: [u8; 4] = [6, 17, 33, 132];
     match payload {
-        &[a, b, c, d, ..] if WITH_PORTS.contains(&protocol) => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),
+        &[a, b, c, d, ..] if WITH_PORTS.contains(&protocol) => {
+            (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+        }
         _ => (0, 0),
     }
 }
 
 fn v4(p: &ipv4::Packet) -> Key {
     // Only the first fragment has ports: all of a flow's fragments stay together without.
-    let (source_port, destination_port) = if p.is_fragment() { (0, 0) } else { ports(p.protocol(), p.payload()) };
-    Key { addresses: Addresses::V4(p.source(), p.destination()), protocol: p.protocol(), source_port, destination_port }
+    let (source_port, destination_port) =
+        if p.is_fragment() { (0, 0) } else { ports(p.protocol(), p.payload()) };
+    Key {
+        addresses: Addresses::V4(p.source(), p.destination()),
+        protocol: p.protocol(),
+        source_port,
+        destination_port,
+    }
 }
 
 fn v6(p: &ipv6::Packet) -> Key {
     let (source_port, destination_port) = ports(p.next_header(), p.payload());
-    Key { addresses: Addresses::V6(p.source(), p.destination()), protocol: p.next_header(), source_port, destination_port }
+    Key {
+        addresses: Addresses::V6(p.source(), p.destination()),
+        protocol: p.next_header(),
+        source_port,
+        destination_port,
+    }
 }
 
 #[cfg(test)]
@@ -60,7 +78,11 @@ mod tests {
 
     fn udp(dscp: u8, port: u16) -> Vec<u8> {
         let mut out = vec![0; 64];
-        let header = ethernet::Repr { destination: Mac([2; 6]), source: Mac([4; 6]), ether_type: ethernet::IPV4 };
+        let header = ethernet::Repr {
+            destination: Mac([2; 6]),
+            source: Mac([4; 6]),
+            ether_type: ethernet::IPV4,
+        };
         let (source, destination) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let ip = ipv4::Repr {
             dscp,
@@ -86,7 +108,8 @@ mod tests {
         assert_eq!(classify(&udp(7 << 3, 1), &classes).0, 0, "7 is unused");
         let mut tagged = udp(3 << 3, 1);
         tagged.extend([0; 4]);
-        vlan::push(&mut tagged, 64, vlan::Tag { tpid: vlan::C_TAG, pcp: 5, dei: false, vid: 0 }).unwrap();
+        vlan::push(&mut tagged, 64, vlan::Tag { tpid: vlan::C_TAG, pcp: 5, dei: false, vid: 0 })
+            .unwrap();
         assert_eq!(classify(&tagged, &classes).0, 2);
     }
 

@@ -5,9 +5,10 @@
 //!   world  ----.----.----.-.---.----.                      time stops beyond the budget
 //! ```
 //!
-//! A wire does not stop when a process does. A world that made up for a pause of 10 ms at once would send 10 ms of frames in a
-//! burst beyond the planned buffers. So its clock advances by a budget at most and then stops until the next poll:
-//! everything happens later, nothing happens faster. What was left out is counted, and belongs next to every rate.
+//! A wire does not stop when a process does. A world that made up for a pause of 10 ms at once
+//! would send 10 ms of frames in a burst beyond the planned buffers. So its clock advances by a
+//! budget at most and then stops until the next poll: everything happens later, nothing happens
+//! faster. What was left out is counted, and belongs next to every rate.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,8 @@ impl Gaps {
         self.by_us.saturating_record(gap.as_micros() as u64);
     }
 
-    /// Quantile of the gaps between polls: this share of them, 0 to 1, is not longer. At most one part in a hundred plus 1 us too long.
+    /// Quantile of the gaps between polls: this share of them, 0 to 1, is not longer. At most one
+    /// part in a hundred plus 1 us too long.
     pub fn quantile(&self, share: f64) -> Duration {
         match self.by_us.value_at_quantile(share) {
             us if us >= GAP_MAX_US => self.longest,

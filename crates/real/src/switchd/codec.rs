@@ -6,8 +6,8 @@
 //!   Data, acknowledgements, CNPs                0x88B5, test frame
 //! ```
 //!
-//! A frame is as long on the wire as the scenario says, FCS included, where Ethernet allows it; what it counts for travels with it, and is
-//! never believed beyond the bytes there are.
+//! A frame is as long on the wire as the scenario says, FCS included, where Ethernet allows it;
+//! what it counts for travels with it, and is never believed beyond the bytes there are.
 
 use crate::wire::control::{self, Control};
 use crate::wire::ecn::{self, Ecn};
@@ -86,10 +86,18 @@ pub(crate) fn rewrite_mark(bytes: &mut [u8], mark: Mark) {
     }
 }
 
-/// Writes a frame that leaves at `now`; returns its length. `None`: no bytes are defined for its content.
+/// Writes a frame that leaves at `now`; returns its length. `None`: no bytes are defined for its
+/// content.
 ///
 /// `terms` are those of a control message.
-pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), terms: &Terms, now: Time, out: &mut [u8]) -> Option<usize> {
+pub fn encode(
+    f: &Frame,
+    classes: &Classes,
+    (to, from): (Mac, Mac),
+    terms: &Terms,
+    now: Time,
+    out: &mut [u8],
+) -> Option<usize> {
     let priority = classes.priority(f.class() as usize);
     if f.kind() == FrameKind::Control {
         return encode_message(f.message(), priority, from, terms, out);
@@ -117,16 +125,24 @@ pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), terms: &Term
     local::Message::Test(repr).emit_frame(to, from, out).ok()
 }
 
-fn encode_message(message: Message, priority: u8, from: Mac, terms: &Terms, out: &mut [u8]) -> Option<usize> {
+fn encode_message(
+    message: Message,
+    priority: u8,
+    from: Mac,
+    terms: &Terms,
+    out: &mut [u8],
+) -> Option<usize> {
     match formats::encode(message, priority, terms)? {
         Control::Mac(m) => m.emit_frame(from, out).ok(),
         Control::Local(m) => m.emit_frame(Mac::FLOW_CONTROL, from, out).ok(),
     }
 }
 
-/// Reads a received frame: a control frame becomes one message per priority that it names, in the order of priorities.
+/// Reads a received frame: a control frame becomes one message per priority that it names, in the
+/// order of priorities.
 ///
-/// `len`: bytes for which a control frame counts [bytes]; `accepts`: the messages that the flow control of the port knows.
+/// `len`: bytes for which a control frame counts [bytes]; `accepts`: the messages that the flow
+/// control of the port knows.
 pub fn decode(
     bytes: &[u8],
     classes: &Classes,
@@ -138,13 +154,17 @@ pub fn decode(
         if !accepts(&message) {
             return Err(Refused::Unexpected);
         }
-        let class = classes.class(priority).filter(|&c| (c as usize) < classes.len()).ok_or(Refused::Priority)?;
+        let class = classes
+            .class(priority)
+            .filter(|&c| (c as usize) < classes.len())
+            .ok_or(Refused::Priority)?;
         each(Decoded::Control(Frame::control(message, class, len), terms));
         Ok(())
     };
     match control::parse(bytes).map_err(|_| Refused::Malformed)? {
         Some(control) => {
-            // One message that counts is enough: a frame may name priorities that are not in use here.
+            // One message that counts is enough: a frame may name priorities that are not in use
+            // here.
             let mut any = Err(Refused::Priority);
             formats::decode(&control, &mut |message, priority, terms| {
                 let one = on_control(message, priority, terms);
@@ -161,7 +181,9 @@ pub fn decode(
 
 fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
     let frame = ethernet::Frame::new(bytes).map_err(|_| Refused::Malformed)?;
-    let Ok(local::Message::Test(t)) = local::Message::parse(frame.payload()) else { return Ok(Decoded::UnknownSource) };
+    let Ok(local::Message::Test(t)) = local::Message::parse(frame.payload()) else {
+        return Ok(Decoded::UnknownSource);
+    };
     // A test frame with a number that is none of ours is of unknown origin.
     if frame.ether_type() != ethernet::LOCAL || t.flow >= UNKNOWN_SOURCE {
         return Ok(Decoded::UnknownSource);
@@ -177,11 +199,14 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
         return Err(Refused::Malformed);
     }
     let class = classes.class(t.priority).ok_or(Refused::Priority)?;
-    // The length that it claims is believed as far as there are bytes: 60 B that claimed 65,535 held most of a link.
-    let claimed = if t.counted > 0 { t.counted.into() } else { usize::from(t.len) + usize::from(AROUND) };
+    // The length that it claims is believed as far as there are bytes: 60 B that claimed 65,535
+    // held most of a link.
+    let claimed =
+        if t.counted > 0 { t.counted.into() } else { usize::from(t.len) + usize::from(AROUND) };
     let there = bytes.len() + usize::from(FCS);
-    // Below its bytes only where Ethernet pads, and there no further than to the shortest frames that traffic has: 60 B that claimed one
-    // byte filled a buffer of 400 KB with 15 MB, and a link of 100 Mb/s with 138.
+    // Below its bytes only where Ethernet pads, and there no further than to the shortest frames
+    // that traffic has: 60 B that claimed one byte filled a buffer of 400 KB with 15 MB, and a link
+    // of 100 Mb/s with 138.
     let least = if bytes.len() > PADDED { there } else { COUNTED_MIN };
     let len = claimed.max(least).min(there).min(LEN_MAX as usize) as u32;
     let mut f = Frame::new(kind, t.flow, class, len);
@@ -206,7 +231,8 @@ mod tests {
         let classes = Classes::new([3, 5]);
         let mut out = [0; 2048];
         let terms = Terms { sequence: Some(7), validity: Span::from_us(3), sent: Some(u64::MAX) };
-        let len = encode(&f, &classes, (mac(1, 0), mac(2, 1)), &terms, Time(5), &mut out).expect("bytes are defined");
+        let len = encode(&f, &classes, (mac(1, 0), mac(2, 1)), &terms, Time(5), &mut out)
+            .expect("bytes are defined");
         let mut back = Vec::new();
         let seen = decode(
             &out[..len],
@@ -216,7 +242,10 @@ mod tests {
             |d| match d {
                 Decoded::Ours(f) => back.push(f),
                 Decoded::Control(f, had) => {
-                    assert!(had.sequence.is_none_or(|n| n == 7) && had.sent.is_none_or(|n| n == u64::MAX));
+                    assert!(
+                        had.sequence.is_none_or(|n| n == 7)
+                            && had.sent.is_none_or(|n| n == u64::MAX)
+                    );
                     assert!(had.validity == Span::ZERO || had.validity == terms.validity);
                     back.push(f);
                 }
@@ -232,23 +261,35 @@ mod tests {
         let resume = Message::Pfc(Pause::RESUME);
         for m in FORMATS.iter().flat_map(|f| f.carries.iter().copied()).chain([resume]) {
             let back = there_and_back(Frame::control(m, 1, 64));
-            assert_eq!(back.iter().map(|f| (f.kind(), f.class(), f.message())).collect::<Vec<_>>(), [(FrameKind::Control, 1, m)]);
+            assert_eq!(
+                back.iter().map(|f| (f.kind(), f.class(), f.message())).collect::<Vec<_>>(),
+                [(FrameKind::Control, 1, m)]
+            );
         }
     }
 
     #[test]
     fn data_and_feedback_keep_what_nodes_look_at() {
-        for (kind, len) in [(FrameKind::Data, 1500), (FrameKind::Ack, 60), (FrameKind::Nack, 64), (FrameKind::CongestionNotification, 64)] {
+        for (kind, len) in [
+            (FrameKind::Data, 1500),
+            (FrameKind::Ack, 60),
+            (FrameKind::Nack, 64),
+            (FrameKind::CongestionNotification, 64),
+        ] {
             let mut f = Frame::new(kind, 41, 1, len);
             // A CNM carries six bits of feedback there.
-            let seq = if kind == FrameKind::CongestionNotification { FEEDBACK_MAX } else { 1 << 40 };
+            let seq =
+                if kind == FrameKind::CongestionNotification { FEEDBACK_MAX } else { 1 << 40 };
             (f.seq, f.sent_at) = (seq, Time(123));
             f.add_mark(Mark::Ue);
             f.set_reported(Mark::Ce);
             f.set_ends_flow(true);
             let [b] = there_and_back(f)[..] else { panic!("one frame") };
             assert_eq!((b.kind(), b.class(), b.len(), b.flow, b.seq), (kind, 1, len, 41, seq));
-            assert_eq!((b.sent_at, b.mark(), b.reported(), b.ends_flow()), (Time(123), Mark::Ue, Mark::Ce, true));
+            assert_eq!(
+                (b.sent_at, b.mark(), b.reported(), b.ends_flow()),
+                (Time(123), Mark::Ue, Mark::Ce, true)
+            );
         }
     }
 
@@ -271,10 +312,20 @@ mod tests {
                 }
             },
         );
-        assert_eq!((r, received), (Ok(()), vec![(0, Message::Pfc(Pause(10))), (1, Message::Pfc(Pause(0)))]));
-        let r = decode(&out[..len], &Classes::new([1]), 64, |_| true, |_| panic!("none is used here"));
+        assert_eq!(
+            (r, received),
+            (Ok(()), vec![(0, Message::Pfc(Pause(10))), (1, Message::Pfc(Pause(0)))])
+        );
+        let r =
+            decode(&out[..len], &Classes::new([1]), 64, |_| true, |_| panic!("none is used here"));
         assert_eq!(r, Err(Refused::Priority));
-        let r = decode(&out[..len], &Classes::new([3]), 64, |m| matches!(m, Message::Stage(_)), |_| panic!("not configured"));
+        let r = decode(
+            &out[..len],
+            &Classes::new([3]),
+            64,
+            |m| matches!(m, Message::Stage(_)),
+            |_| panic!("not configured"),
+        );
         assert_eq!(r, Err(Refused::Unexpected));
     }
 
@@ -287,7 +338,8 @@ mod tests {
         decode(bytes, &Classes::new([3, 5]), 64, |_| true, each).map(|()| ours)
     }
 
-    /// Every length and every other field of a test frame at its ends: a frame never counts for more than its bytes, whatever it claims.
+    /// Every length and every other field of a test frame at its ends: a frame never counts for
+    /// more than its bytes, whatever it claims.
     #[test]
     fn a_test_frame_counts_for_its_bytes() {
         let honest = test_frame::Repr {
@@ -318,14 +370,22 @@ mod tests {
         for counted in [0, 1, 103, 104, 105, u16::MAX] {
             let frame = local::Message::Test(test_frame::Repr { counted, len: 86, ..honest });
             let n = frame.emit_frame(mac(1, 0), mac(2, 0), &mut long).unwrap();
-            assert_eq!((n, decoded(&long[..n]).unwrap().unwrap().len()), (100, 104), "counted {counted}");
+            assert_eq!(
+                (n, decoded(&long[..n]).unwrap().unwrap().len()),
+                (100, 104),
+                "counted {counted}"
+            );
         }
-        // A length beyond the bytes is rejected, as is a flow number of another sender for being one of ours.
+        // A length beyond the bytes is rejected, as is a flow number of another sender for being
+        // one of ours.
         let n = local::Message::Test(honest).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
         for len in [47u16, 0, 39, u16::MAX - 1, u16::MAX] {
             let mut bytes = out[..n].to_vec();
             bytes[20..22].copy_from_slice(&len.to_be_bytes());
-            assert!(decoded(&bytes).unwrap().is_none(), "length {len}: data of an unknown source, not one of our frames");
+            assert!(
+                decoded(&bytes).unwrap().is_none(),
+                "length {len}: data of an unknown source, not one of our frames"
+            );
         }
         for (kind, sequence, good) in [
             (test_frame::Kind::CongestionNotification, 0, true),
@@ -334,7 +394,14 @@ mod tests {
             (test_frame::Kind::CongestionNotification, u64::MAX, false),
             (test_frame::Kind::Ack, u64::MAX, true),
         ] {
-            let all = test_frame::Repr { kind, sequence, due_ps: u64::MAX, sent_ps: u64::MAX, last: true, ..honest };
+            let all = test_frame::Repr {
+                kind,
+                sequence,
+                due_ps: u64::MAX,
+                sent_ps: u64::MAX,
+                last: true,
+                ..honest
+            };
             let n = local::Message::Test(all).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
             assert_eq!(decoded(&out[..n]).is_ok(), good, "{kind:?} {sequence}");
         }

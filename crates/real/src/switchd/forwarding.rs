@@ -1,4 +1,5 @@
-//! Where a switch sends a frame of unknown origin: a table of addresses (802.1Q, clause 8.8), known beforehand or learned.
+//! Where a switch sends a frame of unknown origin: a table of addresses (802.1Q, clause 8.8), known
+//! beforehand or learned.
 
 use std::collections::HashMap;
 
@@ -35,8 +36,8 @@ impl Forwarding {
         Forwarding { known: known.into_iter().collect(), ..Forwarding::default() }
     }
 
-    /// A learning bridge: frames to unknown addresses and to groups go everywhere. In a network with a circle they would go
-    /// round forever: there is no spanning tree here.
+    /// A learning bridge: frames to unknown addresses and to groups go everywhere. In a network
+    /// with a circle they would go round forever: there is no spanning tree here.
     pub fn learning(known: impl IntoIterator<Item = (Mac, u16)>) -> Forwarding {
         Forwarding { learns: true, ..Forwarding::fixed(known) }
     }
@@ -51,7 +52,12 @@ impl Forwarding {
             return Forward::Nowhere;
         }
         let fresh = |&(port, seen): &(u16, Time)| (now.since(seen) < AGEING).then_some(port);
-        match self.known.get(&destination).copied().or_else(|| self.learned.get(&destination).and_then(fresh)) {
+        match self
+            .known
+            .get(&destination)
+            .copied()
+            .or_else(|| self.learned.get(&destination).and_then(fresh))
+        {
             Some(out) if out == port => Forward::Nowhere,
             Some(out) => Forward::Port(out),
             None if self.learns => Forward::Everywhere,
@@ -97,12 +103,19 @@ mod tests {
         }
         assert_eq!(f.learned.len(), LEARNED_MAX);
         f.forward(Time(5), 3, B, A);
-        assert_eq!(f.forward(Time(6), 0, A, B), Forward::Port(7), "what is known is not moved by a frame");
+        assert_eq!(
+            f.forward(Time(6), 0, A, B),
+            Forward::Port(7),
+            "what is known is not moved by a frame"
+        );
     }
 
     #[test]
     fn a_fixed_table_sends_nothing_astray() {
         let mut f = Forwarding::fixed([(B, 1)]);
-        assert_eq!([f.forward(Time(0), 0, A, B), f.forward(Time(0), 1, B, A)], [Forward::Port(1), Forward::Nowhere]);
+        assert_eq!(
+            [f.forward(Time(0), 0, A, B), f.forward(Time(0), 1, B, A)],
+            [Forward::Port(1), Forward::Nowhere]
+        );
     }
 }

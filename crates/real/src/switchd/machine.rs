@@ -1,4 +1,5 @@
-//! Nodes of a world with real frames at their ports, without sockets or clock: bytes come in at a time, bytes go out at a time.
+//! Nodes of a world with real frames at their ports, without sockets or clock: bytes come in at a
+//! time, bytes go out at a time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,7 +37,8 @@ pub struct Link {
     pub port: u16,
     /// Name in messages and captures.
     pub name: String,
-    /// The neighbour is an ordinary host without our flow control: none is sent to it or accepted from it.
+    /// The neighbour is an ordinary host without our flow control: none is sent to it or accepted
+    /// from it.
     pub plain: bool,
 }
 
@@ -59,7 +61,8 @@ pub struct MachineConfig {
     pub forwarding: Vec<Forwarding>,
     /// Time after which messages of a state are repeated, so that a loss heals; zero: never [ps].
     pub repeat: Span,
-    /// Messages that a port sends at its start, to a neighbour that may have state of an earlier run.
+    /// Messages that a port sends at its start, to a neighbour that may have state of an earlier
+    /// run.
     pub opening: Vec<Message>,
     /// Action of the nodes' watchdog on a queue in a storm; `None`: there is no watchdog.
     pub watchdog: Option<Action>,
@@ -185,9 +188,11 @@ impl Machine {
         }
     }
 
-    /// A frame came in by a link at `now`. Returns the time under which it was taken: that, or just after the previous one.
+    /// A frame came in by a link at `now`. Returns the time under which it was taken: that, or just
+    /// after the previous one.
     pub fn receive(&mut self, world: &mut World, now: Time, link: usize, bytes: &[u8]) -> Time {
-        // No two frames at the same time, by the finest step that a capture can resolve: so their order is that of their times.
+        // No two frames at the same time, by the finest step that a capture can resolve: so their
+        // order is that of their times.
         let now = now.max(self.last + TICK);
         self.last = now;
         self.run(world, Time(now.0 - 1));
@@ -261,7 +266,12 @@ impl Machine {
                 let back = inbound.expired(now);
                 next = next.min(inbound.expires().unwrap_or(Time::NEVER));
                 if let Some(message) = back {
-                    self.take_in(world, now, link, Frame::control(message, class as u8, self.c.control_len));
+                    self.take_in(
+                        world,
+                        now,
+                        link,
+                        Frame::control(message, class as u8, self.c.control_len),
+                    );
                 }
             }
         }
@@ -292,7 +302,8 @@ impl Machine {
         let mut at = now;
         for out in ports.filter(|&p| p != port) {
             frame.out_port = out;
-            // Each copy is a frame of its own: it came a little later, and counts against the ingress.
+            // Each copy is a frame of its own: it came a little later, and counts against the
+            // ingress.
             match world.enter(at, PortId { node, port }, frame) {
                 Ok(id) => self.keep(id as usize, bytes),
                 Err(_) => self.at[link].counters.strange += 1,
@@ -314,8 +325,8 @@ impl Machine {
 
     /// Lets the nodes act up to and at `now`. `Some`: the run is over.
     ///
-    /// Repetitions happen at times of their own, whenever this is called: what a machine does must depend on what came in
-    /// and when, and on nothing else.
+    /// Repetitions happen at times of their own, whenever this is called: what a machine does must
+    /// depend on what came in and when, and on nothing else.
     pub fn run(&mut self, world: &mut World, now: Time) -> Option<Ended> {
         if !std::mem::replace(&mut self.opened, true) {
             self.open(world);

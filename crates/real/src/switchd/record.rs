@@ -1,7 +1,7 @@
 //! Every frame, in the order of time.
 //!
-//! A round of the loop takes frames in and then sends those that were due before, between and after them. What came in is therefore kept
-//! until the round is over, and merged with sent frames.
+//! A round of the loop takes frames in and then sends those that were due before, between and after
+//! them. What came in is therefore kept until the round is over, and merged with sent frames.
 
 use std::io;
 
@@ -13,7 +13,8 @@ pub type Tap<'a> = Box<dyn FnMut(Time, usize, bool, &[u8]) -> io::Result<()> + '
 /// Frames that a tap has yet to see.
 pub(crate) struct Recording<'a> {
     tap: Tap<'a>,
-    /// Frames of this round that came in: when, link, end of the bytes; and their bytes, one behind the other.
+    /// Frames of this round that came in: when, link, end of the bytes; and their bytes, one behind
+    /// the other.
     inbound: Vec<(Time, usize, usize)>,
     bytes: Vec<u8>,
     /// The first of them that the tap has not seen.
@@ -46,7 +47,9 @@ impl<'a> Recording<'a> {
     }
 
     fn catch_up(&mut self, until: Time) {
-        while let Some(&(at, link, end)) = self.inbound.get(self.next).filter(|(at, ..)| *at <= until) {
+        while let Some(&(at, link, end)) =
+            self.inbound.get(self.next).filter(|(at, ..)| *at <= until)
+        {
             let begin = self.next.checked_sub(1).map_or(0, |before| self.inbound[before].2);
             if self.failed.is_ok() {
                 self.failed = (self.tap)(at, link, true, &self.bytes[begin..end]);
@@ -74,15 +77,27 @@ mod tests {
                 seen.push((at.0, link, inbound, bytes.to_vec()));
                 Ok(())
             }));
-            [(5, &b"a"[..]), (6, b"bb"), (20, b"")].into_iter().for_each(|(at, bytes)| r.came_in(Time(at), 1, bytes));
-            [(3, b"x"), (6, b"y"), (19, b"z")].into_iter().for_each(|(at, bytes)| r.goes_out(Time(at), 2, bytes));
+            [(5, &b"a"[..]), (6, b"bb"), (20, b"")]
+                .into_iter()
+                .for_each(|(at, bytes)| r.came_in(Time(at), 1, bytes));
+            [(3, b"x"), (6, b"y"), (19, b"z")]
+                .into_iter()
+                .for_each(|(at, bytes)| r.goes_out(Time(at), 2, bytes));
             r.end_of_round().unwrap();
             r.came_in(Time(21), 3, b"c");
             r.end_of_round().unwrap();
         }
-        let order: Vec<_> = seen.iter().map(|(at, _, inbound, bytes)| (*at, *inbound, bytes.as_slice())).collect();
-        let wanted: [(u64, bool, &[u8]); 7] =
-            [(3, false, b"x"), (5, true, b"a"), (6, true, b"bb"), (6, false, b"y"), (19, false, b"z"), (20, true, b""), (21, true, b"c")];
+        let order: Vec<_> =
+            seen.iter().map(|(at, _, inbound, bytes)| (*at, *inbound, bytes.as_slice())).collect();
+        let wanted: [(u64, bool, &[u8]); 7] = [
+            (3, false, b"x"),
+            (5, true, b"a"),
+            (6, true, b"bb"),
+            (6, false, b"y"),
+            (19, false, b"z"),
+            (20, true, b""),
+            (21, true, b"c"),
+        ];
         assert_eq!(order, wanted);
     }
 

@@ -1,5 +1,5 @@
-//! The proof that the real switch is the simulated one: the inbound frames of a capture make a world in virtual time send the same frames
-//! as the outbound frames of the capture.
+//! The proof that the real switch is the simulated one: the inbound frames of a capture make a
+//! world in virtual time send the same frames as the outbound frames of the capture.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,8 @@ fn ns(t: Time) -> u64 {
     t.0 / 1000
 }
 
-/// Largest disorder of times in a capture: the frames that wait in a buffer while the process is not scheduled.
+/// Largest disorder of times in a capture: the frames that wait in a buffer while the process is
+/// not scheduled.
 const DISORDER: Span = Span::from_ms(1_000);
 /// Step of the world's time, so that its frames do not pile up before they are compared.
 const STEP: Span = Span::from_ms(1);
@@ -55,11 +56,12 @@ struct Replay<'a> {
     seen: Replayed,
 }
 
-/// Replays received frames and compares sent ones, frame by frame: time, port, length and bytes. `look` is called for every
-/// millisecond of a gap; when it returns false, the replay ends where it is.
+/// Replays received frames and compares sent ones, frame by frame: time, port, length and bytes.
+/// `look` is called for every millisecond of a gap; when it returns false, the replay ends where it
+/// is.
 ///
-/// The machine and its world are those of the run that was captured, at rest. A time of sending that a frame carries is part of
-/// its bytes.
+/// The machine and its world are those of the run that was captured, at rest. A time of sending
+/// that a frame carries is part of its bytes.
 pub fn replay(
     world: &mut World,
     machine: &mut Machine,
@@ -67,7 +69,14 @@ pub fn replay(
     mut look: impl FnMut() -> bool,
 ) -> Replayed {
     let mut last = Time::ZERO;
-    let mut r = Replay { world, machine, reached: Time::ZERO, made: VecDeque::new(), logged: VecDeque::new(), seen: Replayed::default() };
+    let mut r = Replay {
+        world,
+        machine,
+        reached: Time::ZERO,
+        made: VecDeque::new(),
+        logged: VecDeque::new(),
+        seen: Replayed::default(),
+    };
     for c in capture {
         if r.seen.difference.is_some() {
             return r.seen;
@@ -114,7 +123,8 @@ impl Replay<'_> {
     }
 
     fn depart(&mut self, until: Time) {
-        self.machine.depart(until, |at, link, bytes| self.made.push_back((at, link, bytes.to_vec())));
+        self.machine
+            .depart(until, |at, link, bytes| self.made.push_back((at, link, bytes.to_vec())));
         self.compare();
     }
 
@@ -123,12 +133,20 @@ impl Replay<'_> {
             return;
         }
         self.seen.inbound += 1;
-        // A cut-off frame is as long as it was: nodes look at lengths, not at what is behind the headers.
+        // A cut-off frame is as long as it was: nodes look at lengths, not at what is behind the
+        // headers.
         let mut bytes = c.bytes;
         bytes.resize(c.len, 0);
-        let at = if c.at < self.reached { self.reached } else { self.machine.receive(self.world, c.at, c.link, &bytes) };
+        let at = if c.at < self.reached {
+            self.reached
+        } else {
+            self.machine.receive(self.world, c.at, c.link, &bytes)
+        };
         if at != c.at {
-            self.seen.difference = Some(format!("frame {} in: at {} in the capture, accepted at {at}", self.seen.inbound, c.at));
+            self.seen.difference = Some(format!(
+                "frame {} in: at {} in the capture, accepted at {at}",
+                self.seen.inbound, c.at
+            ));
             return;
         }
         self.reached = self.reached.max(at);
@@ -137,8 +155,11 @@ impl Replay<'_> {
 
     /// Compares the frames of both sides.
     fn compare(&mut self) {
-        while let (None, Some((at, link, bytes)), Some(c)) = (&self.seen.difference, self.made.front(), self.logged.front()) {
-            let same = (ns(*at), *link, bytes.len()) == (ns(c.at), c.link, c.len) && bytes.starts_with(&c.bytes);
+        while let (None, Some((at, link, bytes)), Some(c)) =
+            (&self.seen.difference, self.made.front(), self.logged.front())
+        {
+            let same = (ns(*at), *link, bytes.len()) == (ns(c.at), c.link, c.len)
+                && bytes.starts_with(&c.bytes);
             if !same {
                 self.seen.difference = Some(format!(
                     "frame {} out: {} B by link {link} at {at} in the replay, {} B by link {} at {} in the capture",
@@ -156,12 +177,16 @@ impl Replay<'_> {
         }
     }
 
-    /// Frames that the capture would have by now are missing from it: a time in it is wrong, or frames are.
+    /// Frames that the capture would have by now are missing from it: a time in it is wrong, or
+    /// frames are.
     fn nothing_is_overdue(&mut self) {
         let overdue = self.made.front().filter(|(at, ..)| self.reached > *at + DISORDER);
-        if let (None, Some((at, link, _)), true) = (&self.seen.difference, overdue, self.logged.is_empty()) {
+        if let (None, Some((at, link, _)), true) =
+            (&self.seen.difference, overdue, self.logged.is_empty())
+        {
             let (at, link) = (*at, *link);
-            self.seen.difference = Some(format!("{}; the capture continues later", only_in("replay", at, link)));
+            self.seen.difference =
+                Some(format!("{}; the capture continues later", only_in("replay", at, link)));
         }
     }
 
@@ -169,7 +194,8 @@ impl Replay<'_> {
     fn nothing_is_left(&mut self) {
         if self.seen.difference.is_none() {
             let made = self.made.front().map(|(at, link, _)| only_in("replay", *at, *link));
-            self.seen.difference = made.or(self.logged.front().map(|c| only_in("capture", c.at, c.link)));
+            self.seen.difference =
+                made.or(self.logged.front().map(|c| only_in("capture", c.at, c.link)));
         }
     }
 }

@@ -116,13 +116,22 @@ pub struct Live<'a> {
 
 impl<'a> Live<'a> {
     /// A machine whose links are these ports, in the same order.
-    pub fn new(machine: Machine, ports: Vec<Box<dyn Port>>, c: RunnerConfig, tap: Option<Tap<'a>>) -> Live<'a> {
+    pub fn new(
+        machine: Machine,
+        ports: Vec<Box<dyn Port>>,
+        c: RunnerConfig,
+        tap: Option<Tap<'a>>,
+    ) -> Live<'a> {
         let unsent = ports.iter().map(|_| Default::default()).collect();
         Live { machine, ports, c, tap: tap.map(Recording::new), looked: Instant::now(), unsent }
     }
 
     /// Runs until the time is up, the world has ended, or `report` stops it.
-    pub fn run(&mut self, world: &mut World, mut report: impl FnMut(Now) -> bool) -> Result<(Ended, Gaps), LiveError> {
+    pub fn run(
+        &mut self,
+        world: &mut World,
+        mut report: impl FnMut(Now) -> bool,
+    ) -> Result<(Ended, Gaps), LiveError> {
         let started = Instant::now();
         let mut clock = Clock::start(self.c.budget);
         let mut reported = started;
@@ -132,7 +141,8 @@ impl<'a> Live<'a> {
                 self.look_at_ports(world, now);
             }
             // At the end nothing is received any more: the world ends there.
-            let (received, trouble) = if now < self.c.until { self.listen(world, now)? } else { (0, false) };
+            let (received, trouble) =
+                if now < self.c.until { self.listen(world, now)? } else { (0, false) };
             // What came in is a little later than the poll, frame by frame.
             let now = now.max(self.machine.received_last());
             let ended = self.machine.run(world, now);
@@ -162,7 +172,13 @@ impl<'a> Live<'a> {
         Ok((ended, clock.gaps().clone()))
     }
 
-    fn now<'n>(&mut self, world: &'n mut World, time: Time, wall: Duration, gaps: &'n Gaps) -> Now<'n> {
+    fn now<'n>(
+        &mut self,
+        world: &'n mut World,
+        time: Time,
+        wall: Duration,
+        gaps: &'n Gaps,
+    ) -> Now<'n> {
         let log = self.machine.take_log();
         let ports = self.machine.links().zip(&mut self.ports);
         let ports = ports
@@ -176,7 +192,8 @@ impl<'a> Live<'a> {
         Now { time, wall, world, ports, gaps, log }
     }
 
-    /// Polls every port for its link, and reports changes to the machine. Ports that do not know are left alone.
+    /// Polls every port for its link, and reports changes to the machine. Ports that do not know
+    /// are left alone.
     fn look_at_ports(&mut self, world: &mut World, now: Time) {
         self.looked = Instant::now();
         let now = now.max(self.machine.received_last());
@@ -188,7 +205,10 @@ impl<'a> Live<'a> {
                     let waiting = std::mem::take(&mut self.unsent[link]);
                     let unsent = self.ports[link].clear() + waiting.len() as u64;
                     self.machine.link_down(world, now, link, unsent);
-                    let text = format!("port {} went down at {now}: {why}; frames to it are dropped", self.name(link));
+                    let text = format!(
+                        "port {} went down at {now}: {why}; frames to it are dropped",
+                        self.name(link)
+                    );
                     self.machine.log_line(text);
                 }
                 (Carrier::Up, true) => {
@@ -207,7 +227,8 @@ impl<'a> Live<'a> {
         format!("{of} ({})", self.ports[link].name())
     }
 
-    /// Meaning of an error on a port: the link is gone, which [`Live::look_at_ports`] is to find out (true), or the run cannot continue.
+    /// Meaning of an error on a port: the link is gone, which [`Live::look_at_ports`] is to find
+    /// out (true), or the run cannot continue.
     fn trouble(&mut self, link: usize, e: io::Error) -> Result<bool, LiveError> {
         match self.ports[link].carrier() {
             Carrier::Unknown => Err(LiveError::Port(self.name(link), e)),
@@ -216,8 +237,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes received frames of every port. Control frames among them take effect before anything is sent. Returns how many frames came,
-    /// and whether a port is in trouble.
+    /// Takes received frames of every port. Control frames among them take effect before anything
+    /// is sent. Returns how many frames came, and whether a port is in trouble.
     fn listen(&mut self, world: &mut World, now: Time) -> Result<(usize, bool), LiveError> {
         let (mut received, mut trouble) = (0, false);
         for link in 0..self.ports.len() {
@@ -226,7 +247,8 @@ impl<'a> Live<'a> {
             }
             let mut max = BURST;
             if let Some((node, port)) = self.machine.plain(link) {
-                let room = self.c.plain_backlog.saturating_sub(world.held_from(PortId { node, port }));
+                let room =
+                    self.c.plain_backlog.saturating_sub(world.held_from(PortId { node, port }));
                 max = max.min((room / 2048) as usize);
             }
             let (machine, tap) = (&mut self.machine, &mut self.tap);
@@ -244,7 +266,8 @@ impl<'a> Live<'a> {
         Ok((received, trouble))
     }
 
-    /// Sends frames that are due on the wire. Returns their number, and whether a port has an error.
+    /// Sends frames that are due on the wire. Returns their number, and whether a port has an
+    /// error.
     fn transmit(&mut self, now: Time) -> Result<(usize, bool), LiveError> {
         let (ports, tap, unsent) = (&mut self.ports, &mut self.tap, &mut self.unsent);
         let mut failed = Vec::new();
@@ -284,7 +307,8 @@ impl<'a> Live<'a> {
         Ok((transmitted, trouble))
     }
 
-    /// Receives the frames in transit at the end of the run, and only counts them. Frames that are still missing then are lost.
+    /// Receives the frames in transit at the end of the run, and only counts them. Frames that are
+    /// still missing then are lost.
     fn drain(&mut self) {
         const QUIET: Duration = Duration::from_millis(20);
         // A neighbour that keeps sending is not waited for.
@@ -297,7 +321,9 @@ impl<'a> Live<'a> {
                 let port = &mut self.ports[link];
                 // A port that has gone down brings nothing more, and takes nothing.
                 let _ = port.flush();
-                if port.receive(BURST, &mut |bytes| machine.count(link, bytes.len())).unwrap_or(0) > 0 {
+                if port.receive(BURST, &mut |bytes| machine.count(link, bytes.len())).unwrap_or(0)
+                    > 0
+                {
                     last = Instant::now();
                 }
             }
@@ -305,10 +331,11 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Nothing to do: sleeps until a frame comes in or the next thing is due, but not for long. A port with an error is found when it is
-    /// asked for frames.
+    /// Nothing to do: sleeps until a frame comes in or the next thing is due, but not for long. A
+    /// port with an error is found when it is asked for frames.
     fn rest(&mut self, world: &mut World, now: Time) {
-        let next = self.machine.next(world).map_or(Span(u64::MAX), |t| Span(t.0.saturating_sub(now.0)));
+        let next =
+            self.machine.next(world).map_or(Span(u64::MAX), |t| Span(t.0.saturating_sub(now.0)));
         let nap = Duration::from_nanos(next.0 / 1000).min(self.c.nap);
         // A shorter one takes longer than announced.
         if nap < Duration::from_micros(5) {

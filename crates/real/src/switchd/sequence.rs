@@ -7,9 +7,11 @@
 //!                        newest so far (RFC 1982: newer is up to half the circle ahead)
 //! ```
 //!
-//! A message that came later than a newer one is stale: it is counted and not obeyed. A neighbour that restarts counts from 0 again and
-//! sends its state again and again, so that 0, 1, 2 in a row begin a new count; so does any number after a second without a newer one.
-//! A message with a validity that is not followed by another in time is taken back: what holds then is what held before any message.
+//! A message that came later than a newer one is stale: it is counted and not obeyed. A neighbour
+//! that restarts counts from 0 again and sends its state again and again, so that 0, 1, 2 in a row
+//! begin a new count; so does any number after a second without a newer one. A message with a
+//! validity that is not followed by another in time is taken back: what holds then is what held
+//! before any message.
 
 use xoff_mech::flow_control::Message;
 use xoff_units::{Span, Time};
@@ -101,7 +103,11 @@ mod tests {
     fn a_neighbour_that_begins_anew_is_believed_with_its_third_message() {
         let mut h = Sequence::default();
         assert!(received(&mut h, ms(0), 1000));
-        assert_eq!([5, 0, 6, 0, 2, 1, 0, 0, 1].map(|n| received(&mut h, ms(1), n)), [false; 9], "none of these is 0, 1, 2 in a row");
+        assert_eq!(
+            [5, 0, 6, 0, 2, 1, 0, 0, 1].map(|n| received(&mut h, ms(1), n)),
+            [false; 9],
+            "none of these is 0, 1, 2 in a row"
+        );
         assert!(received(&mut h, ms(1), 2));
         assert!(received(&mut h, ms(1), 3) && !received(&mut h, ms(1), 3));
         // Or after silence, whatever it has.
@@ -115,11 +121,18 @@ mod tests {
         let terms = |us: u64| Terms { validity: Span::from_us(us), ..Terms::default() };
         assert!(h.accepts(ms(0), Message::Stage(Stage(12)), &terms(1000)));
         assert_eq!((h.expires(), h.expired(Time(ms(1).0 - 1))), (Some(ms(1)), None));
-        assert!(h.accepts(Time(ms(1).0 - 1), Message::Level(Level(xoff_units::Bytes(9))), &terms(u32::MAX.into())));
+        assert!(h.accepts(
+            Time(ms(1).0 - 1),
+            Message::Level(Level(xoff_units::Bytes(9))),
+            &terms(u32::MAX.into())
+        ));
         assert_eq!(h.expired(ms(4_294_967)), None, "refreshed");
         assert_eq!(h.expired(ms(4_294_969)), Some(Message::Level(Level(xoff_units::Bytes(0)))));
         assert_eq!((h.expires(), h.expired(Time::NEVER)), (None, None), "once");
-        assert!(h.accepts(ms(0), Message::Stage(Stage(12)), &terms(5)) && h.accepts(ms(0), Message::Stage(Stage(3)), &terms(0)));
+        assert!(
+            h.accepts(ms(0), Message::Stage(Stage(12)), &terms(5))
+                && h.accepts(ms(0), Message::Stage(Stage(3)), &terms(0))
+        );
         assert_eq!(h.expires(), None, "until replaced");
     }
 }

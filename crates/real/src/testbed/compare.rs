@@ -65,7 +65,8 @@ pub struct Comparison {
     pub control_frames: [u64; 2],
     /// Fullest ingress buffer, with real frames and in the simulation [bytes].
     pub highest_queue_bytes: [u64; 2],
-    /// Frames that did not arrive: dropped by nodes, and for real frames lost on wires and in the kernel, or refused.
+    /// Frames that did not arrive: dropped by nodes, and for real frames lost on wires and in the
+    /// kernel, or refused.
     pub lost_frames: [u64; 2],
     /// The page to open.
     pub page: PathBuf,
@@ -76,19 +77,37 @@ type Series = Vec<(f64, f64)>;
 
 fn checked(side: &Side) -> bool {
     let verdict = side.finished.manifest.verdict.as_ref();
-    verdict.is_some_and(|v| !matches!(v.parts().deadlock, xoff_record::verdict::Deadlock::NotChecked { .. }))
+    verdict.is_some_and(|v| {
+        !matches!(v.parts().deadlock, xoff_record::verdict::Deadlock::NotChecked { .. })
+    })
 }
 
 /// Compares two runs of a scenario and writes figure, page and Markdown into `out`.
-pub fn compare(s: &NetworkScenario, real: Side, report: &RealReport, simulated: Side, out: &Folder) -> Result<Comparison, CompareError> {
+pub fn compare(
+    s: &NetworkScenario,
+    real: Side,
+    report: &RealReport,
+    simulated: Side,
+    out: &Folder,
+) -> Result<Comparison, CompareError> {
     let sides = [&real, &simulated];
     let mut c = Comparison {
         table: Table::default(),
         delivered_bytes: flows(sides),
         deadlock_ps: sides.map(|x| x.finished.outcome.deadlocks.first().map(|d| d.closed.0)),
         deadlock_checked: sides.map(checked),
-        control_frames: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()),
-        highest_queue_bytes: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0)),
+        control_frames: sides
+            .map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()),
+        highest_queue_bytes: sides.map(|x| {
+            x.finished
+                .outcome
+                .ports
+                .iter()
+                .flatten()
+                .map(|p| p.ingress_bytes_max)
+                .max()
+                .unwrap_or(0)
+        }),
         lost_frames: sides.map(|x| x.finished.manifest.lost_frames),
         page: out.path().join("compare.html"),
     };
@@ -102,7 +121,13 @@ pub fn compare(s: &NetworkScenario, real: Side, report: &RealReport, simulated: 
         .section(Section::new("Over time").figure(&figure))
         .provenance("xoff", xoff_run::VERSION);
     out.write("compare.html", page.to_html().as_bytes()).map_err(CompareError::Files)?;
-    let text = format!("# {}\n\n{stated}\n\n{}\n![{}](compare.svg)\n\n{}\n", title(s), c.table.to_markdown(), figure.title, figure.caption);
+    let text = format!(
+        "# {}\n\n{stated}\n\n{}\n![{}](compare.svg)\n\n{}\n",
+        title(s),
+        c.table.to_markdown(),
+        figure.title,
+        figure.caption
+    );
     out.write("compare.md", text.as_bytes()).map_err(CompareError::Files)?;
     Ok(c)
 }
@@ -137,10 +162,16 @@ fn difference(v: [u64; 2]) -> String {
 
 fn table(s: &NetworkScenario, c: &Comparison) -> Table {
     use Align::{Left, Right};
-    let mut t = Table::new(["", "Real frames", "Simulation", "Difference"]).align([Left, Right, Right, Right]);
+    let mut t = Table::new(["", "Real frames", "Simulation", "Difference"])
+        .align([Left, Right, Right, Right]);
     let bytes = |v: u64| Unit::Bytes.format(v as f64);
     for (i, (v, f)) in c.delivered_bytes.iter().zip(s.flows.flows.iter()).enumerate().take(40) {
-        let name = format!("Delivered, flow {}, {} to {}", i, s.topology.name(f.src), s.topology.name(f.dst));
+        let name = format!(
+            "Delivered, flow {}, {} to {}",
+            i,
+            s.topology.name(f.src),
+            s.topology.name(f.dst)
+        );
         t.push([name, bytes(v[0]), bytes(v[1]), difference(*v)]);
     }
     let closed = [0, 1].map(|side| match (c.deadlock_ps[side], c.deadlock_checked[side]) {
@@ -173,12 +204,20 @@ struct Curves {
 fn read_all(folder: &Path) -> Result<Curves, CompareError> {
     let mut c = Curves { rates: BTreeMap::new(), queues: BTreeMap::new() };
     // A table without rows is not written.
-    let tables = |name: &str| if read::exists(folder, name) { read::batches(folder, name) } else { Ok(Vec::new()) };
+    let tables = |name: &str| {
+        if read::exists(folder, name) { read::batches(folder, name) } else { Ok(Vec::new()) }
+    };
     for b in tables("rates").map_err(CompareError::Tables)? {
-        let (time, flow, rate) = (read::numbers(&b, "time_ps"), read::numbers(&b, "flow"), read::numbers(&b, "rate_bps"));
+        let (time, flow, rate) = (
+            read::numbers(&b, "time_ps"),
+            read::numbers(&b, "flow"),
+            read::numbers(&b, "rate_bps"),
+        );
         let source = read::texts(&b, "source");
         for i in 0..b.num_rows() {
-            if let (Some(t), Some(f), Some(r), Some("measured")) = (time[i], flow[i], rate[i], source[i]) {
+            if let (Some(t), Some(f), Some(r), Some("measured")) =
+                (time[i], flow[i], rate[i], source[i])
+            {
                 c.rates.entry(f).or_default().push((t as f64, r as f64));
             }
         }
@@ -187,7 +226,9 @@ fn read_all(folder: &Path) -> Result<Curves, CompareError> {
         let (time, bytes) = (read::numbers(&b, "time_ps"), read::numbers(&b, "bytes"));
         let (port, kind) = (read::texts(&b, "port"), read::texts(&b, "kind"));
         for i in 0..b.num_rows() {
-            if let (Some(t), Some(p), Some(n), Some("ingress")) = (time[i], port[i], bytes[i], kind[i]) {
+            if let (Some(t), Some(p), Some(n), Some("ingress")) =
+                (time[i], port[i], bytes[i], kind[i])
+            {
                 c.queues.entry(p.to_owned()).or_default().push((t as f64, n as f64));
             }
         }
@@ -198,7 +239,11 @@ fn read_all(folder: &Path) -> Result<Curves, CompareError> {
 /// Rates of flows, then the fullest queues; solid: real frames, dashed: simulation.
 ///
 /// A deadlock is an instant in a run of seconds: the time shown is that around it.
-fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2], deadlock_ps: [Option<u64>; 2]) -> Figure {
+fn figure(
+    s: &NetworkScenario,
+    [real, simulated]: [Curves; 2],
+    deadlock_ps: [Option<u64>; 2],
+) -> Figure {
     let mut figure = Figure::new(title(s))
         .caption(
             "Payload delivered by each flow, and the fullest ingress buffers. Solid: real frames. Dashed: simulation of the same \
@@ -212,7 +257,8 @@ fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2], deadlock_ps: [Opt
     };
     let rates: Vec<&Series> = real.rates.values().chain(simulated.rates.values()).collect();
     let queues: Vec<&Series> = real.queues.values().chain(simulated.queues.values()).collect();
-    let last = rates.iter().chain(&queues).filter_map(|p| p.last()).map(|p| p.0).fold(1.0, f64::max);
+    let last =
+        rates.iter().chain(&queues).filter_map(|p| p.last()).map(|p| p.0).fold(1.0, f64::max);
     let (from, to) = around(deadlock_ps, last);
     if to < last {
         let (to, last) = (Unit::Picoseconds.format(to), Unit::Picoseconds.format(last));
@@ -220,33 +266,51 @@ fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2], deadlock_ps: [Opt
     }
     let time = || Axis::new("Time", Unit::Picoseconds).range(from, to);
     let both = |panel: Panel, real: Option<&Series>, simulated: Option<&Series>| {
-        let curve = |name: &str, points: Option<&Series>| Mark::line(name, points.cloned().unwrap_or_default());
+        let curve = |name: &str, points: Option<&Series>| {
+            Mark::line(name, points.cloned().unwrap_or_default())
+        };
         let panel = panel
             .mark(curve("real frames", real).colour(Colour::Blue))
             .mark(curve("simulation", simulated).colour(Colour::Vermilion).dashed());
         let labels = ["deadlock with real frames", "deadlock in the simulation"];
-        panel.marks(deadlock_ps.into_iter().zip(labels).filter_map(|(at, label)| Some(Mark::vline(at? as f64, label))))
+        panel.marks(
+            deadlock_ps
+                .into_iter()
+                .zip(labels)
+                .filter_map(|(at, label)| Some(Mark::vline(at? as f64, label))),
+        )
     };
     for (&flow, points) in simulated.rates.iter().take(SHOWN) {
-        let panel = Panel::new(format!("Flow {flow}"), time(), from_zero("Delivered", Unit::BitsPerSecond, &rates));
+        let panel = Panel::new(
+            format!("Flow {flow}"),
+            time(),
+            from_zero("Delivered", Unit::BitsPerSecond, &rates),
+        );
         figure = figure.panel(both(panel, real.rates.get(&flow), Some(points)));
     }
-    let peak = |points: Option<&Series>| points.map_or(0.0, |p| p.iter().map(|p| p.1).fold(0.0, f64::max));
+    let peak =
+        |points: Option<&Series>| points.map_or(0.0, |p| p.iter().map(|p| p.1).fold(0.0, f64::max));
     let mut ports: Vec<&String> = simulated.queues.keys().collect();
     ports.sort_by(|a, b| {
         let of = |p: &str| peak(simulated.queues.get(p)).max(peak(real.queues.get(p)));
         of(b).total_cmp(&of(a)).then(a.cmp(b))
     });
     for port in ports.into_iter().take(SHOWN) {
-        let panel = Panel::new(format!("Ingress {port}"), time(), from_zero("Queue length", Unit::Bytes, &queues));
+        let panel = Panel::new(
+            format!("Ingress {port}"),
+            time(),
+            from_zero("Queue length", Unit::Bytes, &queues),
+        );
         figure = figure.panel(both(panel, real.queues.get(port), simulated.queues.get(port)));
     }
     figure
 }
 
-/// The stretch of time [ps] that a figure of a run up to `last` shows: around the deadlocks, or all of it.
+/// The stretch of time [ps] that a figure of a run up to `last` shows: around the deadlocks, or all
+/// of it.
 fn around(deadlock_ps: [Option<u64>; 2], last: f64) -> (f64, f64) {
-    // As much before the first as the figure needs to show what led to it, as much after the last to show that nothing follows.
+    // As much before the first as the figure needs to show what led to it, as much after the last
+    // to show that nothing follows.
     const PART: f64 = 0.6;
     let at = || deadlock_ps.into_iter().flatten().map(|ps| ps as f64);
     let Some(first) = at().reduce(f64::min) else { return (0.0, last) };

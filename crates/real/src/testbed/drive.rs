@@ -1,4 +1,5 @@
-//! A scenario in real time on given ports: tables like a simulation's, and facts that only real frames show.
+//! A scenario in real time on given ports: tables like a simulation's, and facts that only real
+//! frames show.
 
 use std::fmt;
 use std::io;
@@ -72,7 +73,8 @@ pub struct PortReport {
     pub thrown_away: u64,
     /// Control frames refused because a newer one had come before.
     pub stale: u64,
-    /// Control frames with impossible values, such as credits for more than the buffer; the node assumed the safe case.
+    /// Control frames with impossible values, such as credits for more than the buffer; the node
+    /// assumed the safe case.
     pub impossible: u64,
     /// Data frames dropped because the port was down.
     pub port_down: u64,
@@ -111,8 +113,8 @@ pub struct RealReport {
 }
 
 impl RealReport {
-    /// Frames that did not arrive, of those causes that only real frames have. A port's counter that is new does not compile before it
-    /// has its place here.
+    /// Frames that did not arrive, of those causes that only real frames have. A port's counter
+    /// that is new does not compile before it has its place here.
     pub fn losses(&self) -> Losses {
         let on_wire = self.lost_on_wire.unwrap_or(0).max(0) as u64;
         let mut all = Losses::of([(Loss::OnWire, on_wire)]);
@@ -130,16 +132,25 @@ impl RealReport {
         self.ports.iter().map(|p| p.kernel_drops).sum()
     }
 
-    /// Advice about the neighbours' offloads and the rings from the counts, with the commands that help.
+    /// Advice about the neighbours' offloads and the rings from the counts, with the commands that
+    /// help.
     pub fn advice(&self, interfaces: &[String]) -> Vec<String> {
         let of = |(p, interface): (&PortReport, &String)| {
-            let (kernel_drops, checksums_completed, too_long) = (p.kernel_drops, p.checksums_completed, p.too_long);
-            PortCounters { kernel_drops, checksums_completed, too_long, ..PortCounters::default() }.advice(interface)
+            let (kernel_drops, checksums_completed, too_long) =
+                (p.kernel_drops, p.checksums_completed, p.too_long);
+            PortCounters { kernel_drops, checksums_completed, too_long, ..PortCounters::default() }
+                .advice(interface)
         };
         self.ports.iter().zip(interfaces).filter_map(of).collect()
     }
 
-    fn new(s: &NetworkScenario, ports: &[Attached], wall: Duration, gaps: &Gaps, log: Vec<String>) -> RealReport {
+    fn new(
+        s: &NetworkScenario,
+        ports: &[Attached],
+        wall: Duration,
+        gaps: &Gaps,
+        log: Vec<String>,
+    ) -> RealReport {
         RealReport {
             wall_seconds: wall.as_secs_f64(),
             left_out_seconds: gaps.left_out.as_secs_f64(),
@@ -221,13 +232,18 @@ fn port(a: &Attached) -> PortReport {
 }
 
 fn outage(o: &Outage) -> OutageReport {
-    OutageReport { from_seconds: o.from.as_secs_f64(), until_seconds: o.until.map(Time::as_secs_f64) }
+    OutageReport {
+        from_seconds: o.from.as_secs_f64(),
+        until_seconds: o.until.map(Time::as_secs_f64),
+    }
 }
 
-/// Frames sent by one end of a link and not received by the other, over all links with both ends here. Unknown frames on one link, such as
-/// frames of the kernel, do not make up for frames lost on another.
+/// Frames sent by one end of a link and not received by the other, over all links with both ends
+/// here. Unknown frames on one link, such as frames of the kernel, do not make up for frames lost
+/// on another.
 fn lost(s: &NetworkScenario, ports: &[Attached]) -> Option<i64> {
-    let find = |node: u32, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
+    let find =
+        |node: u32, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
     let pairs: Vec<_> = ports
         .iter()
         .filter_map(|a| {
@@ -235,7 +251,11 @@ fn lost(s: &NetworkScenario, ports: &[Attached]) -> Option<i64> {
             find(far.peer, far.peer_port).map(|b| (a, b))
         })
         .collect();
-    let lost = |a: &Attached, b: &Attached| a.kernel.sent.saturating_sub(b.counters.received + b.kernel.kernel_drops + b.kernel.too_long);
+    let lost = |a: &Attached, b: &Attached| {
+        a.kernel
+            .sent
+            .saturating_sub(b.counters.received + b.kernel.kernel_drops + b.kernel.too_long)
+    };
     (!pairs.is_empty()).then(|| pairs.iter().map(|(a, b)| lost(a, b) as i64).sum())
 }
 
@@ -272,7 +292,8 @@ pub struct Look<'a> {
     pub queues: Vec<u64>,
     /// The nodes; none in tests that need only counters.
     pub world: Option<&'a World>,
-    /// By port: frames that a node dropped when they came in by it, for want of memory or of a route.
+    /// By port: frames that a node dropped when they came in by it, for want of memory or of a
+    /// route.
     pub drops: Vec<u64>,
 }
 
@@ -294,8 +315,9 @@ impl From<bool> for Next {
     }
 }
 
-/// Runs those nodes of a scenario that are `here` on real ports, one for each of [`wiring::links`], until its duration is over or
-/// `look` stops it. Tables and manifest go into `sink` as those of a simulation do.
+/// Runs those nodes of a scenario that are `here` on real ports, one for each of [`wiring::links`],
+/// until its duration is over or `look` stops it. Tables and manifest go into `sink` as those of a
+/// simulation do.
 pub fn drive<'s, N: Into<Next>>(
     s: &'s NetworkScenario,
     here: Vec<bool>,
@@ -353,10 +375,23 @@ fn real_time(
         .run(world, |now| {
             log.extend(now.log.iter().cloned());
             let deadlocks = now.world.deadlocks().len();
-            let at = |of: fn(&xoff_sim::World, xoff_units::PortId) -> u64| now.ports.iter().map(|a| of(now.world, a.link.at())).collect();
-            let (queues, drops) = (at(xoff_sim::World::waiting_at), at(xoff_sim::World::dropped_at));
+            let at = |of: fn(&xoff_sim::World, xoff_units::PortId) -> u64| {
+                now.ports.iter().map(|a| of(now.world, a.link.at())).collect()
+            };
+            let (queues, drops) =
+                (at(xoff_sim::World::waiting_at), at(xoff_sim::World::dropped_at));
             let (time, until, log) = (now.time, d.runner.until, &now.log);
-            next = look(&Look { time, until, deadlocks, ports: &now.ports, gaps: now.gaps, log, world: Some(&*now.world), queues, drops });
+            next = look(&Look {
+                time,
+                until,
+                deadlocks,
+                ports: &now.ports,
+                gaps: now.gaps,
+                log,
+                world: Some(&*now.world),
+                queues,
+                drops,
+            });
             last = Some((now.ports, now.wall));
             next == Next::On
         })
@@ -381,7 +416,11 @@ impl From<io::Error> for DriveError {
 mod tests {
     use super::*;
 
-    fn report(lost_on_wire: Option<i64>, counters: crate::switchd::Counters, kernel: PortCounters) -> RealReport {
+    fn report(
+        lost_on_wire: Option<i64>,
+        counters: crate::switchd::Counters,
+        kernel: PortCounters,
+    ) -> RealReport {
         let link = Link { node: 0, port: 0, name: "S1->H1".into(), plain: false };
         RealReport {
             wall_seconds: 1.0,
@@ -394,14 +433,17 @@ mod tests {
         }
     }
 
-    /// One frame lost anywhere outside of the nodes is enough, each counter alone; and none is none.
+    /// One frame lost anywhere outside of the nodes is enough, each counter alone; and none is
+    /// none.
     #[test]
     fn a_frame_lost_anywhere_counts() {
         use crate::switchd::Counters as C;
         let (c, k) = (C::default(), PortCounters::default());
-        for well in
-            [report(None, c, k), report(Some(0), c, k), report(Some(0), C { departed: 9, received: 9, ..c }, PortCounters { sent: 9, ..k })]
-        {
+        for well in [
+            report(None, c, k),
+            report(Some(0), c, k),
+            report(Some(0), C { departed: 9, received: 9, ..c }, PortCounters { sent: 9, ..k }),
+        ] {
             assert_eq!(well.losses().words(), "0 frames lost");
         }
         for (lost, why) in [
@@ -420,7 +462,18 @@ mod tests {
         ] {
             assert_eq!(lost.losses(), Losses::of([(why, 1)]));
         }
-        let refused = report(None, C { departed: 200, ..c }, PortCounters { sent: 100, send_errors: 100, ..k });
-        assert_eq!((refused.ports[0].sent, refused.losses().count(Loss::KernelRefused), refused.losses().total()), (100, 100, 100));
+        let refused = report(
+            None,
+            C { departed: 200, ..c },
+            PortCounters { sent: 100, send_errors: 100, ..k },
+        );
+        assert_eq!(
+            (
+                refused.ports[0].sent,
+                refused.losses().count(Loss::KernelRefused),
+                refused.losses().total()
+            ),
+            (100, 100, 100)
+        );
     }
 }

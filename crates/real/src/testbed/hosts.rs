@@ -30,13 +30,14 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Bytes around a frame of a stack beyond its MTU: header and FCS [bytes].
 const AROUND: u32 = 18;
-/// Places in the kernel's ring of a tap [frames]: those that a stack sends at 100 Mb/s in a second and more, because for so long a process
-/// may be away on a machine with other work.
+/// Places in the kernel's ring of a tap [frames]: those that a stack sends at 100 Mb/s in a second
+/// and more, because for so long a process may be away on a machine with other work.
 const TAP_RING: u32 = 10_000;
 /// Least MTU that IPv4 asks for (RFC 791) [bytes].
 const MTU_MIN: u32 = 68;
 
-/// MTU of the stacks: their frames are no longer than those that the scenario's buffers are planned for [bytes].
+/// MTU of the stacks: their frames are no longer than those that the scenario's buffers are planned
+/// for [bytes].
 pub fn mtu(s: &NetworkScenario) -> Result<u32, ParamError> {
     let (payload, header) = s.frame();
     let mtu = (payload + header).saturating_sub(AROUND);
@@ -47,8 +48,8 @@ pub fn mtu(s: &NetworkScenario) -> Result<u32, ParamError> {
     Ok(mtu)
 }
 
-/// Readies a tap of this name for a shim in front of a stack of the calling thread's network: its address is that of the scenario's
-/// host, and it stays silent until it is sent to.
+/// Readies a tap of this name for a shim in front of a stack of the calling thread's network: its
+/// address is that of the scenario's host, and it stays silent until it is sent to.
 pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, NetworkError> {
     let failed = |e| NetworkError::Host(name.to_owned(), e);
     sandbox::check_name(name).map_err(failed)?;
@@ -63,7 +64,8 @@ pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, NetworkError> {
         other => other.map_err(failed)?,
     }
     let address = mac(host, 0);
-    sandbox::ip(&format!("link set dev {name} txqueuelen {TAP_RING} address {address}\n")).map_err(failed)?;
+    sandbox::ip(&format!("link set dev {name} txqueuelen {TAP_RING} address {address}\n"))
+        .map_err(failed)?;
     Ok(tap)
 }
 
@@ -73,15 +75,23 @@ pub struct IpHosts {
 }
 
 impl IpHosts {
-    /// Makes the hosts, and opens the ports of all links in order: of veth pairs, and of taps where a shim meets its stack.
-    pub fn new(s: &NetworkScenario, shims: &[Shim], links: &[Link]) -> Result<(IpHosts, Vec<Box<dyn Port>>), NetworkError> {
-        let mtu = mtu(s).map_err(|e| NetworkError::Host(e.key.clone(), io::Error::new(io::ErrorKind::InvalidInput, e.what)))?;
+    /// Makes the hosts, and opens the ports of all links in order: of veth pairs, and of taps where
+    /// a shim meets its stack.
+    pub fn new(
+        s: &NetworkScenario,
+        shims: &[Shim],
+        links: &[Link],
+    ) -> Result<(IpHosts, Vec<Box<dyn Port>>), NetworkError> {
+        let mtu = mtu(s).map_err(|e| {
+            NetworkError::Host(e.key.clone(), io::Error::new(io::ErrorKind::InvalidInput, e.what))
+        })?;
         let wired: Vec<Link> = links.iter().filter(|l| !l.plain).cloned().collect();
         let mut wired = veth_network::ports(s, &wired)?.into_iter();
         let mut hosts: Vec<(Shim, Host)> = Vec::new();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         for l in links {
-            let Some(shim) = shims.iter().find(|shim| shim.node == l.node && l.port == STACK) else {
+            let Some(shim) = shims.iter().find(|shim| shim.node == l.node && l.port == STACK)
+            else {
                 ports.extend(wired.next());
                 continue;
             };
@@ -96,12 +106,24 @@ impl IpHosts {
     pub fn commands(self, runs: Vec<Run>, folder: &Folder) -> Result<Commands, OutputError> {
         let names: Vec<String> = (0..runs.len()).map(|nth| output_name(&runs, nth)).collect();
         let outputs = names.iter().map(|name| folder.own(name)).collect::<Result<_, _>>()?;
-        Ok(Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None, unstarted: None })
+        Ok(Commands {
+            hosts: self.hosts,
+            runs,
+            outputs,
+            started: Vec::new(),
+            last_ended: None,
+            unstarted: None,
+        })
     }
 }
 
 /// A namespace with a stack, and the port by which the shim meets it.
-fn stack(s: &NetworkScenario, shim: &Shim, all: &[Shim], mtu: u32) -> Result<(Host, StackPort), NetworkError> {
+fn stack(
+    s: &NetworkScenario,
+    shim: &Shim,
+    all: &[Shim],
+    mtu: u32,
+) -> Result<(Host, StackPort), NetworkError> {
     let failed = |e| NetworkError::Host(shim.name.clone(), e);
     let host = Host::new(&shim.name).map_err(failed)?;
     let number = shim.host;
@@ -113,10 +135,16 @@ fn stack(s: &NetworkScenario, shim: &Shim, all: &[Shim], mtu: u32) -> Result<(Ho
     // Tables of a testbed know every host beforehand, and carry no broadcasts; so do the stacks.
     let mut batch = format!("addr add {}/24 dev {INTERFACE}\n", shim.address);
     for other in all.iter().filter(|o| o.host != shim.host) {
-        batch += &format!("neigh replace {} lladdr {} nud permanent dev {INTERFACE}\n", other.address, mac(other.host, 0));
+        batch += &format!(
+            "neigh replace {} lladdr {} nud permanent dev {INTERFACE}\n",
+            other.address,
+            mac(other.host, 0)
+        );
     }
     host.run(move || sandbox::ip(&batch)).map_err(failed)?;
-    let tc = host.spawn(tc()).map_err(|e| failed(io::Error::new(e.kind(), format!("tc (iproute2) cannot be started: {e}"))))?;
+    let tc = host.spawn(tc()).map_err(|e| {
+        failed(io::Error::new(e.kind(), format!("tc (iproute2) cannot be started: {e}")))
+    })?;
     let rate = s.topology.link_at(shim.node, NETWORK).rate;
     let port = StackPort::new(tap, tc, rate).map_err(failed)?;
     Ok((host, port))
@@ -134,7 +162,13 @@ pub struct Run {
 impl Run {
     /// Reads `HOST=COMMAND`; the host has to be one of those with a stack.
     pub fn parse(text: &str, ip: &[String]) -> Result<Run, ParamError> {
-        let bad = |what: String| Err(ParamError::new("--run", what, format!("write HOST=COMMAND; hosts with a stack: {}", ip.join(", "))));
+        let bad = |what: String| {
+            Err(ParamError::new(
+                "--run",
+                what,
+                format!("write HOST=COMMAND; hosts with a stack: {}", ip.join(", ")),
+            ))
+        };
         match text.split_once('=').map(|(host, command)| (host.trim(), command.trim())) {
             None | Some((_, "")) => bad(format!("'{text}' does not name a command")),
             Some((host, _)) if !ip.iter().any(|i| i == host) => bad(format!("{host} has no stack")),
@@ -181,8 +215,9 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Starts due commands and collects ended ones; `wall` is the time since the start of the network. Returns what the network does next:
-    /// one whose command cannot be started stops, and [`Commands::unstarted`] has the reason.
+    /// Starts due commands and collects ended ones; `wall` is the time since the start of the
+    /// network. Returns what the network does next: one whose command cannot be started stops, and
+    /// [`Commands::unstarted`] has the reason.
     pub fn look(&mut self, wall: Duration) -> Next {
         match self.go_on(wall) {
             Ok(false) => Next::On,
@@ -215,23 +250,35 @@ impl Commands {
         if self.started.last().is_some_and(|s| s.ended.is_some()) && self.last_ended.is_none() {
             self.last_ended = Some(Instant::now());
         }
-        Ok(self.last_ended.is_some_and(|at| at.elapsed() >= GRACE || self.started.iter().all(|s| s.ended.is_some())))
+        Ok(self.last_ended.is_some_and(|at| {
+            at.elapsed() >= GRACE || self.started.iter().all(|s| s.ended.is_some())
+        }))
     }
 
     fn start(&self, nth: usize) -> io::Result<Started> {
         let Run { host, command } = &self.runs[nth];
-        let (_, at) = self.hosts.iter().find(|(s, _)| s.name == *host).ok_or(io::ErrorKind::NotFound)?;
+        let (_, at) =
+            self.hosts.iter().find(|(s, _)| s.name == *host).ok_or(io::ErrorKind::NotFound)?;
         let output = self.outputs[nth].clone();
         let file = File::create(&output)?;
         let mut shell = Command::new("sh");
         // A group of its own: all that it starts ends with it.
-        shell.args(["-c", command]).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
+        shell
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .process_group(0);
         Ok(Started { child: at.spawn(shell)?, since: Instant::now(), output, ended: None })
     }
 
     /// Ends running commands, and reports the results of all.
     pub fn finish(mut self) -> Vec<RunReport> {
-        self.runs.iter().enumerate().map(|(nth, run)| report(run, self.started.get_mut(nth))).collect()
+        self.runs
+            .iter()
+            .enumerate()
+            .map(|(nth, run)| report(run, self.started.get_mut(nth)))
+            .collect()
     }
 }
 
@@ -247,7 +294,14 @@ fn output_name(runs: &[Run], nth: usize) -> String {
 fn report(run: &Run, started: Option<&mut Started>) -> RunReport {
     let (host, command) = (run.host.clone(), run.command.clone());
     let Some(s) = started else {
-        return RunReport { host, command, exit_code: None, ended: "never started".into(), seconds: 0.0, output: PathBuf::new() };
+        return RunReport {
+            host,
+            command,
+            exit_code: None,
+            ended: "never started".into(),
+            seconds: 0.0,
+            output: PathBuf::new(),
+        };
     };
     let (exit_code, ended, lasted) = match s.ended {
         Some((status, lasted)) => match (status.code(), status.signal()) {
@@ -259,7 +313,14 @@ fn report(run: &Run, started: Option<&mut Started>) -> RunReport {
             (None, "stopped at the end of the run".into(), s.since.elapsed())
         }
     };
-    RunReport { host, command, exit_code, ended, seconds: lasted.as_secs_f64(), output: s.output.clone() }
+    RunReport {
+        host,
+        command,
+        exit_code,
+        ended,
+        seconds: lasted.as_secs_f64(),
+        output: s.output.clone(),
+    }
 }
 
 /// Ends a command with all that it has started.

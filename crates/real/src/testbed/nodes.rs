@@ -33,7 +33,8 @@ pub enum NodeError {
     Asked(ParamError),
     /// An interface cannot be used.
     Open(OpenError),
-    /// An interface does not fit the scenario or the others: the problem, and the command that helps.
+    /// An interface does not fit the scenario or the others: the problem, and the command that
+    /// helps.
     Interface(String, String),
     /// The tap or its address.
     Tap(NetworkError),
@@ -57,7 +58,9 @@ impl NodeError {
         match self {
             NodeError::Asked(e) => &e.hint,
             NodeError::Interface(_, hint) => hint,
-            NodeError::Open(OpenError::Offloads { source: None, .. }) => "or use --fix-offloads, which needs cap_net_admin",
+            NodeError::Open(OpenError::Offloads { source: None, .. }) => {
+                "or use --fix-offloads, which needs cap_net_admin"
+            }
             NodeError::Open(_) => "",
             NodeError::Tap(e) => e.remedy(),
         }
@@ -80,13 +83,18 @@ pub struct Given {
 /// The node of this name and kind.
 pub fn find(s: &NetworkScenario, name: &str, kind: NodeKind) -> Result<u32, ParamError> {
     let t = &s.topology;
-    let all: Vec<u32> = (0..t.nodes.len() as u32).filter(|&n| t.nodes[n as usize].kind == kind).collect();
+    let all: Vec<u32> =
+        (0..t.nodes.len() as u32).filter(|&n| t.nodes[n as usize].kind == kind).collect();
     match all.iter().find(|&&n| t.name(n) == name) {
         Some(&n) => Ok(n),
         None => {
             let what = if kind == NodeKind::Host { "host" } else { "switch" };
             let names = all.iter().map(|&n| t.name(n)).collect::<Vec<_>>().join(", ");
-            bad("--node", format!("the scenario has no {what} {name}"), format!("expected one of {names}"))
+            bad(
+                "--node",
+                format!("the scenario has no {what} {name}"),
+                format!("expected one of {names}"),
+            )
         }
     }
 }
@@ -98,27 +106,55 @@ pub fn assign(s: &NetworkScenario, node: u32, given: &[String]) -> Result<Vec<Gi
     let link = |port| Link { node, port, name: t.port_name(node, port), plain: false };
     let mut all: Vec<(Link, Option<String>)> = ports.map(|p| (link(p), None)).collect();
     // With parallel links the name of a peer has the port's number: S2#3.
-    let peer = |l: &Link| l.name.split_once("->").map_or(String::new(), |(_, peer)| peer.to_owned());
+    let peer =
+        |l: &Link| l.name.split_once("->").map_or(String::new(), |(_, peer)| peer.to_owned());
     let peers = all.iter().map(|(l, _)| peer(l)).collect::<Vec<_>>().join(", ");
     for text in given {
-        let Some((name, interface)) = text.split_once('=').filter(|(a, b)| !a.is_empty() && !b.is_empty()) else {
-            return bad("--port", format!("'{text}' is not PEER=INTERFACE"), format!("neighbours of {} are {peers}", t.name(node)));
+        let Some((name, interface)) =
+            text.split_once('=').filter(|(a, b)| !a.is_empty() && !b.is_empty())
+        else {
+            return bad(
+                "--port",
+                format!("'{text}' is not PEER=INTERFACE"),
+                format!("neighbours of {} are {peers}", t.name(node)),
+            );
         };
         if all.iter().any(|(_, i)| i.as_deref() == Some(interface)) {
-            return bad("--port", format!("interface {interface} is listed twice"), "each port needs its own interface");
+            return bad(
+                "--port",
+                format!("interface {interface} is listed twice"),
+                "each port needs its own interface",
+            );
         }
         match all.iter_mut().find(|(l, _)| peer(l) == name) {
-            None => return bad("--port", format!("{} has no port to {name}", t.name(node)), format!("its neighbours are {peers}")),
-            Some((_, Some(_))) => return bad("--port", format!("the port to {name} is listed twice"), ""),
+            None => {
+                return bad(
+                    "--port",
+                    format!("{} has no port to {name}", t.name(node)),
+                    format!("its neighbours are {peers}"),
+                );
+            }
+            Some((_, Some(_))) => {
+                return bad("--port", format!("the port to {name} is listed twice"), "");
+            }
             Some((_, place)) => *place = Some(interface.to_owned()),
         }
     }
-    let missing: Vec<String> = all.iter().filter(|(_, i)| i.is_none()).map(|(l, _)| peer(l)).collect();
+    let missing: Vec<String> =
+        all.iter().filter(|(_, i)| i.is_none()).map(|(l, _)| peer(l)).collect();
     if !missing.is_empty() {
-        let hint = missing.iter().map(|p| format!("--port {p}=INTERFACE")).collect::<Vec<_>>().join(" ");
-        return bad("--port", format!("the interface of {} is missing", missing.join(", ")), format!("add {hint}"));
+        let hint =
+            missing.iter().map(|p| format!("--port {p}=INTERFACE")).collect::<Vec<_>>().join(" ");
+        return bad(
+            "--port",
+            format!("the interface of {} is missing", missing.join(", ")),
+            format!("add {hint}"),
+        );
     }
-    Ok(all.into_iter().filter_map(|(link, interface)| interface.map(|interface| Given { link, interface })).collect())
+    Ok(all
+        .into_iter()
+        .filter_map(|(link, interface)| interface.map(|interface| Given { link, interface }))
+        .collect())
 }
 
 /// Only this node is here.
@@ -126,9 +162,13 @@ pub fn only(s: &NetworkScenario, node: u32) -> Vec<bool> {
     (0..s.topology.nodes.len() as u32).map(|n| n == node).collect()
 }
 
-/// Opens the interfaces, in order; an interface that cannot carry the scenario's frames, or that carries longer ones than another, is
-/// refused.
-pub fn open(s: &NetworkScenario, given: &[Given], fix_offloads: bool) -> Result<Vec<Box<dyn Port>>, NodeError> {
+/// Opens the interfaces, in order; an interface that cannot carry the scenario's frames, or that
+/// carries longer ones than another, is refused.
+pub fn open(
+    s: &NetworkScenario,
+    given: &[Given],
+    fix_offloads: bool,
+) -> Result<Vec<Box<dyn Port>>, NodeError> {
     let needed = wiring::mtu(s);
     let options = PacketOptions { fix_offloads, ..PacketOptions::default() };
     let mut first: Option<Interface> = None;
@@ -136,15 +176,24 @@ pub fn open(s: &NetworkScenario, given: &[Given], fix_offloads: bool) -> Result<
     for g in given {
         let found = Interface::look(&g.interface).map_err(NodeError::Open)?;
         if found.mtu < needed {
-            let what = format!("interface {} has an MTU of {}, but the frames of the scenario need {needed}", found.name, found.mtu);
-            return Err(NodeError::Interface(what, format!("ip link set dev {} mtu {needed}", found.name)));
+            let what = format!(
+                "interface {} has an MTU of {}, but the frames of the scenario need {needed}",
+                found.name, found.mtu
+            );
+            return Err(NodeError::Interface(
+                what,
+                format!("ip link set dev {} mtu {needed}", found.name),
+            ));
         }
         if let Some(first) = first.as_ref().filter(|f| f.mtu != found.mtu) {
             let what = format!(
                 "interfaces {} and {} differ in their MTU, {} and {}: one cannot forward all frames of the other",
                 first.name, found.name, first.mtu, found.mtu
             );
-            return Err(NodeError::Interface(what, format!("ip link set dev {} mtu {}", found.name, first.mtu)));
+            return Err(NodeError::Interface(
+                what,
+                format!("ip link set dev {} mtu {}", found.name, first.mtu),
+            ));
         }
         first.get_or_insert(found);
         ports.push(Box::new(PacketPort::open(&g.interface, &options).map_err(NodeError::Open)?));
@@ -152,8 +201,8 @@ pub fn open(s: &NetworkScenario, given: &[Given], fix_offloads: bool) -> Result<
     Ok(ports)
 }
 
-/// Opens the two ports of the shim before a host: the interface, and a new tap of this machine's stack, with an address if one is given
-/// (such as `10.0.0.1/24`).
+/// Opens the two ports of the shim before a host: the interface, and a new tap of this machine's
+/// stack, with an address if one is given (such as `10.0.0.1/24`).
 pub fn open_shim(
     s: &NetworkScenario,
     links: &[Link],
@@ -162,8 +211,13 @@ pub fn open_shim(
     fix_offloads: bool,
 ) -> Result<Vec<Box<dyn Port>>, NodeError> {
     let failed = |e: io::Error| NodeError::Tap(NetworkError::Host(tap.to_owned(), e));
-    let shim = shims::of(s).next().ok_or_else(|| NodeError::Asked(ParamError::new("--tap", "there is no shim", "")))?;
-    let network = links.iter().filter(|l| l.port == NETWORK).map(|l| Given { link: l.clone(), interface: interface.to_owned() });
+    let shim = shims::of(s)
+        .next()
+        .ok_or_else(|| NodeError::Asked(ParamError::new("--tap", "there is no shim", "")))?;
+    let network = links
+        .iter()
+        .filter(|l| l.port == NETWORK)
+        .map(|l| Given { link: l.clone(), interface: interface.to_owned() });
     let mut ports = open(s, &network.collect::<Vec<_>>(), fix_offloads)?;
     let mtu = hosts::mtu(s).map_err(NodeError::Asked)?;
     let made = hosts::tap(tap, shim.host, mtu).map_err(NodeError::Tap)?;
@@ -189,7 +243,11 @@ pub fn address(text: &str) -> Result<(), ParamError> {
     if good {
         Ok(())
     } else {
-        bad("--address", format!("'{text}' is not an address with a prefix"), "expected an address such as 10.0.0.1/24")
+        bad(
+            "--address",
+            format!("'{text}' is not an address with a prefix"),
+            "expected an address such as 10.0.0.1/24",
+        )
     }
 }
 
@@ -198,9 +256,11 @@ const POLL_MIN: Span = Span::from_us(500);
 /// Looks in a detection time.
 const LOOKS: u64 = 20;
 
-/// Reads `200ms,300ms,drop`: detection, restoration, and the action on queued frames. As keys of the scenario and their values.
+/// Reads `200ms,300ms,drop`: detection, restoration, and the action on queued frames. As keys of
+/// the scenario and their values.
 pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
-    let hint = "expected detection,restoration,action, such as 200ms,300ms,drop (or forward, alert)";
+    let hint =
+        "expected detection,restoration,action, such as 200ms,300ms,drop (or forward, alert)";
     let [detect, restore, action] = text.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
         return bad("--watchdog", format!("'{text}' does not have three parts"), hint);
     };
@@ -209,7 +269,9 @@ pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
         Ok(span) => Ok(span),
         Err(e) => bad("--watchdog", e.to_string(), hint),
     };
-    let Some(action) = Action::named(action) else { return bad("--watchdog", format!("there is no action '{action}'"), hint) };
+    let Some(action) = Action::named(action) else {
+        return bad("--watchdog", format!("there is no action '{action}'"), hint);
+    };
     let (detect, restore) = (span(detect)?, span(restore)?);
     let poll = (detect / LOOKS).max(POLL_MIN).min(detect);
     Ok([
@@ -224,9 +286,15 @@ pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
 /// Reads `H1=02:00:00:00:00:01`.
 pub fn host_mac(s: &NetworkScenario, text: &str) -> Result<(u32, Mac), ParamError> {
     let hint = "expected, for example, H1=02:00:00:00:00:01";
-    let Some((name, address)) = text.split_once('=') else { return bad("--mac", format!("'{text}' is not HOST=ADDRESS"), hint) };
-    let host = find(s, name, NodeKind::Host).map_err(|e| ParamError::new("--mac", e.what, e.hint))?;
-    let bytes: Option<Vec<u8>> = address.split(':').map(|b| u8::from_str_radix(b, 16).ok().filter(|_| b.len() == 2)).collect();
+    let Some((name, address)) = text.split_once('=') else {
+        return bad("--mac", format!("'{text}' is not HOST=ADDRESS"), hint);
+    };
+    let host =
+        find(s, name, NodeKind::Host).map_err(|e| ParamError::new("--mac", e.what, e.hint))?;
+    let bytes: Option<Vec<u8>> = address
+        .split(':')
+        .map(|b| u8::from_str_radix(b, 16).ok().filter(|_| b.len() == 2))
+        .collect();
     match bytes.and_then(|b| <[u8; 6]>::try_from(b).ok()).map(Mac) {
         Some(mac) if !mac.is_group() => Ok((host, mac)),
         Some(_) => bad("--mac", format!("{address} is a group address"), hint),
@@ -241,18 +309,24 @@ mod tests {
 
     fn ring() -> NetworkScenario {
         let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"ring\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n";
-        NetworkScenario::from_text("ring", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)))
+        NetworkScenario::from_text("ring", text, &[], Path::new(""))
+            .unwrap_or_else(|e| panic!("{}", e.render(false)))
     }
 
     #[test]
     fn every_port_gets_one_interface() {
         let s = ring();
         let node = find(&s, "S1", NodeKind::Switch).unwrap();
-        let given = |all: &[&str]| assign(&s, node, &all.iter().map(|g| g.to_string()).collect::<Vec<_>>());
+        let given =
+            |all: &[&str]| assign(&s, node, &all.iter().map(|g| g.to_string()).collect::<Vec<_>>());
         let all = given(&["S3=c", "H1=a", "S2=b"]).unwrap();
-        let names: Vec<_> = all.iter().map(|g| (g.link.name.as_str(), g.interface.as_str())).collect();
+        let names: Vec<_> =
+            all.iter().map(|g| (g.link.name.as_str(), g.interface.as_str())).collect();
         assert_eq!(names.len(), 3);
-        assert!([("S1->H1", "a"), ("S1->S2", "b"), ("S1->S3", "c")].iter().all(|n| names.contains(n)), "{names:?}");
+        assert!(
+            [("S1->H1", "a"), ("S1->S2", "b"), ("S1->S3", "c")].iter().all(|n| names.contains(n)),
+            "{names:?}"
+        );
         let refused = |all: &[&str]| given(all).unwrap_err();
         assert!(refused(&["H1=a", "S2=b"]).hint.contains("--port S3=INTERFACE"));
         assert!(refused(&["H2=a"]).hint.contains("H1"));
@@ -272,7 +346,9 @@ mod tests {
         let s = ring();
         let h2 = s.topology.find("H2").unwrap();
         assert_eq!(host_mac(&s, "H2=02:00:00:00:00:0a").unwrap(), (h2, Mac([2, 0, 0, 0, 0, 10])));
-        for wrong in ["H2", "H2=1:2", "H2=01:00:00:00:00:01", "H9=02:00:00:00:00:01", "H2=02:00:00:00:00:zz"] {
+        for wrong in
+            ["H2", "H2=1:2", "H2=01:00:00:00:00:01", "H9=02:00:00:00:00:01", "H2=02:00:00:00:00:zz"]
+        {
             assert!(host_mac(&s, wrong).is_err(), "{wrong}");
         }
         assert!(address("10.0.0.1/24").is_ok() && address("fd00::1/64").is_ok());

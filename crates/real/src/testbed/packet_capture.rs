@@ -6,8 +6,8 @@
 //!  tcpdump   tcpdump --> captures --tshark--> how many data frames, PFC frames, other control frames in a time
 //! ```
 //!
-//! tcpdump as distributions package it gives up root for another user, or for root again, and ends where a user namespace forbids that:
-//! then dumpcap, which comes with tshark, captures.
+//! tcpdump as distributions package it gives up root for another user, or for root again, and ends
+//! where a user namespace forbids that: then dumpcap, which comes with tshark, captures.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -35,7 +35,8 @@ const LAST: Duration = Duration::from_secs(1);
 pub enum By {
     /// tcpdump captures, tshark counts.
     Tcpdump,
-    /// dumpcap captures, tshark counts: tcpdump as packaged changes its user, which a user namespace of one user forbids.
+    /// dumpcap captures, tshark counts: tcpdump as packaged changes its user, which a user
+    /// namespace of one user forbids.
     Dumpcap,
 }
 
@@ -88,18 +89,27 @@ pub struct Observation {
     pub last_second: Seen,
     /// Frames that the program missed, by its own count.
     pub missed: u64,
-    /// True if no data frame passed in the last second, although flow control sent, and the program missed no frame.
+    /// True if no data frame passed in the last second, although flow control sent, and the program
+    /// missed no frame.
     pub stopped: bool,
 }
 
 impl Observation {
     /// Counts of a capture between the start and the end of a run.
-    pub fn of(port: &str, capture: PacketCapture, s: &NetworkScenario, start: SystemTime, end: SystemTime) -> io::Result<Observation> {
+    pub fn of(
+        port: &str,
+        capture: PacketCapture,
+        s: &NetworkScenario,
+        start: SystemTime,
+        end: SystemTime,
+    ) -> io::Result<Observation> {
         let by = capture.by;
         let captures = capture.stop()?;
         let last_second = captures.count(end - LAST, end)?;
-        let stopped = s.links().first().is_some_and(|(_, kind)| last_second.stopped(kind)) && captures.missed == 0;
-        let (port, whole_run, missed) = (port.to_owned(), captures.count(start, end)?, captures.missed);
+        let stopped = s.links().first().is_some_and(|(_, kind)| last_second.stopped(kind))
+            && captures.missed == 0;
+        let (port, whole_run, missed) =
+            (port.to_owned(), captures.count(start, end)?, captures.missed);
         Ok(Observation { port, by, whole_run, last_second, missed, stopped })
     }
 }
@@ -117,11 +127,17 @@ struct Dump {
     stderr: Option<BufReader<ChildStderr>>,
 }
 
-/// Starts a program that captures to a file, and waits until it prints `ready`; `None`: it does not.
+/// Starts a program that captures to a file, and waits until it prints `ready`; `None`: it does
+/// not.
 fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Option<Dump>> {
     let Some(program) = program(name) else { return Ok(None) };
     // To stdout, so that the program needs no right to make files.
-    let started = Command::new(program).args(args).stdin(Stdio::null()).stdout(File::create(file)?).stderr(Stdio::piped()).spawn();
+    let started = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(File::create(file)?)
+        .stderr(Stdio::piped())
+        .spawn();
     let Ok(mut child) = started else { return Ok(None) };
     let mut stderr = child.stderr.take().map(BufReader::new);
     let mut line = String::new();
@@ -146,8 +162,8 @@ pub struct PacketCapture {
 }
 
 impl PacketCapture {
-    /// Looks at these two interfaces from here on, with captures in the folder, which is made if it does not exist; `None`: neither program
-    /// works here, or tshark is missing.
+    /// Looks at these two interfaces from here on, with captures in the folder, which is made if it
+    /// does not exist; `None`: neither program works here, or tshark is missing.
     pub fn start(interfaces: &[String], folder: &Path) -> io::Result<Option<PacketCapture>> {
         std::fs::create_dir_all(folder)?;
         if program("tshark").is_none() {
@@ -178,10 +194,14 @@ impl PacketCapture {
             return Err(io::Error::other("tcpdump runs at one interface and not at the other"));
         }
         let file = folder.join("link.pcapng");
-        // What waits within dumpcap is not thrown away, as it is by default from a thousand frames on.
+        // What waits within dumpcap is not thrown away, as it is by default from a thousand frames
+        // on.
         let each = interfaces.iter().flat_map(|i| words(&["-i", i, "-s", &snap]));
-        let args: Vec<String> =
-            words(&["-q", "-B", "16", "-N", "10000000", "-C", "1000000000"]).into_iter().chain(each).chain(words(&["-w", "-"])).collect();
+        let args: Vec<String> = words(&["-q", "-B", "16", "-N", "10000000", "-C", "1000000000"])
+            .into_iter()
+            .chain(each)
+            .chain(words(&["-w", "-"]))
+            .collect();
         let dump = dump("dumpcap", &args, &file, "File:")?;
         Ok(dump.map(|d| PacketCapture { by: By::Dumpcap, files: vec![file], dumps: vec![d] }))
     }
@@ -234,10 +254,21 @@ impl Captures {
     }
 }
 
-/// Frames that a program reports as dropped: `23 packets dropped by kernel`, `... on interface 'a0': 7/2 (pcap:0/...`.
+/// Frames that a program reports as dropped: `23 packets dropped by kernel`,
+/// `... on interface 'a0': 7/2 (pcap:0/...`.
 fn dropped(line: &str) -> Option<u64> {
-    let tcpdump = line.strip_suffix(" packets dropped by kernel").or(line.strip_suffix(" packet dropped by kernel"));
-    let dumpcap = || line.strip_prefix("Packets received/dropped")?.split_once("': ")?.1.split_once('/')?.1.split_once(' ').map(|v| v.0);
+    let tcpdump = line
+        .strip_suffix(" packets dropped by kernel")
+        .or(line.strip_suffix(" packet dropped by kernel"));
+    let dumpcap = || {
+        line.strip_prefix("Packets received/dropped")?
+            .split_once("': ")?
+            .1
+            .split_once('/')?
+            .1
+            .split_once(' ')
+            .map(|v| v.0)
+    };
     tcpdump.or_else(dumpcap)?.trim().parse().ok()
 }
 
@@ -247,26 +278,50 @@ fn seconds(t: SystemTime) -> f64 {
 
 fn ask_tshark(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen) -> io::Result<()> {
     let program = program("tshark").ok_or_else(|| io::Error::other("tshark has exited"))?;
-    let window = format!("frame.time_epoch >= {:.6} && frame.time_epoch <= {:.6}", seconds(from), seconds(to));
+    let window = format!(
+        "frame.time_epoch >= {:.6} && frame.time_epoch <= {:.6}",
+        seconds(from),
+        seconds(to)
+    );
     let output = Command::new(program)
-        .args(["-n", "-Y", &window, "-T", "fields", "-e", "eth.type", "-e", "macc.opcode", "-e", "data.data", "-r"])
+        .args([
+            "-n",
+            "-Y",
+            &window,
+            "-T",
+            "fields",
+            "-e",
+            "eth.type",
+            "-e",
+            "macc.opcode",
+            "-e",
+            "data.data",
+            "-r",
+        ])
         .arg(file)
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {
-        return Err(io::Error::other(format!("tshark: {}", String::from_utf8_lossy(&output.stderr).trim())));
+        return Err(io::Error::other(format!(
+            "tshark: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )));
     }
     String::from_utf8_lossy(&output.stdout).lines().for_each(|line| sort(line, seen));
     Ok(())
 }
 
-/// A frame as tshark prints it: EtherType, opcode of MAC control, payload that it has no dissector for.
+/// A frame as tshark prints it: EtherType, opcode of MAC control, payload that it has no dissector
+/// for.
 fn sort(line: &str, seen: &mut Seen) {
     let mut fields = line.split('\t');
-    let mut number = || fields.next().and_then(|f| u64::from_str_radix(f.trim_start_matches("0x"), 16).ok());
+    let mut number =
+        || fields.next().and_then(|f| u64::from_str_radix(f.trim_start_matches("0x"), 16).ok());
     let (ether_type, opcode) = (number(), number());
     // Magic "xo", version 1, subtype.
-    let subtype = fields.next().and_then(|d| d.replace(':', "").strip_prefix("786f01").map(|rest| rest.get(..2).unwrap_or("").to_owned()));
+    let subtype = fields.next().and_then(|d| {
+        d.replace(':', "").strip_prefix("786f01").map(|rest| rest.get(..2).unwrap_or("").to_owned())
+    });
     let count = match (ether_type, opcode, subtype.as_deref()) {
         (Some(0x8808), Some(0x0101), _) => &mut seen.pfc,
         (Some(0x88b5), None, Some("05")) => &mut seen.data,
@@ -283,7 +338,10 @@ mod tests {
     #[test]
     fn programs_count_what_they_missed() {
         let dumpcap = "Packets received/dropped on interface 'a0': 7/2 (pcap:0/dumpcap:2/flushed:0/ps_ifdrop:0) (77.8%)";
-        assert_eq!([dumpcap, "23 packets dropped by kernel", "File: -"].map(dropped), [Some(2), Some(23), None]);
+        assert_eq!(
+            [dumpcap, "23 packets dropped by kernel", "File: -"].map(dropped),
+            [Some(2), Some(23), None]
+        );
     }
 
     #[test]

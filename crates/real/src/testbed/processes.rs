@@ -1,4 +1,5 @@
-//! One process per node: `xoff switch` and `xoff host` on the veth pairs of a testbed, each with a clock of its own.
+//! One process per node: `xoff switch` and `xoff host` on the veth pairs of a testbed, each with a
+//! clock of its own.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -74,7 +75,8 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     let (mut total, mut complete, mut incomplete) = (0, 0, 0);
     let mut failures = Vec::new();
     for n in nodes {
-        let report = n.report().ok_or_else(|| format!("{} did not answer: {}", n.node, n.stderr.trim()))?;
+        let report =
+            n.report().ok_or_else(|| format!("{} did not answer: {}", n.node, n.stderr.trim()))?;
         let parts = report.verdict.parts();
         losses.merge(&parts.losses);
         if let Promises::Violated { violations: v, of_loss: l, first: f } = &parts.promises {
@@ -110,20 +112,30 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     Ok(parts.into())
 }
 
-/// Frames of data that one process sent and the next one never received. Only frames to switches count: switches outlast the hosts, so a
-/// frame that they have not received is lost. A frame to a host that has ended is not. Control messages are left out: the switches do
-/// not end at the same time, and whatever still runs keeps repeating its own.
+/// Frames of data that one process sent and the next one never received. Only frames to switches
+/// count: switches outlast the hosts, so a frame that they have not received is lost. A frame to a
+/// host that has ended is not. Control messages are left out: the switches do not end at the same
+/// time, and whatever still runs keeps repeating its own.
 fn lost_on_wires(s: &NetworkScenario, nodes: &[NodeRun]) -> u64 {
     let at = |(node, port): (u32, u16)| {
         let name = s.topology.port_name(node, port);
         let report = nodes.iter().find(|n| n.node == s.topology.name(node))?.report()?;
         report.real.ports.iter().find(|p| p.port == name)
     };
-    let switches = (0..s.topology.nodes.len() as u32).filter(|&n| s.topology.nodes[n as usize].kind == NodeKind::Switch);
-    let ends = switches.flat_map(|n| s.topology.nodes[n as usize].ports.iter().zip(0..).map(move |(p, i)| ((n, i), (p.peer, p.peer_port))));
+    let switches = (0..s.topology.nodes.len() as u32)
+        .filter(|&n| s.topology.nodes[n as usize].kind == NodeKind::Switch);
+    let ends = switches.flat_map(|n| {
+        s.topology.nodes[n as usize]
+            .ports
+            .iter()
+            .zip(0..)
+            .map(move |(p, i)| ((n, i), (p.peer, p.peer_port)))
+    });
     ends.map(|(to, from)| {
         let sent = at(from).map_or(0, |p| p.sent.saturating_sub(p.control_sent));
-        let received = at(to).map_or(0, |p| (p.received + p.kernel_drops + p.too_long).saturating_sub(p.control_received));
+        let received = at(to).map_or(0, |p| {
+            (p.received + p.kernel_drops + p.too_long).saturating_sub(p.control_received)
+        });
         sent.saturating_sub(received)
     })
     .sum()
@@ -145,14 +157,20 @@ struct Process {
     err: JoinHandle<String>,
 }
 
-/// Runs every node of a scenario as a process of its own for the scenario's duration. The interfaces are there
-/// ([`crate::testbed::veth_network::cables`]). They begin when every process has its ports open. `go_on` is called now and then; when it returns
-/// false, all are told to end.
+/// Runs every node of a scenario as a process of its own for the scenario's duration. The
+/// interfaces are there ([`crate::testbed::veth_network::cables`]). They begin when every process
+/// has its ports open. `go_on` is called now and then; when it returns false, all are told to end.
 ///
 /// # Errors
 /// A process cannot be started, or is of another version than this one.
-pub fn run(s: &NetworkScenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, NetworkError> {
-    let folder = tempfile::tempdir().map_err(|e| NetworkError::Host("the folder of --ready files".into(), e))?;
+pub fn run(
+    s: &NetworkScenario,
+    links: &[Link],
+    spawn: &Spawn,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Vec<NodeRun>, NetworkError> {
+    let folder = tempfile::tempdir()
+        .map_err(|e| NetworkError::Host("the folder of --ready files".into(), e))?;
     let mut all = Vec::new();
     for (n, node) in s.topology.nodes.iter().enumerate() {
         let failed = |e: io::Error| NetworkError::Host(node.name.clone(), e);
@@ -163,11 +181,19 @@ pub fn run(s: &NetworkScenario, links: &[Link], spawn: &Spawn, mut go_on: impl F
         // However this process ends, its nodes do not outlive it.
         sandbox::killed_with_parent(&mut command);
         let mut child = command.spawn().map_err(failed)?;
-        let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
-        all.push(Process { name: node.name.clone(), child, ready, out: collect(stdout), err: collect(stderr) });
+        let (stdout, stderr) =
+            (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        all.push(Process {
+            name: node.name.clone(),
+            child,
+            ready,
+            out: collect(stdout),
+            err: collect(stderr),
+        });
     }
     let begun = all_ready(&mut all, &mut go_on);
-    // Their inputs end, which is the sign to begin; if one could not, the others have nothing to do.
+    // Their inputs end, which is the sign to begin; if one could not, the others have nothing to
+    // do.
     all.iter_mut().for_each(|p| drop(p.child.stdin.take()));
     let mut asked = false;
     while all.iter_mut().any(|p| matches!(p.child.try_wait(), Ok(None))) {
@@ -191,7 +217,8 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// Waits until the ports of all are open. `false`: one has ended before, takes too long, or the user wants no more.
+/// Waits until the ports of all are open. `false`: one has ended before, takes too long, or the
+/// user wants no more.
 fn all_ready(all: &mut [Process], go_on: &mut impl FnMut() -> bool) -> Result<bool, NetworkError> {
     let began = Instant::now();
     let mut waiting: Vec<&mut Process> = all.iter_mut().collect();
@@ -199,7 +226,8 @@ fn all_ready(all: &mut [Process], go_on: &mut impl FnMut() -> bool) -> Result<bo
         let mut still = Vec::new();
         for p in waiting {
             let ended = !matches!(p.child.try_wait(), Ok(None));
-            let ready = Ready::read(&p.ready).map_err(|e| NetworkError::Host(p.name.clone(), io::Error::other(e)))?;
+            let ready = Ready::read(&p.ready)
+                .map_err(|e| NetworkError::Host(p.name.clone(), io::Error::other(e)))?;
             match ready {
                 Some(_) => {}
                 None if ended => return Ok(false),
@@ -215,19 +243,33 @@ fn all_ready(all: &mut [Process], go_on: &mut impl FnMut() -> bool) -> Result<bo
     Ok(true)
 }
 
-fn command(s: &NetworkScenario, kind: NodeKind, name: &str, own: &[&Link], spawn: &Spawn) -> Command {
+fn command(
+    s: &NetworkScenario,
+    kind: NodeKind,
+    name: &str,
+    own: &[&Link],
+    spawn: &Spawn,
+) -> Command {
     let lasts = match kind {
         NodeKind::Host => Span(s.until.0),
         NodeKind::Switch => Span(s.until.0) + LONGER,
     };
     let mut c = Command::new(&spawn.program[0]);
     c.args(&spawn.program[1..]);
-    c.arg(if kind == NodeKind::Host { "host" } else { "switch" }).arg(spawn.scenario).args(["--node", name, "--json", "--wait"]);
-    c.args(["--for", &format!("{}us", lasts.0 / 1_000_000)]).args(&spawn.settings).arg("--out").arg(spawn.out.join(name));
+    c.arg(if kind == NodeKind::Host { "host" } else { "switch" })
+        .arg(spawn.scenario)
+        .args(["--node", name, "--json", "--wait"]);
+    c.args(["--for", &format!("{}us", lasts.0 / 1_000_000)])
+        .args(&spawn.settings)
+        .arg("--out")
+        .arg(spawn.out.join(name));
     for l in own {
         let interface = interface(l);
         let peer = s.topology.name(s.topology.nodes[l.node as usize].ports[l.port as usize].peer);
-        c.args(["--port".to_owned(), if kind == NodeKind::Host { interface } else { format!("{peer}={interface}") }]);
+        c.args([
+            "--port".to_owned(),
+            if kind == NodeKind::Host { interface } else { format!("{peer}={interface}") },
+        ]);
     }
     c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     c

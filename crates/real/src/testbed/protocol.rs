@@ -1,4 +1,5 @@
-//! Report of a node that runs as a process to the program that started it, declared once for both sides.
+//! Report of a node that runs as a process to the program that started it, declared once for both
+//! sides.
 //!
 //! ```text
 //!   xoff switch --ready FILE --wait --json          its parent, such as `xoff testbed --processes`
@@ -7,8 +8,9 @@
 //!     has ended        -- stdout: NodeAnswer ----->   tables, verdict
 //! ```
 //!
-//! Both are JSON whose key `schema` names the form and its version. A key that is new keeps the version; one that goes or changes its
-//! meaning raises it. Lines on standard error are for people and no part of this.
+//! Both are JSON whose key `schema` names the form and its version. A key that is new keeps the
+//! version; one that goes or changes its meaning raises it. Lines on standard error are for people
+//! and no part of this.
 
 use std::fmt;
 use std::io;
@@ -112,7 +114,10 @@ impl fmt::Display for Unread {
             Unread::File(e) => fmt::Display::fmt(e, f),
             Unread::Form(e) => fmt::Display::fmt(e, f),
             Unread::Schema { found, expected } => {
-                write!(f, "its schema is '{found}' instead of '{expected}': it may be another version of xoff")
+                write!(
+                    f,
+                    "its schema is '{found}' instead of '{expected}': it may be another version of xoff"
+                )
             }
         }
     }
@@ -126,7 +131,8 @@ struct Head {
     schema: String,
 }
 
-/// Reads a message of this schema. The schema is examined first, so that another version is named as such.
+/// Reads a message of this schema. The schema is examined first, so that another version is named
+/// as such.
 fn parse<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Unread> {
     let Head { schema } = serde_json::from_str(text).map_err(Unread::Form)?;
     if schema != expected {
@@ -150,7 +156,8 @@ impl Ready {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads the file of a node; `None`: there is none yet. A node gives it its name when it is complete.
+    /// Reads the file of a node; `None`: there is none yet. A node gives it its name when it is
+    /// complete.
     ///
     /// # Errors
     /// It cannot be read, or is of another version.
@@ -199,7 +206,10 @@ mod tests {
         let text = Ready::read(&file).unwrap_err().to_string();
         assert!(text.contains("xoff-ready-2") && text.contains(Ready::SCHEMA), "{text}");
         std::fs::write(&file, format!(r#"{{"schema":"{}"}}"#, Ready::SCHEMA)).unwrap();
-        assert!(Ready::read(&file).unwrap_err().to_string().contains("node"), "the missing key is named");
+        assert!(
+            Ready::read(&file).unwrap_err().to_string().contains("node"),
+            "the missing key is named"
+        );
         assert!(matches!(NodeAnswer::parse("S1 runs on a0\n"), Err(Unread::Form(_))));
     }
 }

@@ -48,7 +48,14 @@ impl Facts {
         Facts {
             scenario: s.resolved.clone(),
             folder: s.folder.clone(),
-            nodes: s.topology.nodes.iter().zip(here).filter(|(_, here)| **here).map(|(n, _)| n.name.clone()).collect(),
+            nodes: s
+                .topology
+                .nodes
+                .iter()
+                .zip(here)
+                .filter(|(_, here)| **here)
+                .map(|(n, _)| n.name.clone())
+                .collect(),
             plain: links.iter().filter(|l| l.plain).map(|l| l.name.clone()).collect(),
             learns: real.learns,
             shims: shims::of(s).map(|s| s.name).collect(),
@@ -85,14 +92,22 @@ impl std::error::Error for ReplayError {}
 /// Longest option of a pcapng block [bytes].
 const COMMENT_MAX: usize = u16::MAX as usize;
 
-/// A capture of a run with all that a replay needs; of each frame at most `snap` bytes are kept, 0: all of it.
+/// A capture of a run with all that a replay needs; of each frame at most `snap` bytes are kept, 0:
+/// all of it.
 pub fn create(path: &Path, links: &[Link], facts: &Facts, snap: u32) -> io::Result<Capture> {
     let comment = serde_json::to_string(facts).map_err(io::Error::other)?;
     if comment.len() > COMMENT_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the scenario is too long for the comment of a capture"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the scenario is too long for the comment of a capture",
+        ));
     }
     let names: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
-    Capture::create(path, &names, &CaptureOptions { comment: Some(comment), snap_length: snap, ..CaptureOptions::default() })
+    Capture::create(
+        path,
+        &names,
+        &CaptureOptions { comment: Some(comment), snap_length: snap, ..CaptureOptions::default() },
+    )
 }
 
 /// Tap that writes every frame.
@@ -103,15 +118,24 @@ pub fn tap(capture: &mut Capture) -> Tap<'_> {
     })
 }
 
-/// Replays a capture in a world in virtual time. `look(frames)` is called now and then, with 0 within a long gap; when it returns false,
-/// the replay ends where it is.
-pub fn replay(path: &Path, look: impl FnMut(u64) -> bool) -> Result<(Facts, Replayed), ReplayError> {
+/// Replays a capture in a world in virtual time. `look(frames)` is called now and then, with 0
+/// within a long gap; when it returns false, the replay ends where it is.
+pub fn replay(
+    path: &Path,
+    look: impl FnMut(u64) -> bool,
+) -> Result<(Facts, Replayed), ReplayError> {
     xoff_scenario::read::is_readable(path).map_err(|p| ReplayError::Scenario(p.into()))?;
     let mut reader = CaptureReader::open(path).map_err(ReplayError::Read)?;
     let facts = reader.comment().ok_or_else(|| ReplayError::NoFacts("it has no comment".into()))?;
-    let facts: Facts = serde_json::from_str(facts).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
-    let mut s =
-        NetworkScenario::from_text(&path.display().to_string(), &facts.scenario, &[], &facts.folder).map_err(ReplayError::Scenario)?;
+    let facts: Facts =
+        serde_json::from_str(facts).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
+    let mut s = NetworkScenario::from_text(
+        &path.display().to_string(),
+        &facts.scenario,
+        &[],
+        &facts.folder,
+    )
+    .map_err(ReplayError::Scenario)?;
     shims::insert(&mut s, &facts.shims).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
     let here: Vec<bool> = s.topology.nodes.iter().map(|n| facts.nodes.contains(&n.name)).collect();
     let plain = |node, port| facts.plain.contains(&s.topology.port_name(node, port));
@@ -135,24 +159,35 @@ pub fn replay(path: &Path, look: impl FnMut(u64) -> bool) -> Result<(Facts, Repl
             }
         }
     });
-    let seen = crate::switchd::replay(running.world(), &mut machine, captured, || look.borrow_mut()(0));
+    let seen =
+        crate::switchd::replay(running.world(), &mut machine, captured, || look.borrow_mut()(0));
     match failed {
         Some(e) => Err(ReplayError::Read(e)),
         None => Ok((facts, seen)),
     }
 }
 
-/// Longest time without a frame in a capture. A port that is idle over a night is replayed; a time stamp with a flipped bit is not
-/// taken for a year.
+/// Longest time without a frame in a capture. A port that is idle over a night is replayed; a time
+/// stamp with a flipped bit is not taken for a year.
 const GAP_MAX: Span = Span::from_ms(24 * 3600 * 1000);
 /// Longest frame: a length with a flipped bit is not allocated.
 const FRAME_MAX: u32 = 1 << 16;
 
 /// Packet number `number` as the replay uses it, or its impossible value.
-fn plausible(f: crate::netio::Captured, number: u64, ports: usize, last: &mut Time) -> io::Result<Captured> {
-    let refuse = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, format!("packet {number} {what}")));
+fn plausible(
+    f: crate::netio::Captured,
+    number: u64,
+    ports: usize,
+    last: &mut Time,
+) -> io::Result<Captured> {
+    let refuse = |what: String| {
+        Err(io::Error::new(io::ErrorKind::InvalidData, format!("packet {number} {what}")))
+    };
     if f.port >= ports {
-        return refuse(format!("is of interface {}; the nodes of the scenario have {ports}", f.port));
+        return refuse(format!(
+            "is of interface {}; the nodes of the scenario have {ports}",
+            f.port
+        ));
     }
     if f.original_len > FRAME_MAX {
         return refuse(format!("is {} bytes long; expected at most {FRAME_MAX}", f.original_len));
@@ -160,8 +195,16 @@ fn plausible(f: crate::netio::Captured, number: u64, ports: usize, last: &mut Ti
     let at = Time(f.time_ns.saturating_mul(1000));
     if at.since(*last) > GAP_MAX {
         let hours = at.since(*last).as_secs_f64() / 3600.0;
-        return refuse(format!("is {hours:.0} h later than the previous one; expected at most 24 h. Check its time stamp"));
+        return refuse(format!(
+            "is {hours:.0} h later than the previous one; expected at most 24 h. Check its time stamp"
+        ));
     }
     *last = (*last).max(at);
-    Ok(Captured { at, link: f.port, inbound: f.direction == Some(Direction::Inbound), len: f.original_len as usize, bytes: f.bytes })
+    Ok(Captured {
+        at,
+        link: f.port,
+        inbound: f.direction == Some(Direction::Inbound),
+        len: f.original_len as usize,
+        bytes: f.bytes,
+    })
 }

@@ -1,4 +1,5 @@
-//! Hosts with an ordinary IP stack: a stack knows nothing of flow control, a shim in front of it does.
+//! Hosts with an ordinary IP stack: a stack knows nothing of flow control, a shim in front of it
+//! does.
 //!
 //! ```text
 //!   before   H1 ------------------- S1
@@ -7,7 +8,8 @@
 //! ```
 //!
 //! The stack gets no message: the shim reads from it only as long as it holds little from it
-//! ([`RunnerConfig::plain_backlog`](crate::switchd::RunnerConfig::plain_backlog)), and unread data waits in the stack.
+//! ([`RunnerConfig::plain_backlog`](crate::switchd::RunnerConfig::plain_backlog)), and unread data
+//! waits in the stack.
 
 use std::net::Ipv4Addr;
 
@@ -35,8 +37,9 @@ pub struct Shim {
     pub address: Ipv4Addr,
 }
 
-/// Puts a shim before each of these hosts, and leaves out the flows that begin or end at them; returns the shims and the number of
-/// those flows. Numbers of nodes, ports and links stay as they were; new ones come last.
+/// Puts a shim before each of these hosts, and leaves out the flows that begin or end at them;
+/// returns the shims and the number of those flows. Numbers of nodes, ports and links stay as they
+/// were; new ones come last.
 pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), ParamError> {
     let bad = |what: String, hint: String| Err(ParamError::new("--ip", what, hint));
     let all: Vec<u32> = s.topology.hosts().collect();
@@ -49,13 +52,19 @@ pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, u
             return bad(format!("host {name} is named twice"), String::new());
         }
         if at >= ADDRESSES {
-            return bad(format!("host {name} is number {}", at + 1), format!("only the first {ADDRESSES} hosts have addresses"));
+            return bad(
+                format!("host {name} is number {}", at + 1),
+                format!("only the first {ADDRESSES} hosts have addresses"),
+            );
         }
         if s.topology.nodes[all[at] as usize].ports.len() != 1 {
             return bad(format!("host {name} does not have exactly one link"), String::new());
         }
         if !s.flows.loops.is_empty() {
-            return bad("the testbed does not support closed loops, which choose their own hosts".into(), "use single flows".into());
+            return bad(
+                "the testbed does not support closed loops, which choose their own hosts".into(),
+                "use single flows".into(),
+            );
         }
         shim(s, all[at]);
     }
@@ -78,12 +87,18 @@ pub fn of(s: &NetworkScenario) -> impl Iterator<Item = Shim> + '_ {
 
 /// The port of a shim that leads to its stack?
 pub fn is_plain(s: &NetworkScenario, node: u32, port: u16) -> bool {
-    port == STACK && s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].a == node)
+    port == STACK
+        && s.boundary
+            .links_without_flow_control
+            .iter()
+            .any(|&l| s.topology.links[l as usize].a == node)
 }
 
 /// Nodes of the world: all but the hosts behind a shim.
 pub fn here(s: &NetworkScenario) -> Vec<bool> {
-    let stack = |n: u32| s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].b == n);
+    let stack = |n: u32| {
+        s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].b == n)
+    };
     (0..s.topology.nodes.len() as u32).map(|n| !stack(n)).collect()
 }
 
@@ -91,11 +106,16 @@ pub fn here(s: &NetworkScenario) -> Vec<bool> {
 fn shim(s: &mut NetworkScenario, host: u32) {
     let t = &mut s.topology;
     let Port { peer, peer_port, link } = t.nodes[host as usize].ports[0];
-    let (rate, delay, rack) = (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host as usize].rack);
-    // Up-down routing distinguishes up from down by levels: there has to be one between the host and whatever it was linked to.
+    let (rate, delay, rack) =
+        (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host as usize].rack);
+    // Up-down routing distinguishes up from down by levels: there has to be one between the host
+    // and whatever it was linked to.
     let level = t.nodes[host as usize].level + 1;
     if t.nodes[peer as usize].level <= level {
-        t.nodes.iter_mut().filter(|n| n.kind == NodeKind::Switch && n.level >= level).for_each(|n| n.level += 1);
+        t.nodes
+            .iter_mut()
+            .filter(|n| n.kind == NodeKind::Switch && n.level >= level)
+            .for_each(|n| n.level += 1);
     }
     let node = t.add_node(format!("{}.shim", t.name(host)), NodeKind::Switch, level, rack);
     // The link to the switch is the shim's now ...
@@ -120,7 +140,8 @@ mod tests {
 
     fn ring() -> NetworkScenario {
         let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"ring\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n[[flow]]\nsrc = \"H2\"\ndst = \"H3\"\n";
-        NetworkScenario::from_text("ring", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)))
+        NetworkScenario::from_text("ring", text, &[], Path::new(""))
+            .unwrap_or_else(|e| panic!("{}", e.render(false)))
     }
 
     #[test]
@@ -133,22 +154,40 @@ mod tests {
         let h1 = t.find("H1").unwrap();
         let switch = old.nodes[h1 as usize].ports[0];
         assert_eq!(shims[0].address, Ipv4Addr::new(10, 88, 0, 1));
-        assert_eq!(t.nodes[switch.peer as usize].ports[switch.peer_port as usize].peer, shims[0].node);
+        assert_eq!(
+            t.nodes[switch.peer as usize].ports[switch.peer_port as usize].peer,
+            shims[0].node
+        );
         assert_eq!(t.port_name(shims[0].node, STACK), "H1.shim->H1");
-        assert_eq!(t.nodes[h1 as usize].ports, [Port { peer: shims[0].node, peer_port: STACK, link: old.links.len() as u32 }]);
+        assert_eq!(
+            t.nodes[h1 as usize].ports,
+            [Port { peer: shims[0].node, peer_port: STACK, link: old.links.len() as u32 }]
+        );
         // Every link still ends where its ports have them.
         for (i, l) in t.links.iter().enumerate() {
-            for (node, port, peer, peer_port) in [(l.a, l.a_port, l.b, l.b_port), (l.b, l.b_port, l.a, l.a_port)] {
-                assert_eq!(t.nodes[node as usize].ports[port as usize], Port { peer, peer_port, link: i as u32 });
+            for (node, port, peer, peer_port) in
+                [(l.a, l.a_port, l.b, l.b_port), (l.b, l.b_port, l.a, l.a_port)]
+            {
+                assert_eq!(
+                    t.nodes[node as usize].ports[port as usize],
+                    Port { peer, peer_port, link: i as u32 }
+                );
             }
         }
         let routes = s.routing().routes(t);
-        assert!((0..t.nodes.len() as u32).filter(|&n| n != h1).all(|n| routes.candidates(n, h1).len() == 1));
+        assert!(
+            (0..t.nodes.len() as u32)
+                .filter(|&n| n != h1)
+                .all(|n| routes.candidates(n, h1).len() == 1)
+        );
     }
 
     #[test]
     fn hosts_that_cannot_have_one_are_named() {
-        let refused = |hosts: &[&str]| insert(&mut ring(), &hosts.iter().map(|h| h.to_string()).collect::<Vec<_>>()).unwrap_err();
+        let refused = |hosts: &[&str]| {
+            insert(&mut ring(), &hosts.iter().map(|h| h.to_string()).collect::<Vec<_>>())
+                .unwrap_err()
+        };
         assert!(refused(&["H9"]).hint.contains("H1, H2, H3"));
         assert!(refused(&["S1"]).what.contains("no host S1"));
         assert!(refused(&["H1", "H1"]).what.contains("twice"));

@@ -6,10 +6,11 @@
 //!                    +---- fast or slow ----+      by how much waits here
 //! ```
 //!
-//! A tap drops frames that are not read. A token bucket (tc-tbf(8)) before it does not: its waiting frames are charged to their socket, and
-//! a socket that has used up its memory blocks its program. So the bucket runs at the rate of the link while there is room behind
-//! it, and at a fiftieth while there is not. Full stops are not possible, and not needed: programs come to a stand long before the
-//! queue here is full.
+//! A tap drops frames that are not read. A token bucket (tc-tbf(8)) before it does not: its waiting
+//! frames are charged to their socket, and a socket that has used up its memory blocks its program.
+//! So the bucket runs at the rate of the link while there is room behind it, and at a fiftieth
+//! while there is not. Full stops are not possible, and not needed: programs come to a stand long
+//! before the queue here is full.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -19,8 +20,8 @@ use std::process::{Child, Command, Stdio};
 use crate::netio::{Port, PortCounters, TapPort};
 use xoff_units::Rate;
 
-/// Queue lengths at which the bucket turns slow, and fast again [frames]. The lower one is the need of the link until
-/// the bucket's timer has run out.
+/// Queue lengths at which the bucket turns slow, and fast again [frames]. The lower one is the need
+/// of the link until the bucket's timer has run out.
 const SLOW_FROM: usize = 128;
 const FAST_FROM: usize = 64;
 /// Frames that wait here at most; the tap's own ring comes behind them.
@@ -32,7 +33,8 @@ const BURST: usize = 64;
 
 /// The command `tc`, reading one command a line.
 ///
-/// One process for a whole run: a change then takes microseconds, and needs no rights of ours at the time.
+/// One process for a whole run: a change then takes microseconds, and needs no rights of ours at
+/// the time.
 pub fn tc() -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut tc = Command::new("tc");
@@ -52,18 +54,26 @@ pub struct StackPort {
 }
 
 impl StackPort {
-    /// Takes a tap and a running [`tc`] of the network namespace that it is in. The stack sends at `rate` at most.
+    /// Takes a tap and a running [`tc`] of the network namespace that it is in. The stack sends at
+    /// `rate` at most.
     pub fn new(tap: TapPort, tc: Child, rate: Rate) -> io::Result<StackPort> {
-        let mut port = StackPort { tap, tc, rate, queue: VecDeque::new(), spare: Vec::new(), slow: false };
+        let mut port =
+            StackPort { tap, tc, rate, queue: VecDeque::new(), spare: Vec::new(), slow: false };
         port.set_rate("add", rate)?;
         Ok(port)
     }
 
     /// The burst is two full frames; the limit is never reached, for sockets reach theirs before.
     fn set_rate(&mut self, verb: &str, rate: Rate) -> io::Result<()> {
-        let line = format!("qdisc {verb} dev {} root tbf rate {}bit burst 4kb limit 1gb\n", self.tap.name(), rate.0.max(8000));
+        let line = format!(
+            "qdisc {verb} dev {} root tbf rate {}bit burst 4kb limit 1gb\n",
+            self.tap.name(),
+            rate.0.max(8000)
+        );
         let Some(stdin) = &mut self.tc.stdin else { return Ok(()) };
-        stdin.write_all(line.as_bytes()).map_err(|e| io::Error::new(e.kind(), format!("tc has ended: {e}")))
+        stdin
+            .write_all(line.as_bytes())
+            .map_err(|e| io::Error::new(e.kind(), format!("tc has ended: {e}")))
     }
 
     fn govern(&mut self) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! A scenario's network on one machine: a veth pair for every link, in namespaces of this process's own.
+//! A scenario's network on one machine: a veth pair for every link, in namespaces of this process's
+//! own.
 
 use std::fmt;
 use std::io;
@@ -27,7 +28,9 @@ impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NetworkError::Missing(m) => fmt::Display::fmt(m, f),
-            NetworkError::Interfaces(e) => write!(f, "the testbed's interfaces could not be made: {e}"),
+            NetworkError::Interfaces(e) => {
+                write!(f, "the testbed's interfaces could not be made: {e}")
+            }
             NetworkError::Open(e) => fmt::Display::fmt(e, f),
             NetworkError::Host(name, e) => write!(f, "host {name}: {e}"),
         }
@@ -45,7 +48,8 @@ impl NetworkError {
     }
 }
 
-/// Puts this process into namespaces of its own, in which it may do everything. To be called before it has a second thread.
+/// Puts this process into namespaces of its own, in which it may do everything. To be called before
+/// it has a second thread.
 pub fn isolate() -> Result<(), NetworkError> {
     sandbox::enter().map_err(NetworkError::Missing)
 }
@@ -55,17 +59,20 @@ pub fn interface(link: &Link) -> String {
     format!("n{}p{}", link.node, link.port)
 }
 
-/// Makes a veth pair for every link of the scenario with both ends among these, and opens all ports, in order.
+/// Makes a veth pair for every link of the scenario with both ends among these, and opens all
+/// ports, in order.
 pub fn ports(s: &NetworkScenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, NetworkError> {
     cables(s, links)?;
     let open = |l: &Link| {
-        let port = PacketPort::open(&interface(l), &PacketOptions::default()).map_err(NetworkError::Open)?;
+        let port = PacketPort::open(&interface(l), &PacketOptions::default())
+            .map_err(NetworkError::Open)?;
         Ok(Box::new(port) as Box<dyn Port>)
     };
     links.iter().map(open).collect()
 }
 
-/// Makes a veth pair for every link of the scenario with both ends among these, and leaves them to another process.
+/// Makes a veth pair for every link of the scenario with both ends among these, and leaves them to
+/// another process.
 pub fn cables(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
     sandbox::veth_pairs(&pairs(s, links)).map_err(NetworkError::Interfaces)
 }

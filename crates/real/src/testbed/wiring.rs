@@ -9,13 +9,15 @@ use xoff_sim::World;
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
-/// Above this rate one process cannot pace full frames on a machine that is not its own (`docs/testbed.md`).
+/// Above this rate one process cannot pace full frames on a machine that is not its own
+/// (`docs/testbed.md`).
 pub const PACEABLE: Rate = Rate(1_000_000_000);
 
 /// Differences from the scenario where frames are real.
 #[derive(Clone, Debug)]
 pub struct Real {
-    /// Frames of unknown origin go where their addresses were seen, instead of where the topology has their hosts.
+    /// Frames of unknown origin go where their addresses were seen, instead of where the topology
+    /// has their hosts.
     pub learns: bool,
     /// Time after which messages of a state are repeated, so that a loss heals; zero: never [ps].
     pub repeat: Span,
@@ -31,7 +33,9 @@ impl Default for Real {
 
 /// A scenario that real frames cannot follow is rejected, with the reason.
 pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
-    let no = |key: &str, what: &str, hint: &str| Err(ParamError::new(key, what.to_string(), hint.to_string()));
+    let no = |key: &str, what: &str, hint: &str| {
+        Err(ParamError::new(key, what.to_string(), hint.to_string()))
+    };
     if s.cut_through().is_some() {
         return no(
             "switch.cut_through",
@@ -40,10 +44,18 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
         );
     }
     if s.needs_telemetry() {
-        return no("rate_control.kind", "real frames carry no records of ports", "use another rate control, or xoff run");
+        return no(
+            "rate_control.kind",
+            "real frames carry no records of ports",
+            "use another rate control, or xoff run",
+        );
     }
     if s.has_failures() {
-        return no("failure", "links of a testbed do not fail on schedule", "remove [[failure]], or use xoff run");
+        return no(
+            "failure",
+            "links of a testbed do not fail on schedule",
+            "remove [[failure]], or use xoff run",
+        );
     }
     if s.has_link_errors() {
         return no(
@@ -53,13 +65,23 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
         );
     }
     if s.has_connections() {
-        let hint = "remove [transport], or use the TCP of the kernel: xoff testbed --ip; or xoff run";
-        return no("transport.kind", "connections are only simulated: their acknowledgements cannot depend on real frames", hint);
+        let hint =
+            "remove [transport], or use the TCP of the kernel: xoff testbed --ip; or xoff run";
+        return no(
+            "transport.kind",
+            "connections are only simulated: their acknowledgements cannot depend on real frames",
+            hint,
+        );
     }
     for (_, fc) in s.links() {
-        fc.on_a_wire().map_err(|e| ParamError::new(format!("flow_control.{}", e.key), e.what, e.hint))?;
+        fc.on_a_wire()
+            .map_err(|e| ParamError::new(format!("flow_control.{}", e.key), e.what, e.hint))?;
         if format_of(fc).is_none() && !matches!(fc, FlowControl::None) {
-            return no("flow_control.kind", "the wire format of its messages is not defined", "use another kind, or xoff run");
+            return no(
+                "flow_control.kind",
+                "the wire format of its messages is not defined",
+                "use another kind, or xoff run",
+            );
         }
     }
     Ok(())
@@ -89,7 +111,8 @@ pub fn warnings(s: &NetworkScenario) -> Vec<String> {
     all
 }
 
-/// Time from a pause to its effect at the other end if all nodes share a loop: three polls of the clock, at most a millisecond each.
+/// Time from a pause to its effect at the other end if all nodes share a loop: three polls of the
+/// clock, at most a millisecond each.
 const LOOP: Span = Span::from_ms(3);
 
 /// The longest frame of a scenario decides about the MTU of its interfaces [bytes].
@@ -98,12 +121,21 @@ pub fn mtu(s: &NetworkScenario) -> u32 {
     (payload + header).max(1500)
 }
 
-/// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows no flow control.
+/// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows
+/// no flow control.
 pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> Vec<Link> {
     let t = &s.topology;
     let nodes = (0..t.nodes.len() as u32).filter(|&n| here[n as usize]);
-    let ports = nodes.flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
-    ports.map(|(node, port)| Link { node, port, name: t.port_name(node, port), plain: plain(node, port) }).collect()
+    let ports =
+        nodes.flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
+    ports
+        .map(|(node, port)| Link {
+            node,
+            port,
+            name: t.port_name(node, port),
+            plain: plain(node, port),
+        })
+        .collect()
 }
 
 /// Positions of a port and of its peer among these links.
@@ -133,8 +165,9 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
     )
 }
 
-/// A stage or a queue length is repeated after so long: a lost one would otherwise hold forever. A third of the shortest pause
-/// that 802.1Q's timers can hold at 100 Mb/s, and under one message per mille of such a link.
+/// A stage or a queue length is repeated after so long: a lost one would otherwise hold forever. A
+/// third of the shortest pause that 802.1Q's timers can hold at 100 Mb/s, and under one message per
+/// mille of such a link.
 const REPEAT: Span = Span::from_ms(50);
 
 /// By node: the port that leads to each host, on the first of the shortest paths.
@@ -144,11 +177,17 @@ fn forwarding(s: &NetworkScenario, real: &Real) -> Vec<Forwarding> {
     let own: Vec<(u32, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();
     (0..t.nodes.len() as u32)
         .map(|n| {
-            let path = |&(host, address): &(u32, Mac)| routes.candidates(n, host).first().map(|&port| (address, port));
+            let path = |&(host, address): &(u32, Mac)| {
+                routes.candidates(n, host).first().map(|&port| (address, port))
+            };
             match t.nodes[n as usize].kind {
                 NodeKind::Host => Forwarding::default(),
-                NodeKind::Switch if real.learns => Forwarding::learning(real.macs.iter().filter_map(path)),
-                NodeKind::Switch => Forwarding::fixed(own.iter().chain(&real.macs).filter_map(path)),
+                NodeKind::Switch if real.learns => {
+                    Forwarding::learning(real.macs.iter().filter_map(path))
+                }
+                NodeKind::Switch => {
+                    Forwarding::fixed(own.iter().chain(&real.macs).filter_map(path))
+                }
             }
         })
         .collect()

@@ -1,4 +1,5 @@
-//! Credit messages: InfiniBand's flow control packet (IBA volume 1, section 7.9.4), and a wide one for Ethernet.
+//! Credit messages: InfiniBand's flow control packet (IBA volume 1, section 7.9.4), and a wide one
+//! for Ethernet.
 //!
 //! ```text
 //!   link packet (IBA)                                  bit 15 of a word is its first on the wire
@@ -20,12 +21,13 @@
 //!                                  32
 //! ```
 //!
-//! A block has 64 bytes; a packet counts in whole blocks. With 12 bits at most 2048 blocks can be granted, 131,072 bytes per virtual lane;
-//! that is why there is a wide variant. The counters are absolute, so a lost message is repaired by the next one, and lost frames by
-//! FCTBS, which replaces the receiver's own count.
+//! A block has 64 bytes; a packet counts in whole blocks. With 12 bits at most 2048 blocks can be
+//! granted, 131,072 bytes per virtual lane; that is why there is a wide variant. The counters are
+//! absolute, so a lost message is repaired by the next one, and lost frames by FCTBS, which
+//! replaces the receiver's own count.
 //!
-//! The layout was checked against a public hardware model, not against the standard; that the LPCRC is computed like the VCRC is from
-//! general knowledge of it.
+//! The layout was checked against a public hardware model, not against the standard; that the LPCRC
+//! is computed like the VCRC is from general knowledge of it.
 
 use crate::wire::checksum::crc16_ib;
 use crate::wire::error::{fits, put, room, take, u16_at, u64_at};
@@ -46,7 +48,11 @@ impl Op {
         match bits {
             0 => Ok(Op::Normal),
             1 => Ok(Op::Init),
-            found => Err(Malformed::Value { field: "Op of a credit message", found: found.into(), expected: "0 or 1" }),
+            found => Err(Malformed::Value {
+                field: "Op of a credit message",
+                found: found.into(),
+                expected: "0 or 1",
+            }),
         }
     }
 }
@@ -75,9 +81,18 @@ impl LinkPacket {
         let b = take("flow control packet", bytes, LinkPacket::LEN)?;
         let (found, expected) = (u16::from_le_bytes([b[4], b[5]]), crc16_ib(&b[..4]));
         if found != expected {
-            return Err(Malformed::Checksum { field: "LPCRC", found: found.into(), expected: expected.into() });
+            return Err(Malformed::Checksum {
+                field: "LPCRC",
+                found: found.into(),
+                expected: expected.into(),
+            });
         }
-        Ok(LinkPacket { op: Op::from_bits(b[0] >> 4)?, fctbs: u16_at(b, 0) & 0xFFF, vl: b[2] >> 4, fccl: u16_at(b, 2) & 0xFFF })
+        Ok(LinkPacket {
+            op: Op::from_bits(b[0] >> 4)?,
+            fctbs: u16_at(b, 0) & 0xFFF,
+            vl: b[2] >> 4,
+            fccl: u16_at(b, 2) & 0xFFF,
+        })
     }
 
     /// Writes a link packet with its LPCRC; returns its length.
@@ -94,7 +109,10 @@ impl LinkPacket {
 
     /// Reads the payload after EtherType 0x88B5.
     pub fn parse_local(bytes: &[u8]) -> Result<LinkPacket, Malformed> {
-        LinkPacket::parse(&Subtype::Credit12.expect("12-bit credit", bytes, LinkPacket::LOCAL_LEN)?[local::HEADER..])
+        LinkPacket::parse(
+            &Subtype::Credit12.expect("12-bit credit", bytes, LinkPacket::LOCAL_LEN)?
+                [local::HEADER..],
+        )
     }
 
     /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
@@ -128,7 +146,13 @@ impl Wide {
     /// Reads the payload after EtherType 0x88B5.
     pub fn parse(bytes: &[u8]) -> Result<Wide, Malformed> {
         let b = Subtype::Credit64.expect("64-bit credit", bytes, Wide::LEN)?;
-        Ok(Wide { op: Op::from_bits(b[4])?, vl: b[5] & 15, fctbs: u64_at(b, 8), fccl: u64_at(b, 16), occupied: u64_at(b, 24) })
+        Ok(Wide {
+            op: Op::from_bits(b[4])?,
+            vl: b[5] & 15,
+            fctbs: u64_at(b, 8),
+            fccl: u64_at(b, 16),
+            occupied: u64_at(b, 24),
+        })
     }
 
     /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
@@ -160,12 +184,21 @@ mod tests {
         assert!(LinkPacket { fccl: 4096, ..m }.emit(&mut out).is_err());
         // An Op that IBA reserves, with a right LPCRC.
         let crc = crc16_ib(&[0x20, 0, 0, 0]).to_le_bytes();
-        assert!(matches!(LinkPacket::parse(&[0x20, 0, 0, 0, crc[0], crc[1]]), Err(Malformed::Value { found: 2, .. })));
+        assert!(matches!(
+            LinkPacket::parse(&[0x20, 0, 0, 0, crc[0], crc[1]]),
+            Err(Malformed::Value { found: 2, .. })
+        ));
     }
 
     #[test]
     fn the_wide_message_byte_by_byte() {
-        let m = Wide { op: Op::Normal, vl: 3, fctbs: 1 << 40, fccl: (1 << 40) + 4096, occupied: 300_000 };
+        let m = Wide {
+            op: Op::Normal,
+            vl: 3,
+            fctbs: 1 << 40,
+            fccl: (1 << 40) + 4096,
+            occupied: 300_000,
+        };
         let mut out = [0xEE; 32];
         assert_eq!(m.emit(&mut out), Ok(32));
         assert_eq!(out[..16], [0x78, 0x6F, 1, 3, 0, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);

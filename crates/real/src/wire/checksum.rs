@@ -1,14 +1,17 @@
-//! Checksums: the internet's (RFC 1071, updated by RFC 1624), and the CRCs of Ethernet and InfiniBand.
+//! Checksums: the internet's (RFC 1071, updated by RFC 1624), and the CRCs of Ethernet and
+//! InfiniBand.
 
-/// Internet checksum (RFC 1071) of bytes taken as 16-bit words, an odd last byte padded with zero: the value to put in the field.
-/// Over bytes that include a right checksum it is zero.
+/// Internet checksum (RFC 1071) of bytes taken as 16-bit words, an odd last byte padded with zero:
+/// the value to put in the field. Over bytes that include a right checksum it is zero.
 pub fn internet(bytes: &[u8]) -> u16 {
     finish(sum(0, bytes))
 }
 
-/// Checksum of a header in which one 16-bit word changed from `old` to `new`: RFC 1624, equation 3, HC' = ~(~HC + ~m + m').
+/// Checksum of a header in which one 16-bit word changed from `old` to `new`: RFC 1624, equation 3,
+/// HC' = ~(~HC + ~m + m').
 ///
-/// A header that was damaged before stays recognisably damaged; computing the checksum again would hide it.
+/// A header that was damaged before stays recognisably damaged; computing the checksum again would
+/// hide it.
 pub fn internet_update(checksum: u16, old: u16, new: u16) -> u16 {
     // Erratum 4782: without a change the equation would turn 0x0000 into 0xFFFF, the other zero.
     if old == new {
@@ -19,7 +22,9 @@ pub fn internet_update(checksum: u16, old: u16, new: u16) -> u16 {
 
 /// Adds bytes to a running sum of 16-bit words. All pieces but the last have an even length.
 pub(crate) fn sum(start: u64, bytes: &[u8]) -> u64 {
-    bytes.chunks(2).fold(start, |sum, w| sum + (u64::from(w[0]) << 8) + u64::from(*w.get(1).unwrap_or(&0)))
+    bytes
+        .chunks(2)
+        .fold(start, |sum, w| sum + (u64::from(w[0]) << 8) + u64::from(*w.get(1).unwrap_or(&0)))
 }
 
 /// Folds the carries in and takes the complement.
@@ -30,7 +35,8 @@ pub(crate) fn finish(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
-/// CRC-32 of IEEE 802.3 (polynomial 0x04C11DB7, bit-reversed, all ones before and complemented after).
+/// CRC-32 of IEEE 802.3 (polynomial 0x04C11DB7, bit-reversed, all ones before and complemented
+/// after).
 pub fn crc32(bytes: &[u8]) -> u32 {
     !crc32_add(!0, bytes)
 }
@@ -55,8 +61,8 @@ const CRC32: [u32; 256] = {
     table
 };
 
-/// CRC-16 of InfiniBand, used as VCRC and LPCRC (polynomial 0x100B, bit-reversed, all ones before and complemented after; the low
-/// byte goes first on the wire).
+/// CRC-16 of InfiniBand, used as VCRC and LPCRC (polynomial 0x100B, bit-reversed, all ones before
+/// and complemented after; the low byte goes first on the wire).
 pub(crate) fn crc16_ib(bytes: &[u8]) -> u16 {
     let step = |r: u16| if r & 1 == 1 { (r >> 1) ^ 0xD008 } else { r >> 1 };
     !bytes.iter().fold(!0u16, |r, &b| (0..8).fold(r ^ u16::from(b), |r, _| step(r)))
@@ -87,13 +93,15 @@ mod tests {
         assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
     }
 
-    /// The packet with which IBA volume 1, section 7.8 illustrates both its CRCs (read in a public header generator, not in the
-    /// standard): ICRC 96 25 B7 5A with VL and the BTH's reserved byte masked, then VCRC over all.
+    /// The packet with which IBA volume 1, section 7.8 illustrates both its CRCs (read in a public
+    /// header generator, not in the standard): ICRC 96 25 B7 5A with VL and the BTH's reserved byte
+    /// masked, then VCRC over all.
     #[test]
     fn the_sample_packet_of_infiniband() {
         let mut packet = [
-            0x70, 0x12, 0x37, 0x5C, 0x00, 0x0E, 0x17, 0xD2, 0x0A, 0x20, 0x24, 0x87, 0x00, 0x87, 0xB1, 0xB3, 0x00, 0x0D, 0xEC, 0x2A, 0x01,
-            0x71, 0x0A, 0x1C, 0x01, 0x5D, 0x40, 0x02, 0x38, 0xF2, 0x7A, 0x05, 0x00, 0x00, 0x00, 0x0E, 0xBB, 0x88, 0x4D, 0x85, 0xFD, 0x5C,
+            0x70, 0x12, 0x37, 0x5C, 0x00, 0x0E, 0x17, 0xD2, 0x0A, 0x20, 0x24, 0x87, 0x00, 0x87,
+            0xB1, 0xB3, 0x00, 0x0D, 0xEC, 0x2A, 0x01, 0x71, 0x0A, 0x1C, 0x01, 0x5D, 0x40, 0x02,
+            0x38, 0xF2, 0x7A, 0x05, 0x00, 0x00, 0x00, 0x0E, 0xBB, 0x88, 0x4D, 0x85, 0xFD, 0x5C,
             0xFB, 0xA4, 0x72, 0x8B, 0xC0, 0x69, 0x0E, 0xD4, 0x00, 0x00, 0x96, 0x25, 0xB7, 0x5A,
         ];
         assert_eq!(crc16_ib(&packet).to_le_bytes(), [0x45, 0xFA]);

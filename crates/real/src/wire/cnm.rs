@@ -1,4 +1,5 @@
-//! CNM: congestion notification message of QCN (IEEE 802.1Q, clause 33; 802.1Qau), and the tag that distinguishes a source's flows.
+//! CNM: congestion notification message of QCN (IEEE 802.1Q, clause 33; 802.1Qau), and the tag that
+//! distinguishes a source's flows.
 //!
 //! ```text
 //!   behind the addresses and the VLAN tag of the sampled frame, returned to its sender
@@ -16,9 +17,10 @@
 //!   24      first bytes of the sampled frame's MSDU
 //! ```
 //!
-//! Order and lengths were checked against vendors' manuals. That the priority is in the top three bits of its two bytes is from general
-//! knowledge of the standard. The standard's signs are those of Q_eq - Q, negative when congested; the crate `mech` has RZ 3880's,
-//! the opposite: negate its values.
+//! Order and lengths were checked against vendors' manuals. That the priority is in the top three
+//! bits of its two bytes is from general knowledge of the standard. The standard's signs are those
+//! of Q_eq - Q, negative when congested; the crate `mech` has RZ 3880's, the opposite: negate its
+//! values.
 
 use crate::wire::error::{fits, put, room, take, u16_at, u64_at};
 use crate::wire::ethernet::Mac;
@@ -58,11 +60,19 @@ impl<'a> Repr<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Repr<'a>, Malformed> {
         let b = take("CNM", bytes, Repr::LEN)?;
         if b[0] >> 4 != 0 {
-            return Err(Malformed::Value { field: "CNM version", found: (b[0] >> 4).into(), expected: "0" });
+            return Err(Malformed::Value {
+                field: "CNM version",
+                found: (b[0] >> 4).into(),
+                expected: "0",
+            });
         }
         let len = usize::from(u16_at(b, 22));
         if len > MSDU_MAX {
-            return Err(Malformed::Value { field: "CNM MSDU length", found: len as u64, expected: "0 to 64" });
+            return Err(Malformed::Value {
+                field: "CNM MSDU length",
+                found: len as u64,
+                expected: "0 to 64",
+            });
         }
         let msdu = &take("CNM with its MSDU", bytes, Repr::LEN + len)?[Repr::LEN..];
         Ok(Repr {
@@ -111,7 +121,11 @@ impl Tag {
         let b = take("CN-TAG", bytes, Tag::LEN)?;
         match u16_at(b, 0) {
             CN_TAG => Ok(Tag { flow: u16_at(b, 2) }),
-            found => Err(Malformed::Value { field: "EtherType of a CN-TAG", found: found.into(), expected: "0x22e9" }),
+            found => Err(Malformed::Value {
+                field: "EtherType of a CN-TAG",
+                found: found.into(),
+                expected: "0x22e9",
+            }),
         }
     }
 
@@ -147,10 +161,16 @@ mod tests {
         (out[0], out[1]) = (0x0F, 0xEA);
         assert_eq!(Repr::parse(&out), Ok(m));
         out[23] = 23;
-        assert_eq!(Repr::parse(&out), Err(Malformed::Short { format: "CNM with its MSDU", needed: 47, got: 46 }));
+        assert_eq!(
+            Repr::parse(&out),
+            Err(Malformed::Short { format: "CNM with its MSDU", needed: 47, got: 46 })
+        );
         out[23] = 65;
         assert!(matches!(Repr::parse(&out), Err(Malformed::Value { found: 65, .. })));
         assert!(Repr { msdu: &[0; 65], ..m }.emit(&mut [0; 100]).is_err());
-        assert!(Repr { feedback: 64, ..m }.emit(&mut out).is_err() && Repr { priority: 8, ..m }.emit(&mut out).is_err());
+        assert!(
+            Repr { feedback: 64, ..m }.emit(&mut out).is_err()
+                && Repr { priority: 8, ..m }.emit(&mut out).is_err()
+        );
     }
 }

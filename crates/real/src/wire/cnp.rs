@@ -1,4 +1,5 @@
-//! CNP: congestion notification packet of RoCEv2 (IBA, annex 17, section 17.9.3), over IPv4 or IPv6.
+//! CNP: congestion notification packet of RoCEv2 (IBA, annex 17, section 17.9.3), over IPv4 or
+//! IPv6.
 //!
 //! ```text
 //!    0  20 or 40  IP header              (ipv4.rs, ipv6.rs); protocol UDP, no options or extensions, no fragment
@@ -15,12 +16,14 @@
 //!   28   4        ICRC, low byte first
 //! ```
 //!
-//! 60 bytes over IPv4, 80 over IPv6. The ICRC is CRC-32 over eight bytes of ones (where InfiniBand has its local header) and
-//! everything from the IP header on, with ones in place of fields that routers change: type of service, time to live and checksum of IPv4;
-//! traffic class, flow label and hop limit of IPv6; the UDP checksum; byte 4 of the BTH.
+//! 60 bytes over IPv4, 80 over IPv6. The ICRC is CRC-32 over eight bytes of ones (where InfiniBand
+//! has its local header) and everything from the IP header on, with ones in place of fields that
+//! routers change: type of service, time to live and checksum of IPv4; traffic class, flow label
+//! and hop limit of IPv6; the UDP checksum; byte 4 of the BTH.
 //!
-//! Sent with both checksums; adapters often send 0 in UDP. On receipt SE, M, pad count, FECN, BECN, sequence number and the reserved
-//! bytes are ignored: the opcode says it all. Another transport version is rejected.
+//! Sent with both checksums; adapters often send 0 in UDP. On receipt SE, M, pad count, FECN, BECN,
+//! sequence number and the reserved bytes are ignored: the opcode says it all. Another transport
+//! version is rejected.
 //!
 //! The annex was read in a vendor's article with an annotated packet, not in the standard.
 
@@ -121,7 +124,15 @@ impl Repr {
             6 => {
                 let (view, ip) = (ipv6::Packet::new(bytes)?, ipv6::Repr::parse(bytes)?);
                 let addresses = Addresses::V6 { source: ip.source, destination: ip.destination };
-                (addresses, ip.dscp, ip.ecn, ip.hop_limit, ip.next_header, ipv6::Repr::LEN, view.payload())
+                (
+                    addresses,
+                    ip.dscp,
+                    ip.ecn,
+                    ip.hop_limit,
+                    ip.next_header,
+                    ipv6::Repr::LEN,
+                    view.payload(),
+                )
             }
             found => return wrong("IP version", found.into(), "4 or 6"),
         };
@@ -147,7 +158,8 @@ impl Repr {
         if bth[1] & 15 != 0 {
             return wrong("BTH transport version", (bth[1] & 15).into(), "0");
         }
-        let (source_port, partition, queue_pair) = (u16_at(datagram, 0), u16_at(bth, 2), u32_at(bth, 4) & 0xFF_FFFF);
+        let (source_port, partition, queue_pair) =
+            (u16_at(datagram, 0), u16_at(bth, 2), u32_at(bth, 4) & 0xFF_FFFF);
         let repr = Repr { addresses, dscp, ecn, hop_limit, source_port, partition, queue_pair };
         repr.check_sums(&bytes[..ip_len], datagram)?;
         Ok(repr)
@@ -159,10 +171,19 @@ impl Repr {
         put(&mut zeroed, 6, [0, 0]);
         let (found, expected) = (u16_at(datagram, 6), udp::checksum(self.pseudo(), &zeroed));
         if found != 0 && found != expected {
-            return Err(Malformed::Checksum { field: "UDP checksum", found: found.into(), expected: expected.into() });
+            return Err(Malformed::Checksum {
+                field: "UDP checksum",
+                found: found.into(),
+                expected: expected.into(),
+            });
         }
-        let (found, expected) = (u32_at(datagram, DATAGRAM - ICRC).swap_bytes(), icrc(ip, datagram));
-        if found == expected { Ok(()) } else { Err(Malformed::Checksum { field: "ICRC", found, expected }) }
+        let (found, expected) =
+            (u32_at(datagram, DATAGRAM - ICRC).swap_bytes(), icrc(ip, datagram));
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Malformed::Checksum { field: "ICRC", found, expected })
+        }
     }
 
     /// Writes an IP packet, beginning with its IP header; returns its length.
@@ -173,12 +194,34 @@ impl Repr {
         let ip_len = match self.addresses {
             Addresses::V4 { source, destination } => {
                 let (ttl, protocol) = (self.hop_limit, udp::PROTOCOL);
-                // RFC 6864: the identification of a packet that cannot be fragmented has no meaning.
-                ipv4::Repr { dscp, ecn, identification: 0, dont_fragment: true, ttl, protocol, source, destination, payload_len }.emit(out)
+                // RFC 6864: the identification of a packet that cannot be fragmented has no
+                // meaning.
+                ipv4::Repr {
+                    dscp,
+                    ecn,
+                    identification: 0,
+                    dont_fragment: true,
+                    ttl,
+                    protocol,
+                    source,
+                    destination,
+                    payload_len,
+                }
+                .emit(out)
             }
             Addresses::V6 { source, destination } => {
                 let (hop_limit, next_header) = (self.hop_limit, udp::PROTOCOL);
-                ipv6::Repr { dscp, ecn, flow_label: 0, payload_len, next_header, hop_limit, source, destination }.emit(out)
+                ipv6::Repr {
+                    dscp,
+                    ecn,
+                    flow_label: 0,
+                    payload_len,
+                    next_header,
+                    hop_limit,
+                    source,
+                    destination,
+                }
+                .emit(out)
             }
         }?;
         let (ip, datagram) = out.split_at_mut(ip_len);
@@ -196,7 +239,8 @@ impl Repr {
     }
 }
 
-/// Invariant CRC of an IP header and a datagram of RoCEv2 (IBA, annex 17, section 17.3.3); its last four bytes are the ICRC.
+/// Invariant CRC of an IP header and a datagram of RoCEv2 (IBA, annex 17, section 17.3.3); its last
+/// four bytes are the ICRC.
 fn icrc(ip: &[u8], datagram: &[u8]) -> u32 {
     let (mut masked, mut transport) = ([0; ipv6::Repr::LEN], [0; udp::HEADER + 12]);
     let masked = &mut masked[..ip.len()];
@@ -212,5 +256,8 @@ fn icrc(ip: &[u8], datagram: &[u8]) -> u32 {
     transport.copy_from_slice(head);
     put(&mut transport, 6, [0xFF; 2]);
     transport[udp::HEADER + 4] = 0xFF;
-    [&[0xFF; 8], &*masked, &transport, &rest[..rest.len() - ICRC]].iter().fold(!0, |r, piece| crc32_add(r, piece)) ^ u32::MAX
+    [&[0xFF; 8], &*masked, &transport, &rest[..rest.len() - ICRC]]
+        .iter()
+        .fold(!0, |r, piece| crc32_add(r, piece))
+        ^ u32::MAX
 }

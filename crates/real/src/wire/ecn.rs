@@ -10,7 +10,8 @@
 //!   IPv4: bits 1-0 of byte 1 (bits 7-2: DSCP), covered by the header checksum    IPv6: bits 5-4 of byte 1, no checksum
 //! ```
 //!
-//! The readings collide: most hosts send ECT(0), which a TCD port would take for UE. A network uses one of the two.
+//! The readings collide: most hosts send ECT(0), which a TCD port would take for UE. A network uses
+//! one of the two.
 
 use crate::wire::ethernet::{IPV4, IPV6};
 use crate::wire::{Malformed, ipv4, ipv6, vlan};
@@ -41,20 +42,23 @@ impl Ecn {
         self.0
     }
 
-    /// After a congested port, in both readings: CE if the transport is capable (RFC 3168, section 5; TCD, section 4.1).
+    /// After a congested port, in both readings: CE if the transport is capable (RFC 3168, section
+    /// 5; TCD, section 4.1).
     #[must_use]
     pub fn with_ce(self) -> Ecn {
         if self == Ecn::NOT_CAPABLE { self } else { Ecn::CE }
     }
 
-    /// After an undetermined port, in TCD's reading: UE if the transport is capable, but never over CE (TCD, section 4.1).
+    /// After an undetermined port, in TCD's reading: UE if the transport is capable, but never over
+    /// CE (TCD, section 4.1).
     #[must_use]
     pub fn with_ue(self) -> Ecn {
         if self == Ecn::TCD_CAPABLE { Ecn::UE } else { self }
     }
 }
 
-/// The bits of the IP header in an Ethernet frame with at most two VLAN tags; `None` where it carries no IP.
+/// The bits of the IP header in an Ethernet frame with at most two VLAN tags; `None` where it
+/// carries no IP.
 pub fn of_frame(frame: &[u8]) -> Result<Option<Ecn>, Malformed> {
     let (ether_type, at) = vlan::inner(frame)?;
     match ether_type {
@@ -64,10 +68,14 @@ pub fn of_frame(frame: &[u8]) -> Result<Option<Ecn>, Malformed> {
     }
 }
 
-/// Rewrites the bits of the IP header in an Ethernet frame; returns them as they were, `None` where it carries no IP.
+/// Rewrites the bits of the IP header in an Ethernet frame; returns them as they were, `None` where
+/// it carries no IP.
 ///
 /// An ICRC or a UDP checksum does not cover these bits, so this is all there is to change.
-pub fn rewrite_frame(frame: &mut [u8], change: impl FnOnce(Ecn) -> Ecn) -> Result<Option<Ecn>, Malformed> {
+pub fn rewrite_frame(
+    frame: &mut [u8],
+    change: impl FnOnce(Ecn) -> Ecn,
+) -> Result<Option<Ecn>, Malformed> {
     let (ether_type, at) = vlan::inner(frame)?;
     match ether_type {
         IPV4 => ipv4::rewrite_ecn(&mut frame[at..], change).map(Some),
@@ -80,7 +88,8 @@ pub fn rewrite_frame(frame: &mut [u8], change: impl FnOnce(Ecn) -> Ecn) -> Resul
 mod tests {
     use super::*;
 
-    /// TCD, section 4.1: UE only if the code point is not CE; CE whenever the port is congested; 00 takes no mark.
+    /// TCD, section 4.1: UE only if the code point is not CE; CE whenever the port is congested; 00
+    /// takes no mark.
     #[test]
     fn marks_follow_table_1() {
         let after = |f: fn(Ecn) -> Ecn| [0, 1, 2, 3].map(|bits| f(Ecn::new(bits)).bits());

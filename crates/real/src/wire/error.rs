@@ -1,4 +1,5 @@
-//! Why bytes were refused, and why a struct could not become bytes. Also the few accessors that all formats share.
+//! Why bytes were refused, and why a struct could not become bytes. Also the few accessors that all
+//! formats share.
 
 use std::fmt;
 
@@ -14,7 +15,8 @@ pub enum Malformed {
         /// Bytes there are.
         got: usize,
     },
-    /// A field has a value that this crate does not take: another version, an unknown operation, an impossible length.
+    /// A field has a value that this crate does not take: another version, an unknown operation, an
+    /// impossible length.
     Value {
         /// Field, with its format.
         field: &'static str,
@@ -37,9 +39,15 @@ pub enum Malformed {
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Malformed::Short { format, needed, got } => write!(f, "{format}: {got} bytes where {needed} are needed"),
-            Malformed::Value { field, found, expected } => write!(f, "{field}: {found:#x}, expected {expected}"),
-            Malformed::Checksum { field, found, expected } => write!(f, "{field}: {found:#x}, but the bytes give {expected:#x}"),
+            Malformed::Short { format, needed, got } => {
+                write!(f, "{format}: {got} bytes where {needed} are needed")
+            }
+            Malformed::Value { field, found, expected } => {
+                write!(f, "{field}: {found:#x}, expected {expected}")
+            }
+            Malformed::Checksum { field, found, expected } => {
+                write!(f, "{field}: {found:#x}, but the bytes give {expected:#x}")
+            }
         }
     }
 }
@@ -72,8 +80,12 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Room { format, needed, got } => write!(f, "{format}: room for {got} bytes where {needed} are needed"),
-            Unfit::Value { field, value, max } => write!(f, "{field}: {value} does not fit, at most {max}"),
+            Unfit::Room { format, needed, got } => {
+                write!(f, "{format}: room for {got} bytes where {needed} are needed")
+            }
+            Unfit::Value { field, value, max } => {
+                write!(f, "{field}: {value} does not fit, at most {max}")
+            }
         }
     }
 }
@@ -81,12 +93,20 @@ impl fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 /// The first `needed` bytes.
-pub(crate) fn take<'a>(format: &'static str, bytes: &'a [u8], needed: usize) -> Result<&'a [u8], Malformed> {
+pub(crate) fn take<'a>(
+    format: &'static str,
+    bytes: &'a [u8],
+    needed: usize,
+) -> Result<&'a [u8], Malformed> {
     bytes.get(..needed).ok_or(Malformed::Short { format, needed, got: bytes.len() })
 }
 
 /// The first `needed` bytes, zeroed: bytes that are not set afterwards are reserved.
-pub(crate) fn room<'a>(format: &'static str, out: &'a mut [u8], needed: usize) -> Result<&'a mut [u8], Unfit> {
+pub(crate) fn room<'a>(
+    format: &'static str,
+    out: &'a mut [u8],
+    needed: usize,
+) -> Result<&'a mut [u8], Unfit> {
     let got = out.len();
     let out = out.get_mut(..needed).ok_or(Unfit::Room { format, needed, got })?;
     out.fill(0);

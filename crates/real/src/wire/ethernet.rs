@@ -33,7 +33,8 @@ const ETHER_TYPE_MIN: u16 = 0x0600;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// 01-80-C2-00-00-01, to which PAUSE and PFC frames are sent; no bridge forwards it (802.3, annex 31B; 802.1Q, Table 8-1).
+    /// 01-80-C2-00-00-01, to which PAUSE and PFC frames are sent; no bridge forwards it (802.3,
+    /// annex 31B; 802.1Q, Table 8-1).
     pub const FLOW_CONTROL: Mac = Mac([0x01, 0x80, 0xC2, 0x00, 0x00, 0x01]);
 
     /// Is it a group address?
@@ -110,7 +111,11 @@ impl Repr {
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         let got = out.len();
         // Not zeroed: the payload may be there already.
-        let out = out.get_mut(..HEADER).ok_or(Unfit::Room { format: "Ethernet header", needed: HEADER, got })?;
+        let out = out.get_mut(..HEADER).ok_or(Unfit::Room {
+            format: "Ethernet header",
+            needed: HEADER,
+            got,
+        })?;
         put(out, 0, self.destination.0);
         put(out, 6, self.source.0);
         put(out, 12, self.ether_type.to_be_bytes());
@@ -118,7 +123,11 @@ impl Repr {
     }
 
     /// Writes a whole frame: header, payload of `payload`, and padding. Returns its length [bytes].
-    pub fn emit_frame(&self, out: &mut [u8], payload: impl FnOnce(&mut [u8]) -> Result<usize, Unfit>) -> Result<usize, Unfit> {
+    pub fn emit_frame(
+        &self,
+        out: &mut [u8],
+        payload: impl FnOnce(&mut [u8]) -> Result<usize, Unfit>,
+    ) -> Result<usize, Unfit> {
         self.emit(out)?;
         let len = HEADER + payload(&mut out[HEADER..])?;
         pad(out, len)
@@ -151,7 +160,10 @@ mod tests {
         assert_eq!(out[..17], [2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 0x08, 0x00, 7, 7, 7]);
         assert!(out[17..60].iter().all(|&b| b == 0) && out[60] == 0xEE);
         assert_eq!(header.emit_frame(&mut out, |_| Ok(80)), Ok(94));
-        assert_eq!(header.emit_frame(&mut out[..59], |_| Ok(1)), Err(Unfit::Room { format: "padded Ethernet frame", needed: 60, got: 59 }));
+        assert_eq!(
+            header.emit_frame(&mut out[..59], |_| Ok(1)),
+            Err(Unfit::Room { format: "padded Ethernet frame", needed: 60, got: 59 })
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! GFC feedback (SIGCOMM 2019, sections 4 and 5). Ours, not a standard: the paper reuses a PFC frame, see below.
+//! GFC feedback (SIGCOMM 2019, sections 4 and 5). Ours, not a standard: the paper reuses a PFC
+//! frame, see below.
 //!
 //! ```text
 //!    0   4  header of 0x88B5, subtype 1          (local.rs)
@@ -11,12 +12,13 @@
 //!   24
 //! ```
 //!
-//! Kind 1 is what buffer-based GFC sends (section 5.1), kind 2 what the conceptual form needs (section 4.1), kind 3 carries what
-//! the peer would compute, for peers that do not share the mapping. The sequence is not in the paper: a stage that a newer one has
-//! overtaken would stay forever, and a receiver detects it by that. Time-based GFC has the messages of cbfc.
+//! Kind 1 is what buffer-based GFC sends (section 5.1), kind 2 what the conceptual form needs
+//! (section 4.1), kind 3 carries what the peer would compute, for peers that do not share the
+//! mapping. The sequence is not in the paper: a stage that a newer one has overtaken would stay
+//! forever, and a receiver detects it by that. Time-based GFC has the messages of cbfc.
 //!
-//! **As published** (section 5.1, Fig. 7) the stage travels in `Time[n]` of a PFC frame, with bit n of the class-enable vector.
-//! A port that does not know GFC *pauses* on it.
+//! **As published** (section 5.1, Fig. 7) the stage travels in `Time[n]` of a PFC frame, with bit n
+//! of the class-enable vector. A port that does not know GFC *pauses* on it.
 
 use crate::wire::error::{fits, put, room, u32_at, u64_at};
 use crate::wire::local::Subtype;
@@ -62,9 +64,20 @@ impl Repr {
             })?),
             2 => Feedback::Queue(value),
             3 => Feedback::Rate(value),
-            found => return Err(Malformed::Value { field: "GFC kind", found: found.into(), expected: "1 to 3" }),
+            found => {
+                return Err(Malformed::Value {
+                    field: "GFC kind",
+                    found: found.into(),
+                    expected: "1 to 3",
+                });
+            }
         };
-        Ok(Repr { priority: b[5] & 7, sequence: u32_at(b, 8), validity_us: u32_at(b, 12), feedback })
+        Ok(Repr {
+            priority: b[5] & 7,
+            sequence: u32_at(b, 8),
+            validity_us: u32_at(b, 12),
+            feedback,
+        })
     }
 
     /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
@@ -91,16 +104,27 @@ mod tests {
 
     #[test]
     fn a_stage_byte_by_byte() {
-        let m = Repr { priority: 3, sequence: 0x0102_0304, validity_us: 50_000, feedback: Feedback::Stage(5) };
+        let m = Repr {
+            priority: 3,
+            sequence: 0x0102_0304,
+            validity_us: 50_000,
+            feedback: Feedback::Stage(5),
+        };
         let mut out = [0xEE; 24];
         assert_eq!(m.emit(&mut out), Ok(24));
-        assert_eq!(out, [0x78, 0x6F, 1, 1, 1, 3, 0, 0, 1, 2, 3, 4, 0, 0, 0xC3, 0x50, 0, 0, 0, 0, 0, 0, 0, 5]);
+        assert_eq!(
+            out,
+            [0x78, 0x6F, 1, 1, 1, 3, 0, 0, 1, 2, 3, 4, 0, 0, 0xC3, 0x50, 0, 0, 0, 0, 0, 0, 0, 5]
+        );
         // Reserved bits are ignored on receipt.
         (out[5], out[6]) = (0xFB, 0xFF);
         assert_eq!(Repr::parse(&out), Ok(m));
         // A stage has 16 bits.
         out[20] = 1;
         assert!(matches!(Repr::parse(&out), Err(Malformed::Value { field: "GFC stage", .. })));
-        assert_eq!(Repr { priority: 8, ..m }.emit(&mut out), Err(Unfit::Value { field: "GFC priority", value: 8, max: 7 }));
+        assert_eq!(
+            Repr { priority: 8, ..m }.emit(&mut out),
+            Err(Unfit::Value { field: "GFC priority", value: 8, max: 7 })
+        );
     }
 }

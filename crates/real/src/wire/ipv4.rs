@@ -14,7 +14,8 @@
 //!   20      options up to the length of the header
 //! ```
 //!
-//! [`Repr`] writes no options and is no fragment. Reading skips options; [`Packet`] also takes fragments, which are marked like others.
+//! [`Repr`] writes no options and is no fragment. Reading skips options; [`Packet`] also takes
+//! fragments, which are marked like others.
 
 use std::net::Ipv4Addr;
 
@@ -28,7 +29,8 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// More fragments, and the offset.
 const FRAGMENT: u16 = 0x3FFF;
 
-/// A checked view: version, and lengths that agree with each other and with the bytes. The checksum is not checked.
+/// A checked view: version, and lengths that agree with each other and with the bytes. The checksum
+/// is not checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a>(&'a [u8]);
 
@@ -37,14 +39,26 @@ impl<'a> Packet<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let b = take(FORMAT, bytes, Repr::LEN)?;
         if b[0] >> 4 != 4 {
-            return Err(Malformed::Value { field: "IPv4 version", found: (b[0] >> 4).into(), expected: "4" });
+            return Err(Malformed::Value {
+                field: "IPv4 version",
+                found: (b[0] >> 4).into(),
+                expected: "4",
+            });
         }
         let (header, total) = (usize::from(b[0] & 15) * 4, usize::from(u16_at(b, 2)));
         if header < Repr::LEN {
-            return Err(Malformed::Value { field: "IPv4 header length", found: header as u64, expected: "20 to 60" });
+            return Err(Malformed::Value {
+                field: "IPv4 header length",
+                found: header as u64,
+                expected: "20 to 60",
+            });
         }
         if total < header {
-            return Err(Malformed::Value { field: "IPv4 total length", found: total as u64, expected: "no less than the header" });
+            return Err(Malformed::Value {
+                field: "IPv4 total length",
+                found: total as u64,
+                expected: "no less than the header",
+            });
         }
         take("IPv4 packet", bytes, total).map(Packet)
     }
@@ -92,7 +106,11 @@ impl<'a> Packet<'a> {
             return Ok(());
         }
         let expected = finish(sum(sum(0, &header[..10]), &header[12..]));
-        Err(Malformed::Checksum { field: "IPv4 header checksum", found: found.into(), expected: expected.into() })
+        Err(Malformed::Checksum {
+            field: "IPv4 header checksum",
+            found: found.into(),
+            expected: expected.into(),
+        })
     }
 
     /// Bytes after the header, without Ethernet's padding.
@@ -134,7 +152,11 @@ impl Repr {
         p.check()?;
         if p.is_fragment() {
             let found = (u16_at(p.0, 6) & FRAGMENT).into();
-            return Err(Malformed::Value { field: "IPv4 fragment field", found, expected: "0: a whole packet" });
+            return Err(Malformed::Value {
+                field: "IPv4 fragment field",
+                found,
+                expected: "0: a whole packet",
+            });
         }
         Ok(Repr {
             dscp: p.dscp(),
@@ -167,7 +189,8 @@ impl Repr {
     }
 }
 
-/// Rewrites ECN in the header that `packet` begins with and updates its checksum incrementally (RFC 1624); returns it as it was.
+/// Rewrites ECN in the header that `packet` begins with and updates its checksum incrementally (RFC
+/// 1624); returns it as it was.
 pub fn rewrite_ecn(packet: &mut [u8], change: impl FnOnce(Ecn) -> Ecn) -> Result<Ecn, Malformed> {
     let before = Packet::new(packet)?.ecn();
     let (old, sum) = (u16_at(packet, 0), u16_at(packet, 10));
@@ -182,7 +205,10 @@ mod tests {
     use super::*;
 
     /// A header whose checksum is known: the example of the encyclopedias, 0xB861.
-    const HEADER: [u8; 20] = [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xB8, 0x61, 0xC0, 0xA8, 0, 0x01, 0xC0, 0xA8, 0, 0xC7];
+    const HEADER: [u8; 20] = [
+        0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xB8, 0x61, 0xC0, 0xA8, 0, 0x01, 0xC0, 0xA8,
+        0, 0xC7,
+    ];
 
     fn packet() -> [u8; 115] {
         let mut bytes = [0; 115];
@@ -197,21 +223,26 @@ mod tests {
         let mut out = [0xEE; 20];
         assert_eq!(r.emit(&mut out), Ok(20));
         assert_eq!(out, HEADER);
-        assert!(Repr { payload_len: 65_516, ..r }.emit(&mut out).is_err() && Repr { dscp: 64, ..r }.emit(&mut out).is_err());
+        assert!(
+            Repr { payload_len: 65_516, ..r }.emit(&mut out).is_err()
+                && Repr { dscp: 64, ..r }.emit(&mut out).is_err()
+        );
     }
 
     #[test]
     fn a_wrong_checksum_is_reported_with_the_right_one() {
         let mut bytes = packet();
         bytes[10] = 0;
-        let error = Malformed::Checksum { field: "IPv4 header checksum", found: 0x61, expected: 0xB861 };
+        let error =
+            Malformed::Checksum { field: "IPv4 header checksum", found: 0x61, expected: 0xB861 };
         assert_eq!(Repr::parse(&bytes), Err(error));
         // Marking keeps the damage visible.
         rewrite_ecn(&mut bytes, |_| Ecn::CE).unwrap();
         assert!(Packet::new(&bytes).unwrap().check().is_err());
     }
 
-    /// The incremental checksum is the computed one, for every change of the bits and every value of another word.
+    /// The incremental checksum is the computed one, for every change of the bits and every value
+    /// of another word.
     #[test]
     fn ecn_is_rewritten_with_its_checksum() {
         let (mut out, mut anew) = ([0; 20], [0; 20]);
@@ -237,6 +268,9 @@ mod tests {
         assert_eq!(with(0, 0x46), Ok(91));
         assert!(with(0, 0x44).is_err() && with(0, 0x65).is_err());
         assert!(with(3, 19).is_err());
-        assert_eq!(with(3, 116), Err(Malformed::Short { format: "IPv4 packet", needed: 116, got: 115 }));
+        assert_eq!(
+            with(3, 116),
+            Err(Malformed::Short { format: "IPv4 packet", needed: 116, got: 115 })
+        );
     }
 }

@@ -10,7 +10,8 @@
 //!   40      extension headers and payload; not looked into
 //! ```
 //!
-//! There is no header checksum, and the pseudo-header of UDP and TCP leaves the traffic class out: marking changes two bits only.
+//! There is no header checksum, and the pseudo-header of UDP and TCP leaves the traffic class out:
+//! marking changes two bits only.
 
 use std::net::Ipv6Addr;
 
@@ -27,7 +28,11 @@ impl<'a> Packet<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let b = take("IPv6 header", bytes, Repr::LEN)?;
         if b[0] >> 4 != 6 {
-            return Err(Malformed::Value { field: "IPv6 version", found: (b[0] >> 4).into(), expected: "6" });
+            return Err(Malformed::Value {
+                field: "IPv6 version",
+                found: (b[0] >> 4).into(),
+                expected: "6",
+            });
         }
         take("IPv6 packet", bytes, Repr::LEN + usize::from(u16_at(b, 4))).map(Packet)
     }
@@ -113,7 +118,10 @@ impl Repr {
         fits("DSCP", self.dscp, 63)?;
         fits("IPv6 flow label", self.flow_label, 0xF_FFFF)?;
         let out = room("IPv6 header", out, Repr::LEN)?;
-        let word = 6 << 28 | u32::from(self.dscp) << 22 | u32::from(self.ecn.bits()) << 20 | self.flow_label;
+        let word = 6 << 28
+            | u32::from(self.dscp) << 22
+            | u32::from(self.ecn.bits()) << 20
+            | self.flow_label;
         put(out, 0, word.to_be_bytes());
         put(out, 4, self.payload_len.to_be_bytes());
         (out[6], out[7]) = (self.next_header, self.hop_limit);
@@ -151,7 +159,10 @@ mod tests {
         assert_eq!(out[..8], [0x6B, 0xA1, 0x23, 0x45, 0, 3, 17, 64]);
         assert_eq!((Repr::parse(&out), Packet::new(&out).unwrap().payload().len()), (Ok(r), 3));
         assert_eq!(rewrite_ecn(&mut out, Ecn::with_ce), Ok(Ecn::UE));
-        assert_eq!((out[..2].to_vec(), Repr::parse(&out)), (vec![0x6B, 0xB1], Ok(Repr { ecn: Ecn::CE, ..r })));
+        assert_eq!(
+            (out[..2].to_vec(), Repr::parse(&out)),
+            (vec![0x6B, 0xB1], Ok(Repr { ecn: Ecn::CE, ..r }))
+        );
         assert!(Packet::new(&out[..42]).is_err());
         assert!(Repr { flow_label: 1 << 20, ..r }.emit(&mut out).is_err());
     }

@@ -1,4 +1,5 @@
-//! What all messages of ours begin with: EtherType 0x88B5, "local experimental 1". Ours, not a standard.
+//! What all messages of ours begin with: EtherType 0x88B5, "local experimental 1". Ours, not a
+//! standard.
 //!
 //! ```text
 //!    0   2  magic 0x786F, "xo"   others may use the same EtherType on the same wire
@@ -7,9 +8,10 @@
 //!    4      body of the subtype
 //! ```
 //!
-//! Offsets count from behind the EtherType, here and in the formats of ours. IEEE 802 (clause 9) asks users of this EtherType to
-//! carry a subtype and a version of their own. Control messages go to 01-80-C2-00-00-01, which no bridge forwards, in frames padded
-//! to 60 bytes; a test frame goes where it is tested. Another magic, version or subtype is rejected: its bytes may mean anything.
+//! Offsets count from behind the EtherType, here and in the formats of ours. IEEE 802 (clause 9)
+//! asks users of this EtherType to carry a subtype and a version of their own. Control messages go
+//! to 01-80-C2-00-00-01, which no bridge forwards, in frames padded to 60 bytes; a test frame goes
+//! where it is tested. Another magic, version or subtype is rejected: its bytes may mean anything.
 
 use crate::wire::error::{put, take, u16_at};
 use crate::wire::ethernet::{self, Mac};
@@ -22,7 +24,8 @@ pub const VERSION: u8 = 1;
 /// Length of the common beginning of all messages [bytes].
 pub const HEADER: usize = 4;
 
-/// Makes [`Subtype`] and [`Message`] of one line for each format: its number, its name, its content, its reader and writer.
+/// Makes [`Subtype`] and [`Message`] of one line for each format: its number, its name, its
+/// content, its reader and writer.
 macro_rules! subtypes {
     ($($(#[$doc:meta])+ $number:literal $name:ident($repr:ty) $parse:ident $emit:ident;)+) => {
         /// Kind of the message that follows.
@@ -86,19 +89,40 @@ impl Subtype {
         let b = take("header of 0x88b5", bytes, HEADER)?;
         let magic = u16_at(b, 0);
         if magic != MAGIC {
-            return Err(Malformed::Value { field: "magic of 0x88b5", found: magic.into(), expected: "0x786f" });
+            return Err(Malformed::Value {
+                field: "magic of 0x88b5",
+                found: magic.into(),
+                expected: "0x786f",
+            });
         }
         if b[2] != VERSION {
-            return Err(Malformed::Value { field: "version of 0x88b5", found: b[2].into(), expected: "1" });
+            return Err(Malformed::Value {
+                field: "version of 0x88b5",
+                found: b[2].into(),
+                expected: "1",
+            });
         }
-        Subtype::of(b[3]).ok_or(Malformed::Value { field: "subtype of 0x88b5", found: b[3].into(), expected: Subtype::NUMBERS })
+        Subtype::of(b[3]).ok_or(Malformed::Value {
+            field: "subtype of 0x88b5",
+            found: b[3].into(),
+            expected: Subtype::NUMBERS,
+        })
     }
 
     /// `len` bytes that must be of this subtype.
-    pub(crate) fn expect<'a>(self, format: &'static str, bytes: &'a [u8], len: usize) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn expect<'a>(
+        self,
+        format: &'static str,
+        bytes: &'a [u8],
+        len: usize,
+    ) -> Result<&'a [u8], Malformed> {
         match Subtype::parse(bytes)? {
             found if found == self => take(format, bytes, len),
-            found => Err(Malformed::Value { field: "subtype of 0x88b5", found: found as u64, expected: "that of the format being read" }),
+            found => Err(Malformed::Value {
+                field: "subtype of 0x88b5",
+                found: found as u64,
+                expected: "that of the format being read",
+            }),
         }
     }
 
@@ -110,8 +134,15 @@ impl Subtype {
 }
 
 impl Message {
-    /// Writes the whole frame, padded; returns its length [bytes]. Control messages go to [`Mac::FLOW_CONTROL`].
-    pub fn emit_frame(&self, destination: Mac, source: Mac, out: &mut [u8]) -> Result<usize, Unfit> {
-        ethernet::Repr { destination, source, ether_type: ethernet::LOCAL }.emit_frame(out, |payload| self.emit(payload))
+    /// Writes the whole frame, padded; returns its length [bytes]. Control messages go to
+    /// [`Mac::FLOW_CONTROL`].
+    pub fn emit_frame(
+        &self,
+        destination: Mac,
+        source: Mac,
+        out: &mut [u8],
+    ) -> Result<usize, Unfit> {
+        ethernet::Repr { destination, source, ether_type: ethernet::LOCAL }
+            .emit_frame(out, |payload| self.emit(payload))
     }
 }

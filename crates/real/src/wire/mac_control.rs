@@ -1,4 +1,5 @@
-//! MAC control: PAUSE (IEEE 802.3, annex 31B) and PFC (802.3, annex 31D; 802.1Q, clause 36). Byte-exact.
+//! MAC control: PAUSE (IEEE 802.3, annex 31B) and PFC (802.3, annex 31D; 802.1Q, clause 36).
+//! Byte-exact.
 //!
 //! ```text
 //!           PAUSE                            PFC
@@ -11,11 +12,13 @@
 //!   34                                       zeros to 60
 //! ```
 //!
-//! `Repr` is the payload after the EtherType. A quantum is the time of 512 bits at the port's own rate.
+//! `Repr` is the payload after the EtherType. A quantum is the time of 512 bits at the port's own
+//! rate.
 //!
-//! On receipt: the upper byte of the vector, the time of a priority that is not enabled and the padding are ignored. Other
-//! opcodes are refused (802.3 has more, EPON's among them). A frame cut off in its padding is taken: some drivers do that.
-//! PAUSE may also be sent to a station's own address (annex 31B.1); here only the group address is.
+//! On receipt: the upper byte of the vector, the time of a priority that is not enabled and the
+//! padding are ignored. Other opcodes are refused (802.3 has more, EPON's among them). A frame cut
+//! off in its padding is taken: some drivers do that. PAUSE may also be sent to a station's own
+//! address (annex 31B.1); here only the group address is.
 
 use crate::wire::error::{put, room, take, u16_at};
 use crate::wire::ethernet::{self, Mac};
@@ -40,7 +43,8 @@ pub enum Repr {
 /// Contents of a PFC frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pfc {
-    /// Per priority: its new pause time [quanta], 0 to resume; `None`: not enabled, its timer runs on.
+    /// Per priority: its new pause time [quanta], 0 to resume; `None`: not enabled, its timer runs
+    /// on.
     pub times: [Option<u16>; 8],
 }
 
@@ -84,7 +88,11 @@ impl Repr {
                 let time = |n: usize| (b[3] >> n & 1 == 1).then(|| u16_at(b, 4 + 2 * n));
                 Ok(Repr::Pfc(Pfc { times: std::array::from_fn(time) }))
             }
-            found => Err(Malformed::Value { field: "MAC control opcode", found: found.into(), expected: "0x1 (PAUSE) or 0x101 (PFC)" }),
+            found => Err(Malformed::Value {
+                field: "MAC control opcode",
+                found: found.into(),
+                expected: "0x1 (PAUSE) or 0x101 (PFC)",
+            }),
         }
     }
 
@@ -109,7 +117,11 @@ impl Repr {
 
     /// Writes the whole frame from a port; returns its length, 60 [bytes].
     pub fn emit_frame(&self, source: Mac, out: &mut [u8]) -> Result<usize, Unfit> {
-        let header = ethernet::Repr { destination: Mac::FLOW_CONTROL, source, ether_type: ethernet::MAC_CONTROL };
+        let header = ethernet::Repr {
+            destination: Mac::FLOW_CONTROL,
+            source,
+            ether_type: ethernet::MAC_CONTROL,
+        };
         header.emit_frame(out, |payload| self.emit(payload))
     }
 }
@@ -126,6 +138,9 @@ mod tests {
         (bytes[2], bytes[5]) = (0xFF, 9);
         assert_eq!(Repr::parse(&bytes), Ok(Repr::Pfc(Pfc::one(3, 7).unwrap())));
         assert_eq!(Pfc::one(8, 7), None);
-        assert!(matches!(Repr::parse(&[0x01, 0x02, 0, 0]), Err(Malformed::Value { found: 0x0102, .. })));
+        assert!(matches!(
+            Repr::parse(&[0x01, 0x02, 0, 0]),
+            Err(Malformed::Value { found: 0x0102, .. })
+        ));
     }
 }

@@ -12,9 +12,10 @@
 //!                    +- local -+- gfc, cbfc, pffc, test_frame          ours, EtherType 0x88B5
 //! ```
 //!
-//! Where payload or options vary in length there is a checked view of the bytes (`Frame`, `Packet`), whose accessors cannot fail, next to
-//! the parsed `Repr`. Nothing here allocates, trusts a length it reads, or panics on any input. All fields are big-endian, "network
-//! order", unless a byte map says otherwise; its first column is the offset, the second the length [bytes].
+//! Where payload or options vary in length there is a checked view of the bytes (`Frame`,
+//! `Packet`), whose accessors cannot fail, next to the parsed `Repr`. Nothing here allocates,
+//! trusts a length it reads, or panics on any input. All fields are big-endian, "network order",
+//! unless a byte map says otherwise; its first column is the offset, the second the length [bytes].
 //!
 //! This crate knows no mechanism: the effect of a message on a port is in the crate `mech`.
 

@@ -1,4 +1,5 @@
-//! PFFC: per-hop per-flow flow control (IEEE Access 2021). Ours, not a standard, and not the paper's bytes.
+//! PFFC: per-hop per-flow flow control (IEEE Access 2021). Ours, not a standard, and not the
+//! paper's bytes.
 //!
 //! ```text
 //!    0   4  header of 0x88B5, subtype 4          (local.rs)
@@ -16,10 +17,11 @@
 //!   17 without a key, 32 with IPv4, 56 with IPv6   (a frame of 70 bytes; the others are padded to 60)
 //! ```
 //!
-//! The paper's figure of its control frame was not legible to us. What is known: PAUSE and RESUME are PFC frames whose vector names
-//! the queue; MIGRATE is a frame of its own that names the flow.
-//! Here all four have one format, so that PAUSE can name a flow too. The 5-tuple is optional: a hash alone is enough where
-//! both ends compute it alike, and [`Key::hash`] is the one that this crate offers.
+//! The paper's figure of its control frame was not legible to us. What is known: PAUSE and RESUME
+//! are PFC frames whose vector names the queue; MIGRATE is a frame of its own that names the flow.
+//! Here all four have one format, so that PAUSE can name a flow too. The 5-tuple is optional: a
+//! hash alone is enough where both ends compute it alike, and [`Key::hash`] is the one that this
+//! crate offers.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -67,7 +69,8 @@ impl Key {
     /// Longest key on the wire [bytes].
     const LEN_MAX: usize = 40;
 
-    /// Hash of the key: CRC-32 of its bytes in the message, from the byte `key` on, reserved bytes zero. Ours.
+    /// Hash of the key: CRC-32 of its bytes in the message, from the byte `key` on, reserved bytes
+    /// zero. Ours.
     pub fn hash(&self) -> u32 {
         let mut bytes = [0; Key::LEN_MAX];
         let len = self.put(&mut bytes);
@@ -112,9 +115,20 @@ impl Key {
                 let b = take("PFFC with an IPv6 key", bytes, Key::LEN_MAX)?;
                 Addresses::V6(array::<16>(b, 8).into(), array::<16>(b, 24).into())
             }
-            found => return Err(Malformed::Value { field: "PFFC key", found: found.into(), expected: "0, 4 or 6" }),
+            found => {
+                return Err(Malformed::Value {
+                    field: "PFFC key",
+                    found: found.into(),
+                    expected: "0, 4 or 6",
+                });
+            }
         };
-        Ok(Some(Key { addresses, protocol: bytes[1], source_port: u16_at(bytes, 4), destination_port: u16_at(bytes, 6) }))
+        Ok(Some(Key {
+            addresses,
+            protocol: bytes[1],
+            source_port: u16_at(bytes, 4),
+            destination_port: u16_at(bytes, 6),
+        }))
     }
 }
 
@@ -137,7 +151,8 @@ impl Repr {
     /// Bytes before the key.
     const FIXED: usize = 16;
 
-    /// Length of this message without padding [bytes]; without a key, the message ends with the `key` byte.
+    /// Length of this message without padding [bytes]; without a key, the message ends with the
+    /// `key` byte.
     pub fn len(&self) -> usize {
         Repr::FIXED + self.key.map_or(1, |k| k.len())
     }
@@ -155,7 +170,13 @@ impl Repr {
             2 => Kind::Resume,
             3 => Kind::Migrate,
             4 => Kind::MigrateBack,
-            found => return Err(Malformed::Value { field: "PFFC kind", found: found.into(), expected: "1 to 4" }),
+            found => {
+                return Err(Malformed::Value {
+                    field: "PFFC kind",
+                    found: found.into(),
+                    expected: "1 to 4",
+                });
+            }
         };
         let key = Key::parse(&bytes[Repr::FIXED..])?;
         Ok(Repr { kind, queue: b[5] & 7, sequence: u32_at(b, 8), hash: u32_at(b, 12), key })
@@ -191,7 +212,8 @@ mod tests {
     fn migrate_byte_by_byte() {
         let addresses = Addresses::V4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let key = Key { addresses, protocol: 17, source_port: 49152, destination_port: 4791 };
-        let m = Repr { kind: Kind::Migrate, queue: 5, sequence: 7, hash: 0xAABB_CCDD, key: Some(key) };
+        let m =
+            Repr { kind: Kind::Migrate, queue: 5, sequence: 7, hash: 0xAABB_CCDD, key: Some(key) };
         let mut out = [0xEE; 32];
         assert_eq!(m.emit(&mut out), Ok(32));
         assert_eq!(out[..16], [0x78, 0x6F, 1, 4, 3, 5, 0, 0, 0, 0, 0, 7, 0xAA, 0xBB, 0xCC, 0xDD]);

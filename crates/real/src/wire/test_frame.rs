@@ -15,8 +15,9 @@
 //!   40      zeros up to the length
 //! ```
 //!
-//! Times are picoseconds of the generator's own clock, from any origin; 64 bits hold 213 days. From due to sent is the generator's
-//! lateness, or its flow control; the difference that the sink measures is a delay only if both read the same clock.
+//! Times are picoseconds of the generator's own clock, from any origin; 64 bits hold 213 days. From
+//! due to sent is the generator's lateness, or its flow control; the difference that the sink
+//! measures is a delay only if both read the same clock.
 
 use crate::wire::ecn::Ecn;
 use crate::wire::error::{fits, put, room, take, u16_at, u32_at, u64_at};
@@ -47,7 +48,8 @@ pub struct Repr {
     pub mark: Ecn,
     /// Mark that it reports to its flow's source.
     pub reported: Ecn,
-    /// Counted length on a link, if less than the frame's own length; else 0 [bytes]. No receiver accepts more.
+    /// Counted length on a link, if less than the frame's own length; else 0 [bytes]. No receiver
+    /// accepts more.
     pub counted: u16,
     /// Priority in which it is sent, 0 to 7; a VLAN tag may carry the same for switches.
     pub priority: u8,
@@ -59,7 +61,8 @@ pub struct Repr {
     pub flow: u32,
     /// Number in its flow, from 0. Acknowledgement: bytes received in order. CNM: its value.
     pub sequence: u64,
-    /// Planned departure; for an acknowledgement, the planned departure of the acknowledged frame [ps].
+    /// Planned departure; for an acknowledgement, the planned departure of the acknowledged frame
+    /// [ps].
     pub due_ps: u64,
     /// Time at which the frame was given to the port [ps].
     pub sent_ps: u64,
@@ -74,10 +77,15 @@ impl Repr {
         let b = Subtype::Test.expect("test frame", bytes, Repr::LEN)?;
         let len = u16_at(b, 6);
         if usize::from(len) < Repr::LEN {
-            return Err(Malformed::Value { field: "length of a test frame", found: len.into(), expected: "40 or more" });
+            return Err(Malformed::Value {
+                field: "length of a test frame",
+                found: len.into(),
+                expected: "40 or more",
+            });
         }
         take("test frame with its filler", bytes, len.into())?;
-        let kind = [Kind::Data, Kind::Ack, Kind::Nack, Kind::CongestionNotification][usize::from(b[5] >> 1 & 3)];
+        let kind = [Kind::Data, Kind::Ack, Kind::Nack, Kind::CongestionNotification]
+            [usize::from(b[5] >> 1 & 3)];
         Ok(Repr {
             kind,
             mark: Ecn::new(b[5] >> 3),
@@ -98,8 +106,13 @@ impl Repr {
         fits("priority of a test frame", self.priority, 7)?;
         let out = room("test frame", out, usize::from(self.len).max(Repr::LEN))?;
         Subtype::Test.put(out);
-        (out[4], out[5]) =
-            (self.priority, u8::from(self.last) | (self.kind as u8) << 1 | self.mark.bits() << 3 | self.reported.bits() << 5);
+        (out[4], out[5]) = (
+            self.priority,
+            u8::from(self.last)
+                | (self.kind as u8) << 1
+                | self.mark.bits() << 3
+                | self.reported.bits() << 5,
+        );
         put(out, 6, (out.len() as u16).to_be_bytes());
         put(out, 8, self.flow.to_be_bytes());
         put(out, 12, self.counted.to_be_bytes());
@@ -110,7 +123,8 @@ impl Repr {
     }
 }
 
-/// Writes the time of sending into a frame that waits, at the last instant: `bytes` as [`Repr::emit`] wrote them.
+/// Writes the time of sending into a frame that waits, at the last instant: `bytes` as
+/// [`Repr::emit`] wrote them.
 pub fn stamp(bytes: &mut [u8], sent_ps: u64) -> Result<(), Malformed> {
     Subtype::Test.expect("test frame", bytes, Repr::LEN)?;
     put(bytes, 32, sent_ps.to_be_bytes());
@@ -139,12 +153,18 @@ mod tests {
         };
         let mut out = [0xEE; 60];
         assert_eq!(m.emit(&mut out), Ok(50));
-        assert_eq!(out[..16], [0x78, 0x6F, 1, 5, 5, 0b0101_1101, 0, 50, 0, 0, 0, 7, 0x05, 0xDC, 0, 0]);
+        assert_eq!(
+            out[..16],
+            [0x78, 0x6F, 1, 5, 5, 0b0101_1101, 0, 50, 0, 0, 0, 7, 0x05, 0xDC, 0, 0]
+        );
         assert_eq!(out[16..32], [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0x42, 0x40]);
         assert!(out[32..50].iter().all(|&b| b == 0) && out[50] == 0xEE);
         stamp(&mut out, 1_000_001).unwrap();
         assert_eq!(Repr::parse(&out), Ok(Repr { sent_ps: 1_000_001, ..m }));
-        assert!(matches!(Repr::parse(&out[..49]), Err(Malformed::Short { needed: 50, got: 49, .. })));
+        assert!(matches!(
+            Repr::parse(&out[..49]),
+            Err(Malformed::Short { needed: 50, got: 49, .. })
+        ));
         // Below its header a length is raised when sent and refused when received.
         assert_eq!(Repr { len: 3, ..m }.emit(&mut out), Ok(40));
         out[7] = 39;

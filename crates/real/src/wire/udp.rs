@@ -26,7 +26,8 @@ pub(crate) fn pseudo_v6(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> 
     sum(sum(len as u64 + u64::from(PROTOCOL), &source.octets()), &destination.octets())
 }
 
-/// Checksum of a datagram whose field holds zero: the value to put in the field, where zero is sent as all ones.
+/// Checksum of a datagram whose field holds zero: the value to put in the field, where zero is sent
+/// as all ones.
 pub(crate) fn checksum(pseudo: u64, datagram: &[u8]) -> u16 {
     match finish(sum(pseudo, datagram)) {
         0 => 0xFFFF,

@@ -1,4 +1,5 @@
-//! CC_Update of Ultra Ethernet's credit-based flow control (UE 1.0, section 5.2.6.2): how many credits a sender has used in all, by virtual channel.
+//! CC_Update of Ultra Ethernet's credit-based flow control (UE 1.0, section 5.2.6.2): how many
+//! credits a sender has used in all, by virtual channel.
 //!
 //! ```text
 //!    0   6  destination 01-80-C2-00-00-01; an address of its own is possible, here it is not
@@ -11,10 +12,11 @@
 //!   60
 //! ```
 //!
-//! Where each field stands and how long it is was read in a public design of a packet parser that follows that section; the specification itself was not at
-//! hand. That the lowest channel comes first, and its highest bit first, is **our reading**: two counters take five bytes.
-//! CF_Update and the messages of link-level retry are control ordered sets of 8 bytes, between frames and not frames; the places of their
-//! fields were in nothing public, so they have no format here.
+//! Where each field stands and how long it is was read in a public design of a packet parser that
+//! follows that section; the specification itself was not at hand. That the lowest channel comes
+//! first, and its highest bit first, is **our reading**: two counters take five bytes. CF_Update
+//! and the messages of link-level retry are control ordered sets of 8 bytes, between frames and not
+//! frames; the places of their fields were in nothing public, so they have no format here.
 
 use crate::wire::error::{fits, put, room, take, u16_at};
 use crate::wire::ethernet::{self, Mac};
@@ -50,7 +52,11 @@ impl CcUpdate {
             return value("MAC control opcode", u16_at(b, 0).into(), "0xFFFE (extension)");
         }
         if b[2..5] != COMPANY {
-            return value("company identifier", u64::from(b[2]) << 16 | u64::from(b[3]) << 8 | u64::from(b[4]), "0xFA7ACB");
+            return value(
+                "company identifier",
+                u64::from(b[2]) << 16 | u64::from(b[3]) << 8 | u64::from(b[4]),
+                "0xFA7ACB",
+            );
         }
         let upper = match b[5] {
             1 => false,
@@ -83,7 +89,11 @@ impl CcUpdate {
 
     /// Writes the whole frame from a port; returns its length, 60 [bytes].
     pub fn emit_frame(&self, source: Mac, out: &mut [u8]) -> Result<usize, Unfit> {
-        let header = ethernet::Repr { destination: Mac::FLOW_CONTROL, source, ether_type: ethernet::MAC_CONTROL };
+        let header = ethernet::Repr {
+            destination: Mac::FLOW_CONTROL,
+            source,
+            ether_type: ethernet::MAC_CONTROL,
+        };
         header.emit_frame(out, |payload| self.emit(payload))
     }
 }
@@ -100,7 +110,10 @@ mod tests {
         let mut out = [0xEE; 64];
         let source = Mac([2, 0, 0, 0, 0, 1]);
         assert_eq!(m.emit_frame(source, &mut out), Ok(60), "64 B with the check sequence");
-        assert_eq!(out[..20], [1, 0x80, 0xC2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0xFF, 0xFE, 0xFA, 0x7A, 0xCB, 2]);
+        assert_eq!(
+            out[..20],
+            [1, 0x80, 0xC2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0xFF, 0xFE, 0xFA, 0x7A, 0xCB, 2]
+        );
         assert_eq!(out[20..26], [0x12, 0x34, 0x5A, 0xBC, 0xDE, 0]);
         assert_eq!(out[55..60], [0, 0, 0x0F, 0xFF, 0xFF]);
         assert_eq!(CcUpdate::parse(&out[14..60]), Ok(m));
@@ -108,7 +121,10 @@ mod tests {
         for (at, byte) in [(14, 0), (16, 0xFB), (19, 3)] {
             let mut other = out;
             other[at] = byte;
-            assert!(matches!(CcUpdate::parse(&other[14..60]), Err(Malformed::Value { .. })), "byte {at}");
+            assert!(
+                matches!(CcUpdate::parse(&other[14..60]), Err(Malformed::Value { .. })),
+                "byte {at}"
+            );
         }
         assert!(CcUpdate::parse(&out[14..59]).is_err(), "cut off");
     }

@@ -1,4 +1,5 @@
-//! VLAN tags (IEEE 802.1Q, clause 9): read, pushed, popped, and put back where a capture has taken them out.
+//! VLAN tags (IEEE 802.1Q, clause 9): read, pushed, popped, and put back where a capture has taken
+//! them out.
 //!
 //! ```text
 //!   12   2  TPID             0x8100 customer tag, 0x88A8 service tag
@@ -6,8 +7,9 @@
 //!   16      EtherType of the rest
 //! ```
 //!
-//! Linux takes the first tag out of every frame and hands it to a packet socket next to the frame, as `tp_vlan_tci` and
-//! `tp_vlan_tpid`; a switch in user space has to put it back ([`restore`]) before it sends the frame on.
+//! Linux takes the first tag out of every frame and hands it to a packet socket next to the frame,
+//! as `tp_vlan_tci` and `tp_vlan_tpid`; a switch in user space has to put it back ([`restore`])
+//! before it sends the frame on.
 //!
 //! Frames are changed in place: `buf[..len]` is the frame, and the rest is room to grow.
 
@@ -56,7 +58,11 @@ impl Tag {
         let b = take("VLAN tag", bytes, Tag::LEN)?;
         let tpid = u16_at(b, 0);
         if !is_tag(tpid) {
-            return Err(Malformed::Value { field: "TPID of a VLAN tag", found: tpid.into(), expected: "0x8100 or 0x88a8" });
+            return Err(Malformed::Value {
+                field: "TPID of a VLAN tag",
+                found: tpid.into(),
+                expected: "0x8100 or 0x88a8",
+            });
         }
         Ok(Tag::from_words(tpid, u16_at(b, 2)))
     }
@@ -64,7 +70,11 @@ impl Tag {
     /// Writes the tag and returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         let (tci, got) = (self.tci()?, out.len());
-        let out = out.get_mut(..Tag::LEN).ok_or(Unfit::Room { format: "VLAN tag", needed: Tag::LEN, got })?;
+        let out = out.get_mut(..Tag::LEN).ok_or(Unfit::Room {
+            format: "VLAN tag",
+            needed: Tag::LEN,
+            got,
+        })?;
         put(out, 0, self.tpid.to_be_bytes());
         put(out, 2, tci.to_be_bytes());
         Ok(Tag::LEN)
@@ -84,7 +94,8 @@ pub fn outer(frame: &[u8]) -> Option<Tag> {
 /// EtherType behind at most two tags, and where its payload begins [bytes].
 pub fn inner(frame: &[u8]) -> Result<(u16, usize), Malformed> {
     let (mut ether_type, mut at) = (Frame::new(frame)?.ether_type(), HEADER);
-    // Two: customer within service tag. More are not supported, and are left to look like an unknown EtherType.
+    // Two: customer within service tag. More are not supported, and are left to look like an
+    // unknown EtherType.
     for _ in 0..2 {
         if is_tag(ether_type) {
             ether_type = u16_at(take("tagged frame", frame, at + Tag::LEN)?, at + 2);
@@ -98,7 +109,11 @@ pub fn inner(frame: &[u8]) -> Result<(u16, usize), Malformed> {
 pub fn push(buf: &mut [u8], len: usize, tag: Tag) -> Result<usize, Unfit> {
     let needed = len.saturating_add(Tag::LEN);
     if len < AT || buf.len() < needed {
-        return Err(Unfit::Room { format: "tagged frame", needed: needed.max(AT + Tag::LEN), got: buf.len().min(needed) });
+        return Err(Unfit::Room {
+            format: "tagged frame",
+            needed: needed.max(AT + Tag::LEN),
+            got: buf.len().min(needed),
+        });
     }
     let mut bytes = [0; Tag::LEN];
     tag.emit(&mut bytes)?;
@@ -109,7 +124,8 @@ pub fn push(buf: &mut [u8], len: usize, tag: Tag) -> Result<usize, Unfit> {
 
 /// Takes the outermost tag out; returns it and the new length of the frame [bytes].
 ///
-/// The frame is not padded: one of 60 bytes with its tag has 56 without it ([`crate::wire::ethernet::pad`]).
+/// The frame is not padded: one of 60 bytes with its tag has 56 without it
+/// ([`crate::wire::ethernet::pad`]).
 pub fn pop(buf: &mut [u8], len: usize) -> Result<(Tag, usize), Malformed> {
     let frame = take("tagged frame", buf, len)?;
     // A tag has an EtherType behind it; without one, the rest would be no frame.
@@ -119,10 +135,12 @@ pub fn pop(buf: &mut [u8], len: usize) -> Result<(Tag, usize), Malformed> {
     Ok((tag, len - Tag::LEN))
 }
 
-/// Puts back the tag that a packet socket handed over next to the frame; returns the new length of the frame [bytes].
+/// Puts back the tag that a packet socket handed over next to the frame; returns the new length of
+/// the frame [bytes].
 ///
-/// `tpid` is `None` where the kernel did not report it (`TP_STATUS_VLAN_TPID_VALID` unset, kernels before 3.14): a customer tag then.
-/// Call it only if the socket reported a tag (`TP_STATUS_VLAN_VALID`): a TCI of 0 is a tag too.
+/// `tpid` is `None` where the kernel did not report it (`TP_STATUS_VLAN_TPID_VALID` unset, kernels
+/// before 3.14): a customer tag then. Call it only if the socket reported a tag
+/// (`TP_STATUS_VLAN_VALID`): a TCI of 0 is a tag too.
 pub fn restore(buf: &mut [u8], len: usize, tci: u16, tpid: Option<u16>) -> Result<usize, Unfit> {
     push(buf, len, Tag::from_words(tpid.unwrap_or(C_TAG), tci))
 }
@@ -145,7 +163,10 @@ mod tests {
         assert_eq!((outer(&buf[..64]), inner(&buf[..64])), (Some(tag), Ok((0x0800, 18))));
         assert_eq!(restore(&mut buf, 64, 0xE000, Some(S_TAG)), Ok(68));
         assert_eq!(inner(&buf), Ok((0x0800, 22)));
-        assert_eq!(push(&mut buf, 68, tag), Err(Unfit::Room { format: "tagged frame", needed: 72, got: 68 }));
+        assert_eq!(
+            push(&mut buf, 68, tag),
+            Err(Unfit::Room { format: "tagged frame", needed: 72, got: 68 })
+        );
         assert_eq!(pop(&mut buf, 68), Ok((Tag { tpid: S_TAG, pcp: 7, dei: false, vid: 0 }, 64)));
         assert_eq!(pop(&mut buf, 64), Ok((tag, 60)));
         assert_eq!(buf[..60], before[..60]);
@@ -156,7 +177,10 @@ mod tests {
     fn nothing_is_written_that_does_not_fit() {
         let mut buf = [0u8; 64];
         let wide = Tag { tpid: C_TAG, pcp: 8, dei: false, vid: 0 };
-        assert_eq!(push(&mut buf, 60, wide), Err(Unfit::Value { field: "PCP of a VLAN tag", value: 8, max: 7 }));
+        assert_eq!(
+            push(&mut buf, 60, wide),
+            Err(Unfit::Value { field: "PCP of a VLAN tag", value: 8, max: 7 })
+        );
         assert_eq!(buf, [0; 64]);
         assert!(push(&mut buf, 11, Tag { pcp: 0, ..wide }).is_err());
         assert_eq!(restore(&mut buf, 60, 0, None), Ok(64));

@@ -1,4 +1,5 @@
-//! Frames over veth pairs: what goes in at one end comes out at the other, byte for byte, and what does not is counted.
+//! Frames over veth pairs: what goes in at one end comes out at the other, byte for byte, and what
+//! does not is counted.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,9 @@ fn a_pfc_frame_arrives_byte_for_byte() {
     in_namespaces("links::a_pfc_frame_arrives_byte_for_byte", || {
         let (mut a, mut b) = two_ports(1500, &PacketOptions::default());
         let mut frame = [0; 60];
-        let pfc = Repr::Pfc(Pfc { times: [Some(0xFFFF), None, None, Some(7), None, None, None, Some(0)] });
+        let pfc = Repr::Pfc(Pfc {
+            times: [Some(0xFFFF), None, None, Some(7), None, None, None, Some(0)],
+        });
         assert_eq!(pfc.emit_frame(a.mac(), &mut frame), Ok(60));
         send_now(&mut a, &frame);
         assert_eq!(arriving(&mut b, 1), [frame.to_vec()]);
@@ -24,7 +27,10 @@ fn a_pfc_frame_arrives_byte_for_byte() {
         send_now(&mut b, &frame);
         assert_eq!(arriving(&mut a, 1), [frame.to_vec()]);
         assert_eq!(b.receive(64, &mut |f| panic!("{f:02x?}")).unwrap(), 0);
-        assert_eq!(a.counters(), PortCounters { received: 1, sent: 1, sent_bytes: 60, ..Default::default() });
+        assert_eq!(
+            a.counters(),
+            PortCounters { received: 1, sent: 1, sent_bytes: 60, ..Default::default() }
+        );
         assert_ne!(a.mac(), b.mac());
         assert_ne!(a.mac(), Mac::default());
     });
@@ -71,12 +77,22 @@ fn ten_thousand_frames_arrive_in_order() {
             }
             a.flush().unwrap();
             b.receive(64, &mut |frame| {
-                assert_eq!((number(frame), frame.len()), (next_in, [60, 61, 64, 777, 1514][next_in as usize % 5]));
+                assert_eq!(
+                    (number(frame), frame.len()),
+                    (next_in, [60, 61, 64, 777, 1514][next_in as usize % 5])
+                );
                 next_in += 1;
             })
             .unwrap();
         }
-        assert_eq!(a.counters(), PortCounters { sent: 10_000, sent_bytes: 2_000 * (60 + 61 + 64 + 777 + 1514), ..Default::default() });
+        assert_eq!(
+            a.counters(),
+            PortCounters {
+                sent: 10_000,
+                sent_bytes: 2_000 * (60 + 61 + 64 + 777 + 1514),
+                ..Default::default()
+            }
+        );
         assert_eq!(b.counters(), PortCounters { received: 10_000, ..Default::default() });
     });
 }
@@ -101,7 +117,8 @@ fn a_full_queue_is_reported() {
 #[test]
 fn frames_lost_in_a_full_ring_are_counted() {
     in_namespaces("links::frames_lost_in_a_full_ring_are_counted", || {
-        let (mut a, mut b) = two_ports(1500, &PacketOptions { ring_bytes: 1, ..Default::default() });
+        let (mut a, mut b) =
+            two_ports(1500, &PacketOptions { ring_bytes: 1, ..Default::default() });
         for n in 0..200 {
             send_now(&mut a, &numbered(n, 60));
         }
@@ -119,7 +136,8 @@ fn frames_lost_in_a_full_ring_are_counted() {
     });
 }
 
-/// The far end has a larger MTU: what is longer than ours plus a tag is rejected and counted; a tagged frame of full length is not.
+/// The far end has a larger MTU: what is longer than ours plus a tag is rejected and counted; a
+/// tagged frame of full length is not.
 #[test]
 fn frames_longer_than_the_mtu_are_refused() {
     in_namespaces("links::frames_longer_than_the_mtu_are_refused", || {
@@ -129,7 +147,8 @@ fn frames_longer_than_the_mtu_are_refused() {
         let mut b = PacketPort::open("p1", &PacketOptions::default()).unwrap();
         let mut tagged = numbered(0, 1518);
         tagged[12..14].copy_from_slice(&[0x81, 0x00]);
-        // An MTU is no more than an agreement: veth itself lets a tag's length and no more pass beyond it.
+        // An MTU is no more than an agreement: veth itself lets a tag's length and no more pass
+        // beyond it.
         send_now(&mut a, &tagged);
         send_now(&mut a, &numbered(1, 1514));
         assert_eq!(arriving(&mut b, 2), [tagged, numbered(1, 1514)]);
@@ -138,7 +157,10 @@ fn frames_longer_than_the_mtu_are_refused() {
         send_now(&mut b, &[0; 13]);
         // Taken, and refused by the kernel: four bytes above the MTU without a tag to explain them.
         send_now(&mut b, &numbered(3, 1518));
-        assert_eq!(b.counters(), PortCounters { received: 2, send_errors: 3, ..Default::default() });
+        assert_eq!(
+            b.counters(),
+            PortCounters { received: 2, send_errors: 3, ..Default::default() }
+        );
     });
 }
 
@@ -154,7 +176,8 @@ fn one_interface_has_one_switch() {
     });
 }
 
-/// An idle port sleeps until a frame comes; an interface that goes down is an error, and not an endless wake-up.
+/// An idle port sleeps until a frame comes; an interface that goes down is an error, and not an
+/// endless wake-up.
 #[test]
 fn waiting_for_a_port() {
     in_namespaces("links::waiting_for_a_port", || {
@@ -189,7 +212,8 @@ fn waiting_for_a_port() {
 fn nothing_is_sent_on_a_fresh_pair() {
     in_namespaces("links::nothing_is_sent_on_a_fresh_pair", || {
         let (_a, mut b) = two_ports(1500, &PacketOptions::default());
-        // Longer than the random delay before the first question for a router or for a double (RFC 4862, section 5.4.2: 1 s).
+        // Longer than the random delay before the first question for a router or for a double (RFC
+        // 4862, section 5.4.2: 1 s).
         std::thread::sleep(Duration::from_millis(1500));
         let mut received = Vec::new();
         b.receive(64, &mut |f| received.push(f.to_vec())).unwrap();

@@ -10,7 +10,8 @@ use xoff_real::netio::{OpenError, PacketOptions, PacketPort, Port, TapPort, priv
 
 use super::{arriving, has, in_namespaces, numbered, send_now, two_ports};
 
-/// Internet checksum over pseudo-header and UDP datagram of a frame without tags or options: zero if it is right.
+/// Internet checksum over pseudo-header and UDP datagram of a frame without tags or options: zero
+/// if it is right.
 fn udp_check(frame: &[u8]) -> u16 {
     let length = usize::from(u16::from_be_bytes([frame[38], frame[39]]));
     let mut all = frame[26..34].to_vec();
@@ -20,7 +21,8 @@ fn udp_check(frame: &[u8]) -> u16 {
     xoff_real::wire::internet(&all)
 }
 
-/// A host whose stack leaves checksums to hardware sends UDP into the switch: the port finishes them.
+/// A host whose stack leaves checksums to hardware sends UDP into the switch: the port finishes
+/// them.
 #[test]
 fn unfinished_checksums_are_completed() {
     in_namespaces("machine::unfinished_checksums_are_completed", || {
@@ -57,13 +59,17 @@ fn a_pair_of_the_sandbox_needs_no_mending() {
         host.attach("p1", &["10.0.0.1/24"]).unwrap();
         host.run(|| sandbox::ip("neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev p1\n")).unwrap();
         let mut port = PacketPort::open("p0", &PacketOptions::default()).unwrap();
-        host.run(|| std::net::UdpSocket::bind("10.0.0.1:1000").unwrap().send_to(&[7; 100], "10.0.0.2:2000")).unwrap();
+        host.run(|| {
+            std::net::UdpSocket::bind("10.0.0.1:1000").unwrap().send_to(&[7; 100], "10.0.0.2:2000")
+        })
+        .unwrap();
         assert_eq!(udp_check(&arriving(&mut port, 1)[0]), 0);
         assert_eq!((port.counters().received, port.counters().checksums_completed), (1, 0));
     });
 }
 
-/// A host with segmentation left to hardware sends frames of up to 64 KiB: refused, counted, and the counters' text advises what to do.
+/// A host with segmentation left to hardware sends frames of up to 64 KiB: refused, counted, and
+/// the counters' text advises what to do.
 #[test]
 fn segments_left_to_hardware_are_refused() {
     in_namespaces("machine::segments_left_to_hardware_are_refused", || {
@@ -75,7 +81,8 @@ fn segments_left_to_hardware_are_refused() {
         host.attach("p1", &["10.0.0.1/24"]).unwrap();
         host.run(|| sandbox::ip("neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev p1\n")).unwrap();
         let mut port = PacketPort::open("p0", &PacketOptions::default()).unwrap();
-        // UDP_SEGMENT (103) of SOL_UDP: one call, five datagrams, to be cut by "the hardware". TCP would need a peer that answers.
+        // UDP_SEGMENT (103) of SOL_UDP: one call, five datagrams, to be cut by "the hardware". TCP
+        // would need a peer that answers.
         let sent = host.output({
             let mut c = Command::new("python3");
             c.args(["-c", "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.setsockopt(17,103,1000); s.sendto(b'x'*5000,('10.0.0.2',9))"]);
@@ -83,7 +90,12 @@ fn segments_left_to_hardware_are_refused() {
         });
         match sent {
             Ok(output) if output.status.success() => {}
-            other => return xoff_testing::skip("python3", format_args!("it does not send with UDP_SEGMENT: {other:?}")),
+            other => {
+                return xoff_testing::skip(
+                    "python3",
+                    format_args!("it does not send with UDP_SEGMENT: {other:?}"),
+                );
+            }
         }
         assert_eq!(arriving(&mut port, 1), Vec::<Vec<u8>>::new());
         let counters = port.counters();
@@ -96,16 +108,29 @@ fn segments_left_to_hardware_are_refused() {
 fn offloads_are_refused_or_turned_off() {
     in_namespaces("machine::offloads_are_refused_or_turned_off", || {
         // As `ip` makes it, with everything that a kernel turns on by default.
-        sandbox::ip("link add name p0 type veth peer name p1\nlink set dev p0 up\nlink set dev p1 up\n").unwrap();
-        let open = |fix_offloads| PacketPort::open("p0", &PacketOptions { fix_offloads, ..Default::default() }).map(drop);
+        sandbox::ip(
+            "link add name p0 type veth peer name p1\nlink set dev p0 up\nlink set dev p1 up\n",
+        )
+        .unwrap();
+        let open = |fix_offloads| {
+            PacketPort::open("p0", &PacketOptions { fix_offloads, ..Default::default() }).map(drop)
+        };
         let before = Interface::look("p0").unwrap();
         assert_eq!(before.driver, "veth");
         let text = open(false).unwrap_err().to_string();
         assert!(text.contains("ethtool -K p0 tx off tso off gso off"), "{text}");
-        assert_eq!(Interface::look("p0").unwrap().offloads, before.offloads, "a refusal changes nothing");
+        assert_eq!(
+            Interface::look("p0").unwrap().offloads,
+            before.offloads,
+            "a refusal changes nothing"
+        );
         open(true).unwrap();
         assert_eq!(Interface::look("p0").unwrap().breaking(), Vec::<&str>::new());
-        assert_eq!(Interface::look("p1").unwrap().offloads, before.offloads, "the peer was not given and is not touched");
+        assert_eq!(
+            Interface::look("p1").unwrap().offloads,
+            before.offloads,
+            "the peer was not given and is not touched"
+        );
         open(false).unwrap();
         // Merging of received frames alone is rejected too.
         turn("p0", "gro", true).unwrap();
@@ -121,7 +146,11 @@ fn an_interface_that_is_down_is_refused() {
         sandbox::veth_pair("p0", "p1", 1500).unwrap();
         sandbox::ip("link set dev p0 down\n").unwrap();
         let error = PacketPort::open("p0", &PacketOptions::default()).map(drop).unwrap_err();
-        assert!(matches!(error, OpenError::Down { .. }) && error.to_string().contains("ip link set p0 up"), "{error}");
+        assert!(
+            matches!(error, OpenError::Down { .. })
+                && error.to_string().contains("ip link set p0 up"),
+            "{error}"
+        );
     });
 }
 
@@ -135,14 +164,18 @@ fn a_tap_echoes() {
         let mut tap = TapPort::create("t0", 1400).unwrap();
         let looked = Interface::look("t0").unwrap();
         assert_eq!((looked.mtu, looked.up, looked.mac), (1400, true, tap.mac().0));
-        sandbox::ip("addr add 10.0.0.1/24 dev t0\nneigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev t0\n").unwrap();
+        sandbox::ip(
+            "addr add 10.0.0.1/24 dev t0\nneigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev t0\n",
+        )
+        .unwrap();
         let socket = std::net::UdpSocket::bind("10.0.0.1:7").unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
         socket.send_to(b"there and back", "10.0.0.2:7").unwrap();
         let (mut echoes, mut sent) = (0, Vec::new());
         while echoes == 0 {
             for mut frame in arriving(&mut tap, 1) {
-                // IPv4 and UDP: MAC and IP addresses change places, ports are equal, checksums stay right.
+                // IPv4 and UDP: MAC and IP addresses change places, ports are equal, checksums stay
+                // right.
                 if frame[12..14] == [0x08, 0x00] && frame[23] == 17 {
                     let (destination, source) = (frame[..6].to_vec(), frame[6..12].to_vec());
                     frame[..6].copy_from_slice(&source);
@@ -159,7 +192,10 @@ fn a_tap_echoes() {
         assert_eq!(udp_check(&sent), 0, "the stack finishes checksums before a tap");
         let mut buffer = [0; 64];
         let (length, from) = socket.recv_from(&mut buffer).unwrap();
-        assert_eq!((&buffer[..length], from.to_string()), (&b"there and back"[..], "10.0.0.2:7".to_owned()));
+        assert_eq!(
+            (&buffer[..length], from.to_string()),
+            (&b"there and back"[..], "10.0.0.2:7".to_owned())
+        );
         assert_eq!(tap.counters().sent, 1);
         // Nothing reads: the tap's queue overflows, and that is counted.
         for _ in 0..2000 {
@@ -173,8 +209,8 @@ fn a_tap_echoes() {
     });
 }
 
-/// A tap does not hold who writes into it to its MTU: a packet socket on its interface gets frames that no veth end would pass on. One
-/// byte too long or a thousand, they are refused and counted.
+/// A tap does not hold who writes into it to its MTU: a packet socket on its interface gets frames
+/// that no veth end would pass on. One byte too long or a thousand, they are refused and counted.
 #[test]
 fn frames_longer_than_an_mtu_are_refused() {
     in_namespaces("machine::frames_longer_than_an_mtu_are_refused", || {
@@ -183,11 +219,17 @@ fn frames_longer_than_an_mtu_are_refused() {
         }
         let mut tap = TapPort::create("t0", 9000).unwrap();
         sandbox::ip("link set dev t0 mtu 1500\n").unwrap();
-        let mut port = PacketPort::open("t0", &PacketOptions { fix_offloads: true, ..Default::default() }).unwrap();
+        let mut port =
+            PacketPort::open("t0", &PacketOptions { fix_offloads: true, ..Default::default() })
+                .unwrap();
         for length in [1518, 1519, 1530, 2500, 9014, 60] {
             send_now(&mut tap, &numbered(0, length));
         }
-        let frames = arriving(&mut port, 6).iter().map(Vec::len).filter(|&length| [60, 1518].contains(&length)).count();
+        let frames = arriving(&mut port, 6)
+            .iter()
+            .map(Vec::len)
+            .filter(|&length| [60, 1518].contains(&length))
+            .count();
         assert_eq!((frames, port.counters().too_long), (2, 4));
     });
 }
@@ -241,7 +283,8 @@ fn hosts_have_networks_of_their_own() {
     });
 }
 
-/// Limits of a user namespace, set from inside, take capabilities away: each is missed under its name, with the kernel's errno.
+/// Limits of a user namespace, set from inside, take capabilities away: each is missed under its
+/// name, with the kernel's errno.
 #[test]
 fn what_is_missing_is_named() {
     in_namespaces("machine::what_is_missing_is_named", || {
@@ -252,7 +295,10 @@ fn what_is_missing_is_named() {
         std::fs::write("/proc/sys/user/max_net_namespaces", "0").unwrap();
         let missing = sandbox::probe().unwrap_err();
         assert_eq!(missing.capability, Capability::NetworkNamespaces);
-        assert_eq!(missing.to_string(), "network namespaces: No space left on device (os error 28)");
+        assert_eq!(
+            missing.to_string(),
+            "network namespaces: No space left on device (os error 28)"
+        );
         assert!(missing.remedy().contains("max_net_namespaces"));
         assert!(Host::new("none").is_err());
         assert!(sandbox::command("true").status().is_err());
@@ -276,7 +322,11 @@ fn open_ports_outlive_privileges() {
         assert_eq!(b.counters().kernel_drops, 0);
         drop(b);
         let error = PacketPort::open("p1", &PacketOptions::default()).map(drop).unwrap_err();
-        assert!(matches!(error, OpenError::NotPermitted { .. }) && error.to_string().contains("setcap cap_net_raw+ep"), "{error}");
+        assert!(
+            matches!(error, OpenError::NotPermitted { .. })
+                && error.to_string().contains("setcap cap_net_raw+ep"),
+            "{error}"
+        );
         let error = TapPort::create("t0", 1500).map(drop).unwrap_err();
         assert!(matches!(error, OpenError::NotPermitted { .. }), "{error}");
     });

@@ -1,4 +1,5 @@
-//! Real frames, each test in namespaces of its own: the test runs again in a child process that owns them.
+//! Real frames, each test in namespaces of its own: the test runs again in a child process that
+//! owns them.
 //!
 //! Where the machine cannot do that, a test is skipped (`xoff_testing::skip`).
 
@@ -16,16 +17,22 @@ pub fn in_namespaces(test: &str, body: fn()) {
         return body();
     }
     match sandbox::probe() {
-        Ok(()) => drop(xoff_testing::again(&mut sandbox::command(std::env::current_exe().unwrap()), test)),
+        Ok(()) => {
+            drop(xoff_testing::again(&mut sandbox::command(std::env::current_exe().unwrap()), test))
+        }
         Err(missing) => skip(&missing),
     }
 }
 
 fn skip(missing: &Missing) {
-    xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
+    xoff_testing::skip(
+        missing.capability.name(),
+        format_args!("{}; {}", missing.error, missing.remedy()),
+    );
 }
 
-/// Whether this is there. Records a skip if it is not, and the test ends. Asked inside, where nothing has to be made for it.
+/// Whether this is there. Records a skip if it is not, and the test ends. Asked inside, where
+/// nothing has to be made for it.
 pub fn has(capability: Capability) -> bool {
     sandbox::check(capability).inspect_err(skip).is_ok()
 }

@@ -1,4 +1,5 @@
-//! No bytes make a parser panic: each gives a struct that can be written and read again, or a refusal that can be printed.
+//! No bytes make a parser panic: each gives a struct that can be written and read again, or a
+//! refusal that can be printed.
 
 use std::hint::black_box;
 
@@ -6,7 +7,9 @@ use proptest::prelude::*;
 use xoff_farm::frames::{cnp_v4, cnp_v6, frames, messages};
 use xoff_farm::parsers::{all_parsers, valid};
 use xoff_real::wire::local::Message;
-use xoff_real::wire::{Malformed, cbfc, cnm, cnp, control, ecn, ethernet, ipv4, ipv6, mac_control, uec, vlan};
+use xoff_real::wire::{
+    Malformed, cbfc, cnm, cnp, control, ecn, ethernet, ipv4, ipv6, mac_control, uec, vlan,
+};
 
 /// Cheap and reproducible random bytes (xorshift64*; Vigna, 2016).
 struct Noise(u64);
@@ -88,7 +91,12 @@ fn a_damaged_cnp_is_refused_or_means_the_same() {
                 bytes[at] ^= 1 << bit;
                 if let Ok(read) = cnp::Repr::parse(&bytes) {
                     // Over IPv6 no checksum covers traffic class, flow label and hop limit.
-                    let same = cnp::Repr { dscp: cnp.dscp, ecn: cnp.ecn, hop_limit: cnp.hop_limit, ..read };
+                    let same = cnp::Repr {
+                        dscp: cnp.dscp,
+                        ecn: cnp.ecn,
+                        hop_limit: cnp.hop_limit,
+                        ..read
+                    };
                     assert_eq!(same, cnp, "byte {at}, bit {bit}");
                     assert!(bytes[0] >> 4 == 6 && (at < 4 || at == 7), "byte {at}, bit {bit}");
                 }

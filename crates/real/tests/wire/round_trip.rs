@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use xoff_real::wire::ecn::Ecn;
 use xoff_real::wire::ethernet::{self, Mac};
 use xoff_real::wire::local::Message;
-use xoff_real::wire::{cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
+use xoff_real::wire::{
+    cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan,
+};
 
 use xoff_farm::frames::PORT;
 
@@ -14,15 +16,19 @@ fn messages_of_any_value() -> impl Strategy<Value = Message> {
         any::<u64>().prop_map(gfc::Feedback::Queue),
         any::<u64>().prop_map(gfc::Feedback::Rate)
     ];
-    let gfc = (0..8u8, any::<u32>(), any::<u32>(), feedback).prop_map(|(priority, sequence, validity_us, feedback)| gfc::Repr {
-        priority,
-        sequence,
-        validity_us,
-        feedback,
-    });
+    let gfc = (0..8u8, any::<u32>(), any::<u32>(), feedback).prop_map(
+        |(priority, sequence, validity_us, feedback)| gfc::Repr {
+            priority,
+            sequence,
+            validity_us,
+            feedback,
+        },
+    );
     let op = prop_oneof![Just(cbfc::Op::Normal), Just(cbfc::Op::Init)];
-    let narrow = (op.clone(), 0..4096u16, 0..16u8, 0..4096u16).prop_map(|(op, fctbs, vl, fccl)| cbfc::LinkPacket { op, fctbs, vl, fccl });
-    let wide = (op, 0..16u8, any::<[u64; 3]>()).prop_map(|(op, vl, [fctbs, fccl, occupied])| cbfc::Wide { op, vl, fctbs, fccl, occupied });
+    let narrow = (op.clone(), 0..4096u16, 0..16u8, 0..4096u16)
+        .prop_map(|(op, fctbs, vl, fccl)| cbfc::LinkPacket { op, fctbs, vl, fccl });
+    let wide = (op, 0..16u8, any::<[u64; 3]>())
+        .prop_map(|(op, vl, [fctbs, fccl, occupied])| cbfc::Wide { op, vl, fctbs, fccl, occupied });
     let kind = prop_oneof![
         any::<u16>().prop_map(pffc::Kind::Pause),
         Just(pffc::Kind::Resume),
@@ -33,27 +39,46 @@ fn messages_of_any_value() -> impl Strategy<Value = Message> {
         any::<[[u8; 4]; 2]>().prop_map(|[s, d]| pffc::Addresses::V4(s.into(), d.into())),
         any::<[[u8; 16]; 2]>().prop_map(|[s, d]| pffc::Addresses::V6(s.into(), d.into()))
     ];
-    let key = (addresses, any::<u8>(), any::<[u16; 2]>()).prop_map(|(addresses, protocol, [source_port, destination_port])| pffc::Key {
-        addresses,
-        protocol,
-        source_port,
-        destination_port,
-    });
-    let pffc = (kind, 0..8u8, any::<[u32; 2]>(), proptest::option::of(key)).prop_map(|(kind, queue, [sequence, hash], key)| pffc::Repr {
-        kind,
-        queue,
-        sequence,
-        hash,
-        key,
-    });
-    let test = (0..8u8, any::<[u8; 3]>(), any::<bool>(), 40..=1500u16, any::<u16>(), any::<u32>(), any::<[u64; 3]>()).prop_map(
-        |(priority, [kind, mark, reported], last, len, counted, flow, [n, due, sent])| {
-            use test_frame::Kind::*;
-            let kind = [Data, Ack, Nack, CongestionNotification][usize::from(kind & 3)];
-            let (mark, reported) = (Ecn::new(mark), Ecn::new(reported));
-            test_frame::Repr { kind, mark, reported, counted, priority, last, len, flow, sequence: n, due_ps: due, sent_ps: sent }
+    let key = (addresses, any::<u8>(), any::<[u16; 2]>()).prop_map(
+        |(addresses, protocol, [source_port, destination_port])| pffc::Key {
+            addresses,
+            protocol,
+            source_port,
+            destination_port,
         },
     );
+    let pffc = (kind, 0..8u8, any::<[u32; 2]>(), proptest::option::of(key)).prop_map(
+        |(kind, queue, [sequence, hash], key)| pffc::Repr { kind, queue, sequence, hash, key },
+    );
+    let test = (
+        0..8u8,
+        any::<[u8; 3]>(),
+        any::<bool>(),
+        40..=1500u16,
+        any::<u16>(),
+        any::<u32>(),
+        any::<[u64; 3]>(),
+    )
+        .prop_map(
+            |(priority, [kind, mark, reported], last, len, counted, flow, [n, due, sent])| {
+                use test_frame::Kind::*;
+                let kind = [Data, Ack, Nack, CongestionNotification][usize::from(kind & 3)];
+                let (mark, reported) = (Ecn::new(mark), Ecn::new(reported));
+                test_frame::Repr {
+                    kind,
+                    mark,
+                    reported,
+                    counted,
+                    priority,
+                    last,
+                    len,
+                    flow,
+                    sequence: n,
+                    due_ps: due,
+                    sent_ps: sent,
+                }
+            },
+        );
     prop_oneof![
         gfc.prop_map(Message::Gfc),
         narrow.prop_map(Message::Credit12),
@@ -65,8 +90,10 @@ fn messages_of_any_value() -> impl Strategy<Value = Message> {
 
 fn cnps() -> impl Strategy<Value = cnp::Repr> {
     let addresses = prop_oneof![
-        any::<[[u8; 4]; 2]>().prop_map(|[s, d]| cnp::Addresses::V4 { source: s.into(), destination: d.into() }),
-        any::<[[u8; 16]; 2]>().prop_map(|[s, d]| cnp::Addresses::V6 { source: s.into(), destination: d.into() })
+        any::<[[u8; 4]; 2]>()
+            .prop_map(|[s, d]| cnp::Addresses::V4 { source: s.into(), destination: d.into() }),
+        any::<[[u8; 16]; 2]>()
+            .prop_map(|[s, d]| cnp::Addresses::V6 { source: s.into(), destination: d.into() })
     ];
     (addresses, 0..64u8, 0..4u8, any::<u8>(), any::<[u16; 2]>(), 0..1u32 << 24).prop_map(
         |(addresses, dscp, ecn, hop_limit, [source_port, partition], queue_pair)| cnp::Repr {

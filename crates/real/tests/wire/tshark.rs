@@ -1,4 +1,5 @@
-//! An outside judge: tshark reads one frame of every kind, ours with the dissector in `docs/wire/xoff.lua`.
+//! An outside judge: tshark reads one frame of every kind, ours with the dissector in
+//! `docs/wire/xoff.lua`.
 //!
 //! Without a tshark that runs Lua the test is skipped (`xoff_testing::skip`).
 
@@ -21,27 +22,76 @@ fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
 /// Per frame of [`frames`], in order: field, and what tshark must print for it.
 const EXPECTED: &[&[(&str, &str)]] = &[
     &[("macc.opcode", "0x0001"), ("macc.pause_time", "4660")],
-    &[("macc.opcode", "0x0101"), ("macc.cbfc.pause_time.c3", "65535"), ("macc.cbfc.pause_time.c4", "0")],
-    &[("infiniband.bth.opcode", "129"), ("infiniband.bth.destqp", "0x0000d2"), ("udp.checksum.status", "1"), ("ip.checksum.status", "1")],
-    &[("infiniband.bth.opcode", "129"), ("infiniband.bth.destqp", "0x0000d2"), ("udp.checksum.status", "1")],
+    &[
+        ("macc.opcode", "0x0101"),
+        ("macc.cbfc.pause_time.c3", "65535"),
+        ("macc.cbfc.pause_time.c4", "0"),
+    ],
+    &[
+        ("infiniband.bth.opcode", "129"),
+        ("infiniband.bth.destqp", "0x0000d2"),
+        ("udp.checksum.status", "1"),
+        ("ip.checksum.status", "1"),
+    ],
+    &[
+        ("infiniband.bth.opcode", "129"),
+        ("infiniband.bth.destqp", "0x0000d2"),
+        ("udp.checksum.status", "1"),
+    ],
     &[("eth.type", "0x22e7")],
-    &[("xoff.subtype", "1"), ("xoff.priority", "3"), ("xoff.sequence", "9"), ("xoff.gfc.validity", "50000"), ("xoff.gfc.stage", "5")],
+    &[
+        ("xoff.subtype", "1"),
+        ("xoff.priority", "3"),
+        ("xoff.sequence", "9"),
+        ("xoff.gfc.validity", "50000"),
+        ("xoff.gfc.stage", "5"),
+    ],
     &[("xoff.subtype", "1"), ("xoff.gfc.queue", "300000")],
     &[("xoff.subtype", "1"), ("xoff.gfc.rate", "5000000000")],
-    &[("xoff.subtype", "2"), ("xoff.credit.fctbs", "100"), ("xoff.credit.vl", "3"), ("xoff.credit.fccl", "2148")],
+    &[
+        ("xoff.subtype", "2"),
+        ("xoff.credit.fctbs", "100"),
+        ("xoff.credit.vl", "3"),
+        ("xoff.credit.fccl", "2148"),
+    ],
     &[
         ("xoff.credit64.op", "1"),
         ("xoff.credit64.fctbs", "1099511627776"),
         ("xoff.credit64.fccl", "1099511631872"),
         ("xoff.credit64.occupied", "4160"),
     ],
-    &[("xoff.pffc.kind", "1"), ("xoff.pffc.queue", "5"), ("xoff.pffc.duration", "65535"), ("xoff.pffc.hash", "0xaabbccdd")],
+    &[
+        ("xoff.pffc.kind", "1"),
+        ("xoff.pffc.queue", "5"),
+        ("xoff.pffc.duration", "65535"),
+        ("xoff.pffc.hash", "0xaabbccdd"),
+    ],
     &[("xoff.pffc.kind", "2"), ("xoff.pffc.duration", ""), ("xoff.pffc.key", "0")],
-    &[("xoff.pffc.kind", "3"), ("xoff.pffc.source", "10.0.0.1"), ("xoff.pffc.destination", "10.0.0.2"), ("xoff.pffc.source_port", "49152")],
-    &[("xoff.pffc.kind", "4"), ("xoff.pffc.source6", "::1"), ("xoff.pffc.destination_port", "4791")],
-    &[("xoff.subtype", "5"), ("xoff.test.flow", "7"), ("xoff.test.sequence", "41"), ("xoff.test.sent", "2000"), ("xoff.test.last", "1")],
+    &[
+        ("xoff.pffc.kind", "3"),
+        ("xoff.pffc.source", "10.0.0.1"),
+        ("xoff.pffc.destination", "10.0.0.2"),
+        ("xoff.pffc.source_port", "49152"),
+    ],
+    &[
+        ("xoff.pffc.kind", "4"),
+        ("xoff.pffc.source6", "::1"),
+        ("xoff.pffc.destination_port", "4791"),
+    ],
+    &[
+        ("xoff.subtype", "5"),
+        ("xoff.test.flow", "7"),
+        ("xoff.test.sequence", "41"),
+        ("xoff.test.sent", "2000"),
+        ("xoff.test.last", "1"),
+    ],
     &[("vlan.priority", "3"), ("infiniband.bth.opcode", "129")],
-    &[("uec.message", "2"), ("uec.consumed.0", "7"), ("uec.consumed.1", "1007"), ("uec.consumed.15", "15007")],
+    &[
+        ("uec.message", "2"),
+        ("uec.consumed.0", "7"),
+        ("uec.consumed.1", "1007"),
+        ("uec.consumed.15", "15007"),
+    ],
 ];
 
 #[test]
@@ -57,9 +107,16 @@ fn tshark_reads_every_frame() {
         // Checksums are not verified by default.
         let preferences = ["-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
         let script = format!("lua_script:{}", script.display());
-        Command::new("tshark").args(["-X", &script, "-r"]).arg(&capture).args(preferences).args(args).output().unwrap()
+        Command::new("tshark")
+            .args(["-X", &script, "-r"])
+            .arg(&capture)
+            .args(preferences)
+            .args(args)
+            .output()
+            .unwrap()
     };
-    // A protocol from one line of Lua distinguishes a tshark without it, or one that refuses it to root, from a dissector that does not load.
+    // A protocol from one line of Lua distinguishes a tshark without it, or one that refuses it to
+    // root, from a dissector that does not load.
     let probe = folder.path().join("probe.lua");
     std::fs::write(&probe, "Proto('xoffprobe', 'probe')\n").unwrap();
     if !run(&probe, &["-Y", "xoffprobe"]).status.success() {
@@ -72,7 +129,8 @@ fn tshark_reads_every_frame() {
         String::from_utf8(out.stdout).unwrap()
     };
     assert_eq!(frames.len(), EXPECTED.len());
-    let mut names: Vec<&str> = EXPECTED.iter().flat_map(|row| row.iter().map(|&(name, _)| name)).collect();
+    let mut names: Vec<&str> =
+        EXPECTED.iter().flat_map(|row| row.iter().map(|&(name, _)| name)).collect();
     names.sort_unstable();
     names.dedup();
     let mut args = vec!["-T", "fields"];

@@ -14,10 +14,12 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect()
 }
 
-/// 802.1Q, clause 36: priority 3 stops for 65535 quanta, priority 4 continues; the others are not named.
+/// 802.1Q, clause 36: priority 3 stops for 65535 quanta, priority 4 continues; the others are not
+/// named.
 #[test]
 fn pfc() {
-    let mut bytes = hex("0180C2000001 020000000001 8808 0101 0018  0000 0000 0000 FFFF 0000 0000 0000 0000");
+    let mut bytes =
+        hex("0180C2000001 020000000001 8808 0101 0018  0000 0000 0000 FFFF 0000 0000 0000 0000");
     bytes.resize(60, 0);
     let mut times = [None; 8];
     (times[3], times[4]) = (Some(65535), Some(0));
@@ -28,7 +30,10 @@ fn pfc() {
     // Every priority at once, each with its own time.
     let all = hex("0101 00FF 0001 0203 0405 0607 0809 0A0B 0C0D 0E0F");
     let Ok(Repr::Pfc(pfc)) = Repr::parse(&all) else { panic!() };
-    assert_eq!(pfc.times.map(Option::unwrap), [0x0001, 0x0203, 0x0405, 0x0607, 0x0809, 0x0A0B, 0x0C0D, 0x0E0F]);
+    assert_eq!(
+        pfc.times.map(Option::unwrap),
+        [0x0001, 0x0203, 0x0405, 0x0607, 0x0809, 0x0A0B, 0x0C0D, 0x0E0F]
+    );
 }
 
 /// 802.3, annex 31B.
@@ -42,13 +47,21 @@ fn pause() {
     assert_eq!(control::parse(&bytes), Ok(Some(Control::Mac(Repr::Pause { quanta: 0x1234 }))));
 }
 
-/// Control goes to the group address and no further: elsewhere, or malformed, it is an error and not data.
+/// Control goes to the group address and no further: elsewhere, or malformed, it is an error and
+/// not data.
 #[test]
 fn what_is_control() {
     let mut out = [0; 60];
     Repr::Pause { quanta: 1 }.emit_frame(PORT, &mut out).unwrap();
     out[..6].copy_from_slice(&HOST.0);
-    assert!(matches!(control::parse(&out), Err(Malformed::Value { field: "destination of a control frame", found: 0x0200_0000_0002, .. })));
+    assert!(matches!(
+        control::parse(&out),
+        Err(Malformed::Value {
+            field: "destination of a control frame",
+            found: 0x0200_0000_0002,
+            ..
+        })
+    ));
     out[..6].copy_from_slice(&Mac::FLOW_CONTROL.0);
     out[15] = 6;
     assert!(matches!(control::parse(&out), Err(Malformed::Value { found: 6, .. })));
@@ -70,19 +83,31 @@ fn what_is_control() {
 fn unknown_frames_are_refused() {
     let good = hex("786F 01 03");
     assert_eq!(local::Subtype::parse(&good), Ok(local::Subtype::Credit64));
-    for (at, wrong, field) in
-        [(0, 0x79, "magic"), (1, 0, "magic"), (2, 0, "version"), (2, 2, "version"), (3, 0, "subtype"), (3, 6, "subtype")]
-    {
+    for (at, wrong, field) in [
+        (0, 0x79, "magic"),
+        (1, 0, "magic"),
+        (2, 0, "version"),
+        (2, 2, "version"),
+        (3, 0, "subtype"),
+        (3, 6, "subtype"),
+    ] {
         let mut bytes = good.clone();
         bytes[at] = wrong;
-        assert!(matches!(local::Subtype::parse(&bytes), Err(Malformed::Value { field: f, .. }) if f.starts_with(field)), "{bytes:02x?}");
+        assert!(
+            matches!(local::Subtype::parse(&bytes), Err(Malformed::Value { field: f, .. }) if f.starts_with(field)),
+            "{bytes:02x?}"
+        );
     }
     let credit = hex("786F 01 02 0000 0000 FFFF");
-    assert!(matches!(xoff_real::wire::gfc::Repr::parse(&credit), Err(Malformed::Value { field: "subtype of 0x88b5", found: 2, .. })));
+    assert!(matches!(
+        xoff_real::wire::gfc::Repr::parse(&credit),
+        Err(Malformed::Value { field: "subtype of 0x88b5", found: 2, .. })
+    ));
 }
 
-/// Fields as in the annotated packet of a vendor's article on CNP (81 00 ff ff 40 00 00 d2, then zeros), in headers of our own. ICRC
-/// and UDP checksum are those that scapy 2.8 computes for the same fields.
+/// Fields as in the annotated packet of a vendor's article on CNP (81 00 ff ff 40 00 00 d2, then
+/// zeros), in headers of our own. ICRC and UDP checksum are those that scapy 2.8 computes for the
+/// same fields.
 #[test]
 fn cnp_over_both() {
     let v4 = "45C1 003C 0000 4000 4011 25EE 0A000001 0A000002  C000 12B7 0028 A2B6
@@ -97,7 +122,8 @@ fn cnp_over_both() {
     }
 }
 
-/// Without a UDP checksum, as adapters send it; with a wrong one; with an ICRC that is wrong; marked on its way, which is no damage.
+/// Without a UDP checksum, as adapters send it; with a wrong one; with an ICRC that is wrong;
+/// marked on its way, which is no damage.
 #[test]
 fn checksums_of_a_cnp() {
     let mut bytes = [0; 60];
@@ -108,7 +134,10 @@ fn checksums_of_a_cnp() {
         cnp::Repr::parse(&b)
     };
     assert_eq!(with(26, &[0, 0]), Ok(cnp_v4()));
-    assert!(matches!(with(26, &[0, 1]), Err(Malformed::Checksum { field: "UDP checksum", found: 1, .. })));
+    assert!(matches!(
+        with(26, &[0, 1]),
+        Err(Malformed::Checksum { field: "UDP checksum", found: 1, .. })
+    ));
     assert!(matches!(with(26, &[0, 0, 0x80]), Err(Malformed::Value { field: "BTH opcode", .. })));
     let mut no_sum = bytes;
     (no_sum[26], no_sum[27], no_sum[59]) = (0, 0, !no_sum[59]);
@@ -135,7 +164,8 @@ fn marking_a_frame() {
     assert!(changed.iter().all(|i| [19, 28, 29].contains(i)) && changed.len() >= 2, "{changed:?}");
 }
 
-/// What a packet socket hands over: a frame without its tag, TCI 0x6000 (priority 3) and TPID next to it.
+/// What a packet socket hands over: a frame without its tag, TCI 0x6000 (priority 3) and TPID next
+/// to it.
 #[test]
 fn a_tag_is_restored() {
     let frames = frames();

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use crate::output::Draft;
 use arrow_array::builder::{PrimitiveBuilder, StringDictionaryBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use csv::{Reader, StringRecord, Writer};
 use xoff_rows::{Kind, TableSpec};
@@ -30,7 +33,8 @@ pub(super) const FORMAT: Format = Format {
 
 impl Exporter for Writer<Draft> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let columns: Vec<Vec<String>> = batch.columns().iter().map(texts).collect::<io::Result<_>>()?;
+        let columns: Vec<Vec<String>> =
+            batch.columns().iter().map(texts).collect::<io::Result<_>>()?;
         for row in 0..batch.num_rows() {
             self.write_record(columns.iter().map(|c| &c[row]))?;
         }
@@ -50,13 +54,28 @@ fn texts(column: &ArrayRef) -> io::Result<Vec<String>> {
     fn words(column: &ArrayRef) -> Option<Vec<String>> {
         let column = column.as_dictionary_opt::<Int32Type>()?;
         let words = column.values().as_string_opt::<i32>()?;
-        Some(column.keys().iter().map(|k| k.map(|k| words.value(k as usize).to_owned()).unwrap_or_default()).collect())
+        Some(
+            column
+                .keys()
+                .iter()
+                .map(|k| k.map(|k| words.value(k as usize).to_owned()).unwrap_or_default())
+                .collect(),
+        )
     }
-    [words, numbers::<UInt64Type>, numbers::<UInt8Type>, numbers::<UInt16Type>, numbers::<UInt32Type>, numbers::<Int64Type>]
-        .into_iter()
-        .chain([numbers::<Float64Type> as fn(&ArrayRef) -> _])
-        .find_map(|texts| texts(column))
-        .ok_or_else(|| io::Error::other(format!("a column of the type {} has no text", column.data_type())))
+    [
+        words,
+        numbers::<UInt64Type>,
+        numbers::<UInt8Type>,
+        numbers::<UInt16Type>,
+        numbers::<UInt32Type>,
+        numbers::<Int64Type>,
+    ]
+    .into_iter()
+    .chain([numbers::<Float64Type> as fn(&ArrayRef) -> _])
+    .find_map(|texts| texts(column))
+    .ok_or_else(|| {
+        io::Error::other(format!("a column of the type {} has no text", column.data_type()))
+    })
 }
 
 /// Rows per batch when a file is read [rows].
@@ -65,12 +84,14 @@ const BATCH_ROWS: usize = 1 << 16;
 fn read(file: File, table: &'static TableSpec) -> io::Result<Batches> {
     let mut reader = Reader::from_reader(file);
     let names = reader.headers()?;
-    if !names.iter().map(|name| table.current(name)).eq(table.columns.iter().map(|c| Some(c.name))) {
+    if !names.iter().map(|name| table.current(name)).eq(table.columns.iter().map(|c| Some(c.name)))
+    {
         return Err(io::Error::other("its columns differ from those of this version"));
     }
     let (mut records, mut row) = (reader.into_records(), 0);
     let mut next = move || -> io::Result<Option<RecordBatch>> {
-        let rows: Vec<StringRecord> = records.by_ref().take(BATCH_ROWS).collect::<Result<_, _>>()?;
+        let rows: Vec<StringRecord> =
+            records.by_ref().take(BATCH_ROWS).collect::<Result<_, _>>()?;
         let first = row;
         row += rows.len();
         if rows.is_empty() { Ok(None) } else { batch(&rows, first, table).map(Some) }
@@ -96,7 +117,8 @@ fn batch(rows: &[StringRecord], first: usize, table: &TableSpec) -> io::Result<R
             }
         }
     });
-    RecordBatch::try_new(column::schema(table, &[]), columns.collect::<io::Result<_>>()?).map_err(io::Error::other)
+    RecordBatch::try_new(column::schema(table, &[]), columns.collect::<io::Result<_>>()?)
+        .map_err(io::Error::other)
 }
 
 fn parsed<'c, T>(name: &str, cells: impl Iterator<Item = (usize, &'c str)>) -> io::Result<ArrayRef>
@@ -108,7 +130,12 @@ where
         match (cell, cell.parse()) {
             ("", _) => values.append_null(),
             (_, Ok(v)) => values.append_value(v),
-            (_, Err(_)) => return Err(io::Error::other(format!("row {}, column {name}: '{cell}' is not a number of its type", row + 1))),
+            (_, Err(_)) => {
+                return Err(io::Error::other(format!(
+                    "row {}, column {name}: '{cell}' is not a number of its type",
+                    row + 1
+                )));
+            }
         }
     }
     Ok(Arc::new(values.finish()))

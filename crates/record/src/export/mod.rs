@@ -1,6 +1,7 @@
 //! Formats of table files: the description of a format, and a table on its way to a file.
 //!
-//! A format is one file here, its `mod` line and its place in [`FORMATS`]; the command line, Python and `docs/tables.md` follow.
+//! A format is one file here, its `mod` line and its place in [`FORMATS`]; the command line, Python
+//! and `docs/tables.md` follow.
 
 mod csv;
 mod parquet;
@@ -91,10 +92,16 @@ pub(crate) struct TableFile {
 
 impl TableFile {
     /// Opens a draft; an earlier file of the name stays until the folder is committed.
-    pub fn create(folder: &Folder, format: &Format, table: &str, header: &Header<'_>) -> Result<TableFile, RecordError> {
+    pub fn create(
+        folder: &Folder,
+        format: &Format,
+        table: &str,
+        header: &Header<'_>,
+    ) -> Result<TableFile, RecordError> {
         let draft = folder.draft(&format.file(table))?;
         let path = draft.path().to_owned();
-        let exporter = (format.create)(draft, header).map_err(|e| RecordError::new("create", &path, e))?;
+        let exporter =
+            (format.create)(draft, header).map_err(|e| RecordError::new("create", &path, e))?;
         Ok(TableFile { folder: folder.clone(), path, exporter: Some(exporter) })
     }
 
@@ -123,9 +130,12 @@ pub(crate) fn read(
     dir: &Path,
     table: &'static TableSpec,
 ) -> Result<impl Iterator<Item = Result<RecordBatch, RecordError>> + use<>, RecordError> {
-    let format = FORMATS.iter().find(|f| dir.join(f.file(table.name)).is_file()).unwrap_or_default();
+    let format =
+        FORMATS.iter().find(|f| dir.join(f.file(table.name)).is_file()).unwrap_or_default();
     let path = dir.join(format.file(table.name));
     let failed = move |e: io::Error| RecordError::new("read", &path, e);
-    let batches = File::open(dir.join(format.file(table.name))).and_then(|file| (format.read)(file, table)).map_err(&failed)?;
+    let batches = File::open(dir.join(format.file(table.name)))
+        .and_then(|file| (format.read)(file, table))
+        .map_err(&failed)?;
     Ok(batches.map(move |b| b.map_err(&failed)))
 }

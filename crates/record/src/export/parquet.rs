@@ -28,7 +28,8 @@ pub(super) const FORMAT: Format = Format {
     about: "Typed columns, compressed with zstd; the metadata describe the run. For Polars, pandas, DuckDB, R and Spark.",
     create: |draft, header| {
         let properties = properties(header);
-        let writer = ArrowWriter::try_new(draft, header.schema.clone(), Some(properties)).map_err(cause)?;
+        let writer =
+            ArrowWriter::try_new(draft, header.schema.clone(), Some(properties)).map_err(cause)?;
         Ok(Box::new(writer))
     },
     read,
@@ -44,14 +45,19 @@ impl Exporter for ArrowWriter<Draft> {
 }
 
 fn read(file: File, table: &'static TableSpec) -> io::Result<Batches> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|b| b.with_batch_size(BATCH_ROWS).build()).map_err(cause)?;
-    Ok(Box::new(reader.map(|batch| batch.and_then(|b| current_names(b, table)).map_err(io::Error::other))))
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file)
+        .and_then(|b| b.with_batch_size(BATCH_ROWS).build())
+        .map_err(cause)?;
+    Ok(Box::new(
+        reader.map(|batch| batch.and_then(|b| current_names(b, table)).map_err(io::Error::other)),
+    ))
 }
 
 /// The batch with the current names of its columns: an earlier version may have written it.
 fn current_names(batch: RecordBatch, table: &TableSpec) -> Result<RecordBatch, ArrowError> {
     let name_of = |f: &Field| table.current(f.name()).unwrap_or(f.name()).to_owned();
-    let fields: Vec<Field> = batch.schema().fields().iter().map(|f| f.as_ref().clone().with_name(name_of(f))).collect();
+    let fields: Vec<Field> =
+        batch.schema().fields().iter().map(|f| f.as_ref().clone().with_name(name_of(f))).collect();
     let schema = Schema::new_with_metadata(fields, batch.schema().metadata().clone());
     RecordBatch::try_new(schema.into(), batch.columns().to_vec())
 }
@@ -70,7 +76,8 @@ fn cause(e: ParquetError) -> io::Error {
 /// zstd; times as differences, because they grow; dictionaries for the rest.
 fn properties(header: &Header<'_>) -> WriterProperties {
     let schema: &SchemaRef = header.schema;
-    let metadata = header.metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone())).collect();
+    let metadata =
+        header.metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone())).collect();
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -78,8 +85,9 @@ fn properties(header: &Header<'_>) -> WriterProperties {
         .set_key_value_metadata(Some(metadata));
     for field in schema.fields().iter().filter(|f| f.name().ends_with("_ps")) {
         let column = ColumnPath::from(field.name().as_str());
-        properties =
-            properties.set_column_dictionary_enabled(column.clone(), false).set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        properties = properties
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
     }
     properties.build()
 }

@@ -38,14 +38,17 @@ enum To {
 }
 
 impl Draft {
-    /// A draft of the file at `path`: a link is followed to its target, and a path that is no regular file is written through.
-    /// A path that cannot be written is rejected here, not when the work is done.
+    /// A draft of the file at `path`: a link is followed to its target, and a path that is no
+    /// regular file is written through. A path that cannot be written is rejected here, not when
+    /// the work is done.
     ///
     /// # Errors
     /// A file that cannot be made, and the reason of the operating system.
     pub fn to(path: &Path) -> Result<Draft, OutputError> {
         let failed = |e: &io::Error| OutputError::io("write", path, e);
-        let refused = |what: String, hint: &str| OutputError::new(path, format!("cannot write {}: {what}", path.display()), hint);
+        let refused = |what: String, hint: &str| {
+            OutputError::new(path, format!("cannot write {}: {what}", path.display()), hint)
+        };
         if path.as_os_str().is_empty() {
             return Err(refused("the name is empty".into(), "name a file"));
         }
@@ -53,7 +56,11 @@ impl Draft {
         let existing = match fs::metadata(&target) {
             Ok(m) => Some(m),
             // What is wrong above it is said below.
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                None
+            }
             Err(e) => return Err(failed(&e)),
         };
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
@@ -62,7 +69,12 @@ impl Draft {
         if existing.as_ref().is_some_and(|m| !m.is_file()) {
             // Without O_CREAT: a device that vanishes must not become a file.
             let file = OpenOptions::new().write(true).open(&target).map_err(|e| failed(&e))?;
-            return Ok(Draft { path: path.to_owned(), to: To::Through(file), bytes: 0, held: None });
+            return Ok(Draft {
+                path: path.to_owned(),
+                to: To::Through(file),
+                bytes: 0,
+                held: None,
+            });
         }
         let Some(name) = target.file_name().filter(|_| !ends_with_slash(path)) else {
             return Err(refused("it is not the name of a file".into(), "name a file"));
@@ -70,9 +82,17 @@ impl Draft {
         let folder = parent(&target);
         match fs::metadata(folder) {
             Ok(m) if m.is_dir() => {}
-            Ok(m) => return Err(refused(format!("{} is {}, not a folder", folder.display(), named(m.file_type())), "")),
+            Ok(m) => {
+                return Err(refused(
+                    format!("{} is {}, not a folder", folder.display(), named(m.file_type())),
+                    "",
+                ));
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(refused(format!("the folder {} does not exist", folder.display()), "create the folder first"));
+                return Err(refused(
+                    format!("the folder {} does not exist", folder.display()),
+                    "create the folder first",
+                ));
             }
             Err(e) => return Err(failed(&e)),
         }
@@ -83,23 +103,39 @@ impl Draft {
         let mode = existing.map_or(0o666, |m| m.permissions().mode() & 0o7777);
         let prefix = format!(".{}.", name.to_string_lossy());
         sweep(folder, &prefix);
-        let draft = Builder::new().prefix(&prefix).suffix(".partial").permissions(Permissions::from_mode(mode)).tempfile_in(folder);
+        let draft = Builder::new()
+            .prefix(&prefix)
+            .suffix(".partial")
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(folder);
         let draft = draft.map_err(|e| failed(&e))?;
-        // Held as long as it is written, so that it is not taken for abandoned. Without locks in a file system, age decides.
+        // Held as long as it is written, so that it is not taken for abandoned. Without locks in a
+        // file system, age decides.
         let _ = flock(draft.as_file(), FlockOperation::NonBlockingLockExclusive);
         Ok(Draft { path: path.to_owned(), to: To::File(draft, target), bytes: 0, held: None })
     }
 
-    /// A draft of the file `name` in the folder at `at`, named `name.partial`: for who holds the folder, so that no other process has
-    /// that name. Messages show it at `path`.
+    /// A draft of the file `name` in the folder at `at`, named `name.partial`: for who holds the
+    /// folder, so that no other process has that name. Messages show it at `path`.
     pub(crate) fn beside(at: &Path, path: &Path) -> Result<Draft, OutputError> {
         let name = format!("{}.partial", at.file_name().unwrap_or_default().to_string_lossy());
-        let draft = Builder::new().prefix(&name).rand_bytes(0).permissions(Permissions::from_mode(0o666)).tempfile_in(parent(at));
+        let draft = Builder::new()
+            .prefix(&name)
+            .rand_bytes(0)
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(parent(at));
         let draft = draft.map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => in_the_way(&path.with_file_name(name), "xoff did not write it"),
+            io::ErrorKind::AlreadyExists => {
+                in_the_way(&path.with_file_name(name), "xoff did not write it")
+            }
             _ => OutputError::io("write", path, &e),
         })?;
-        Ok(Draft { path: path.to_owned(), to: To::File(draft, at.to_owned()), bytes: 0, held: None })
+        Ok(Draft {
+            path: path.to_owned(),
+            to: To::File(draft, at.to_owned()),
+            bytes: 0,
+            held: None,
+        })
     }
 
     pub(crate) fn held_by(self, folder: Folder) -> Draft {
@@ -124,9 +160,10 @@ impl Draft {
         let Draft { path, to, held: _held, .. } = self;
         let done = match to {
             To::Through(mut file) => file.flush(),
-            To::File(mut draft, target) => {
-                draft.flush().and_then(|()| draft.as_file().sync_all()).and_then(|()| draft.persist(target).map(drop).map_err(|e| e.error))
-            }
+            To::File(mut draft, target) => draft
+                .flush()
+                .and_then(|()| draft.as_file().sync_all())
+                .and_then(|()| draft.persist(target).map(drop).map_err(|e| e.error)),
         };
         done.map_err(|e| OutputError::io("write", &path, &e))
     }
@@ -178,7 +215,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
 ///
 /// # Errors
 /// The output is one of the inputs.
-pub fn refuse_inputs<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), OutputError> {
+pub fn refuse_inputs<'p>(
+    output: &Path,
+    inputs: impl IntoIterator<Item = &'p Path>,
+) -> Result<(), OutputError> {
     let Ok(real) = output.canonicalize() else { return Ok(()) };
     match inputs.into_iter().find(|i| i.canonicalize().is_ok_and(|i| i == real && i.is_file())) {
         Some(_) => {
@@ -202,8 +242,11 @@ fn ends_with_slash(path: &Path) -> bool {
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut at = path.to_owned();
     for _ in 0..LINKS_MAX {
-        // What the kernel makes of a name of an open file, such as /dev/stdout, is no path that could be followed by hand.
-        if !fs::symlink_metadata(&at).is_ok_and(|m| m.is_symlink()) || fs::metadata(&at).is_ok_and(|m| !m.is_file()) {
+        // What the kernel makes of a name of an open file, such as /dev/stdout, is no path that
+        // could be followed by hand.
+        if !fs::symlink_metadata(&at).is_ok_and(|m| m.is_symlink())
+            || fs::metadata(&at).is_ok_and(|m| !m.is_file())
+        {
             return Ok(at);
         }
         at = parent(&at).join(fs::read_link(&at)?);
@@ -218,13 +261,25 @@ fn sweep(folder: &Path, prefix: &str) {
         let name = entry.file_name();
         let ours = name.to_str().and_then(|n| n.strip_prefix(prefix)?.strip_suffix(".partial"));
         // Six letters and digits are what `tempfile` puts there.
-        if !ours.is_some_and(|middle| middle.len() == 6 && middle.bytes().all(|b| b.is_ascii_alphanumeric())) {
+        if !ours.is_some_and(|middle| {
+            middle.len() == 6 && middle.bytes().all(|b| b.is_ascii_alphanumeric())
+        }) {
             continue;
         }
-        let open = OpenOptions::new().write(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(entry.path());
+        let open = OpenOptions::new()
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+            .open(entry.path());
         let Ok(file) = open else { continue };
-        let old = |m: fs::Metadata| m.modified().ok().and_then(|t| SystemTime::now().duration_since(t).ok()).is_some_and(|a| a > ABANDONED);
-        if file.metadata().is_ok_and(|m| m.is_file() && old(m)) && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        let old = |m: fs::Metadata| {
+            m.modified()
+                .ok()
+                .and_then(|t| SystemTime::now().duration_since(t).ok())
+                .is_some_and(|a| a > ABANDONED)
+        };
+        if file.metadata().is_ok_and(|m| m.is_file() && old(m))
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
             // Best effort: it is harmless.
             let _ = fs::remove_file(entry.path());
         }

@@ -24,8 +24,12 @@ impl OutputError {
     /// Something that the system refused.
     pub(crate) fn io(doing: &str, path: &Path, e: &io::Error) -> OutputError {
         let hint = match e.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "choose a location where you may write",
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or choose another disk",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "choose a location where you may write"
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space, or choose another disk"
+            }
             _ => "",
         };
         OutputError::new(path, format!("cannot {doing} {}: {e}", path.display()), hint)

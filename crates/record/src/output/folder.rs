@@ -68,9 +68,10 @@ struct State {
 }
 
 impl Folder {
-    /// Claims the folder at `path` for `command`; makes it if it does not exist. Refused: what is no folder, what another
-    /// process is writing, what holds files that the same command did not write. With `force` the last is accepted: results
-    /// of another command are replaced, files that xoff did not write are kept.
+    /// Claims the folder at `path` for `command`; makes it if it does not exist. Refused: what is
+    /// no folder, what another process is writing, what holds files that the same command did not
+    /// write. With `force` the last is accepted: results of another command are replaced, files
+    /// that xoff did not write are kept.
     ///
     /// # Errors
     /// A folder that is rejected, and why; what would help is in the hint.
@@ -87,8 +88,15 @@ impl Folder {
             Locked::Held(owner) => return Err(held(path, owner)),
         };
         let fresh = record.before.is_none() && record.names.is_empty();
-        let state = State { record, written: BTreeSet::new(), elsewhere: BTreeSet::new(), staged: Vec::new(), fresh };
-        let claim = Claim { root: path.to_owned(), handle, at, force, made, state: Mutex::new(state) };
+        let state = State {
+            record,
+            written: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
+            staged: Vec::new(),
+            fresh,
+        };
+        let claim =
+            Claim { root: path.to_owned(), handle, at, force, made, state: Mutex::new(state) };
         let folder = Folder { claim: Arc::new(claim), prefix: String::new() };
         folder.take_over(command, force)?;
         Ok(folder)
@@ -98,16 +106,25 @@ impl Folder {
         let (root, at, mut state) = (&self.claim.root, &self.claim.at, self.claim.state());
         let record = &mut state.record;
         if !force {
-            let theirs = record.before.as_ref().filter(|b| b.command != command && record.names.keys().any(|n| at.join(n).exists()));
+            let theirs = record.before.as_ref().filter(|b| {
+                b.command != command && record.names.keys().any(|n| at.join(n).exists())
+            });
             if let Some(before) = theirs {
-                let what = format!("{} contains results of 'xoff {}'", root.display(), before.command);
-                return Err(OutputError::new(root, what, "name another folder, or replace the results with --force"));
+                let what =
+                    format!("{} contains results of 'xoff {}'", root.display(), before.command);
+                return Err(OutputError::new(
+                    root,
+                    what,
+                    "name another folder, or replace the results with --force",
+                ));
             }
             refuse_unknown(root, command, &record.names.keys().cloned().collect())?;
             refuse_changed(root, &changed(record, at))?;
         }
         let failed = |e: io::Error| OutputError::io("write", &root.join(RECORD), &e);
-        record.own(&Owner { command: command.to_owned(), process: std::process::id() }).map_err(failed)?;
+        record
+            .own(&Owner { command: command.to_owned(), process: std::process::id() })
+            .map_err(failed)?;
         if state.fresh {
             for name in before_records(at) {
                 state.record.add(&name).map_err(failed)?;
@@ -130,7 +147,8 @@ impl Folder {
         self.claim.root.join(&self.prefix)
     }
 
-    /// Files here that are not as xoff left them; with `force` they are replaced where a result has their name, and kept elsewhere.
+    /// Files here that are not as xoff left them; with `force` they are replaced where a result has
+    /// their name, and kept elsewhere.
     pub fn changed(&self) -> Vec<String> {
         changed(&self.claim.state().record, &self.claim.at)
     }
@@ -139,17 +157,21 @@ impl Folder {
     ///
     /// # Errors
     /// An input is a result in this folder.
-    pub fn refuse_inputs<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), OutputError> {
+    pub fn refuse_inputs<'p>(
+        &self,
+        inputs: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<(), OutputError> {
         let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         let state = self.claim.state();
         for input in inputs {
             let Ok(read) = fs::metadata(input) else { continue };
             let named = state.record.names.keys().filter(|n| !n.ends_with('/'));
-            if let Some(name) =
-                named.into_iter().find(|n| fs::metadata(self.claim.at.join(n)).is_ok_and(|m| m.is_file() && same(&m, &read)))
-            {
+            if let Some(name) = named.into_iter().find(|n| {
+                fs::metadata(self.claim.at.join(n)).is_ok_and(|m| m.is_file() && same(&m, &read))
+            }) {
                 let root = &self.claim.root;
-                let what = format!("cannot write {}: this command reads it", root.join(name).display());
+                let what =
+                    format!("cannot write {}: this command reads it", root.join(name).display());
                 return Err(OutputError::new(root, what, "name another folder"));
             }
         }
@@ -174,8 +196,8 @@ impl Folder {
         Ok(sub)
     }
 
-    /// Notes that this command writes `name` by itself, such as the output of a program; ends in `/` for a folder whose
-    /// content is not recorded.
+    /// Notes that this command writes `name` by itself, such as the output of a program; ends in
+    /// `/` for a folder whose content is not recorded.
     ///
     /// # Errors
     /// A record that cannot be written.
@@ -188,7 +210,9 @@ impl Folder {
 
     /// The file at `path` is in this folder, by any of its names.
     pub fn is_parent_of(&self, path: &Path) -> bool {
-        parent(path).canonicalize().is_ok_and(|at| self.path().canonicalize().is_ok_and(|own| own == at))
+        parent(path)
+            .canonicalize()
+            .is_ok_and(|at| self.path().canonicalize().is_ok_and(|own| own == at))
     }
 
     /// Notes a file that is in this folder by any of its names; others are none of its business.
@@ -236,26 +260,32 @@ impl Folder {
     /// A disk that is full, and any other reason of the operating system.
     pub fn stage_bytes(&self, name: &str, bytes: &[u8]) -> Result<Staged, OutputError> {
         let mut draft = self.draft(name)?;
-        draft.write_all(bytes).map_err(|e| OutputError::io("write", &self.path().join(name), &e))?;
+        draft
+            .write_all(bytes)
+            .map_err(|e| OutputError::io("write", &self.path().join(name), &e))?;
         self.stage(draft)
     }
 
-    /// Puts everything in place that was staged here, takes files of earlier runs away that were not written again, and
-    /// writes `last`, whose presence says that all the others are complete: it is the first to go and the last to come.
+    /// Puts everything in place that was staged here, takes files of earlier runs away that were
+    /// not written again, and writes `last`, whose presence says that all the others are complete:
+    /// it is the first to go and the last to come.
     ///
     /// # Errors
-    /// A file that cannot be put in its place: the results of before are then gone or still there, never mixed with these.
+    /// A file that cannot be put in its place: the results of before are then gone or still there,
+    /// never mixed with these.
     pub fn commit(&self, last: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
         let (path, at) = (self.path().join(last), self.at().join(last));
         self.stage_bytes(last, bytes)?;
         self.claim.still_there()?;
         let mut state = self.claim.state();
-        let own: Vec<_> = state.staged.extract_if(.., |(name, ..)| name.starts_with(&self.prefix)).collect();
+        let own: Vec<_> =
+            state.staged.extract_if(.., |(name, ..)| name.starts_with(&self.prefix)).collect();
         for (name, ..) in &own {
             self.claim.unchanged(&state.record, name)?;
         }
         remove(&at)?;
-        let (last, others): (Vec<_>, Vec<_>) = own.into_iter().partition(|(.., target)| *target == at);
+        let (last, others): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|(.., target)| *target == at);
         others.into_iter().try_for_each(|s| self.claim.place(&mut state.record, s))?;
         self.take_stale(&mut state)?;
         self.claim.still_there_with(&state.record)?;
@@ -263,7 +293,8 @@ impl Folder {
         Ok(path)
     }
 
-    /// Takes files of earlier runs away that were not written again, where no file says that all is there.
+    /// Takes files of earlier runs away that were not written again, where no file says that all is
+    /// there.
     ///
     /// # Errors
     /// A file that cannot be removed.
@@ -286,10 +317,15 @@ impl Folder {
         Ok(staged.path)
     }
 
-    fn note(&self, name: &str, how: impl FnOnce(&mut Record, &str) -> io::Result<()>) -> Result<(), OutputError> {
+    fn note(
+        &self,
+        name: &str,
+        how: impl FnOnce(&mut Record, &str) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
         let name = format!("{}{name}", self.prefix);
         let mut state = self.claim.state();
-        how(&mut state.record, &name).map_err(|e| OutputError::io("write", &self.claim.root.join(RECORD), &e))?;
+        how(&mut state.record, &name)
+            .map_err(|e| OutputError::io("write", &self.claim.root.join(RECORD), &e))?;
         state.written.insert(name);
         Ok(())
     }
@@ -309,7 +345,11 @@ impl Folder {
     }
 
     fn take_stale(&self, state: &mut State) -> Result<(), OutputError> {
-        let stale = state.record.names.keys().filter(|n| n.starts_with(&self.prefix) && !state.written.contains(*n));
+        let stale = state
+            .record
+            .names
+            .keys()
+            .filter(|n| n.starts_with(&self.prefix) && !state.written.contains(*n));
         // Folders after what is in them.
         for name in stale.rev() {
             let path = self.claim.at.join(name);
@@ -333,14 +373,24 @@ impl Claim {
         self.still_there_with(&self.state().record)
     }
 
-    /// Refuses to go on when the folder of that name is another one by now, or the record was taken, and with it the lock.
+    /// Refuses to go on when the folder of that name is another one by now, or the record was
+    /// taken, and with it the lock.
     fn still_there_with(&self, record: &Record) -> Result<(), OutputError> {
         let same = |a: fs::Metadata, b: fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-        let here = self.handle.metadata().is_ok_and(|own| fs::metadata(&self.root).is_ok_and(|there| same(own, there)));
+        let here = self
+            .handle
+            .metadata()
+            .is_ok_and(|own| fs::metadata(&self.root).is_ok_and(|there| same(own, there)));
         let what = if !here {
-            format!("{} was moved or replaced while this command wrote into it", self.root.display())
+            format!(
+                "{} was moved or replaced while this command wrote into it",
+                self.root.display()
+            )
         } else if !record.is_at(&self.at.join(RECORD)) {
-            format!("{} was removed or replaced while this command wrote into its folder", self.root.join(RECORD).display())
+            format!(
+                "{} was removed or replaced while this command wrote into its folder",
+                self.root.join(RECORD).display()
+            )
         } else {
             return Ok(());
         };
@@ -354,12 +404,20 @@ impl Claim {
 
     /// Refuses to replace a file that is not as xoff left it.
     fn unchanged(&self, record: &Record, name: &str) -> Result<(), OutputError> {
-        let names = if !self.force && record.changed(name, &self.at.join(name)) { vec![name.to_owned()] } else { Vec::new() };
+        let names = if !self.force && record.changed(name, &self.at.join(name)) {
+            vec![name.to_owned()]
+        } else {
+            Vec::new()
+        };
         refuse_changed(&self.root, &names)
     }
 
     /// Gives a file its name. What it holds is noted before: a process may be killed in between.
-    fn place(&self, record: &mut Record, (name, temporary, target): (String, TempPath, PathBuf)) -> Result<(), OutputError> {
+    fn place(
+        &self,
+        record: &mut Record,
+        (name, temporary, target): (String, TempPath, PathBuf),
+    ) -> Result<(), OutputError> {
         let failed = |e: &io::Error| OutputError::io("write", &self.root.join(&name), e);
         let stamp = Stamp::of(&temporary).map_err(|e| failed(&e))?;
         record.stamp(&name, stamp).map_err(|e| failed(&e))?;
@@ -374,7 +432,10 @@ impl Drop for Claim {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.staged.clear();
         let record = self.at.join(RECORD);
-        if state.fresh && state.record.is_at(&record) && !state.record.names.keys().any(|n| self.at.join(n).exists()) {
+        if state.fresh
+            && state.record.is_at(&record)
+            && !state.record.names.keys().any(|n| self.at.join(n).exists())
+        {
             let _ = fs::remove_file(record);
             if self.made && here {
                 let _ = fs::remove_dir(&self.root);
@@ -405,8 +466,14 @@ pub fn holder(folder: &Path) -> Option<String> {
 }
 
 fn held(path: &Path, owner: Option<Owner>) -> OutputError {
-    let by = owner.map_or("another process".into(), |o| format!("process {} ('xoff {}')", o.process, o.command));
-    OutputError::new(path, format!("{} is in use by {by}", path.display()), "wait until the process ends, or name another folder")
+    let by = owner.map_or("another process".into(), |o| {
+        format!("process {} ('xoff {}')", o.process, o.command)
+    });
+    OutputError::new(
+        path,
+        format!("{} is in use by {by}", path.display()),
+        "wait until the process ends, or name another folder",
+    )
 }
 
 /// A name of an open folder that leads to it wherever it is moved; `None`: the system has none.
@@ -426,23 +493,39 @@ fn refuse_changed(root: &Path, names: &[String]) -> Result<(), OutputError> {
         return Ok(());
     }
     let shown: Vec<String> = names.iter().map(|n| format!("'{n}'")).collect();
-    let what = format!("{} contains files that changed after xoff wrote them: {}", root.display(), shown.join(", "));
-    Err(OutputError::new(root, what, "move them away, name another folder, or replace them with --force"))
+    let what = format!(
+        "{} contains files that changed after xoff wrote them: {}",
+        root.display(),
+        shown.join(", ")
+    );
+    Err(OutputError::new(
+        root,
+        what,
+        "move them away, name another folder, or replace them with --force",
+    ))
 }
 
 pub(crate) fn in_the_way(path: &Path, why: &str) -> OutputError {
-    OutputError::new(path, format!("{} is in the way: {why}", path.display()), "move it away, or name another folder")
+    OutputError::new(
+        path,
+        format!("{} is in the way: {why}", path.display()),
+        "move it away, or name another folder",
+    )
 }
 
 /// Makes the folder if it does not exist: true. Refuses what is none.
 fn ready(path: &Path) -> Result<bool, OutputError> {
     let text = path.display();
-    let refuse = |what: String| Err(OutputError::new(path, what, "name an empty or new folder, such as out/ring"));
+    let refuse = |what: String| {
+        Err(OutputError::new(path, what, "name an empty or new folder, such as out/ring"))
+    };
     if path.as_os_str().is_empty() {
         return refuse("the name of the folder is empty".into());
     }
     if path.as_os_str() == "-" {
-        return refuse("'-' is not a folder, and standard output cannot contain several files".into());
+        return refuse(
+            "'-' is not a folder, and standard output cannot contain several files".into(),
+        );
     }
     match fs::metadata(path) {
         Ok(m) if m.is_dir() => return Ok(false),
@@ -452,15 +535,26 @@ fn ready(path: &Path) -> Result<bool, OutputError> {
     // With a slash at the end a link is followed before it is examined.
     let trimmed = PathBuf::from(path.to_string_lossy().trim_end_matches('/'));
     if let Ok(to) = fs::read_link(&trimmed) {
-        return refuse(format!("{text} is a symbolic link to {}, which does not exist or cannot be reached", to.display()));
+        return refuse(format!(
+            "{text} is a symbolic link to {}, which does not exist or cannot be reached",
+            to.display()
+        ));
     }
     match fs::create_dir_all(path) {
         Ok(()) => Ok(true),
-        Err(e) => match trimmed.ancestors().filter(|a| !a.as_os_str().is_empty()).find_map(|a| Some((a, fs::metadata(a).ok()?))) {
-            Some((a, m)) if !m.is_dir() && a == trimmed => refuse(format!("{text} is {}, not a folder", named(m.file_type()))),
-            Some((a, m)) if !m.is_dir() => {
-                refuse(format!("cannot create the folder {text}: {} is {}, not a folder", a.display(), named(m.file_type())))
+        Err(e) => match trimmed
+            .ancestors()
+            .filter(|a| !a.as_os_str().is_empty())
+            .find_map(|a| Some((a, fs::metadata(a).ok()?)))
+        {
+            Some((a, m)) if !m.is_dir() && a == trimmed => {
+                refuse(format!("{text} is {}, not a folder", named(m.file_type())))
             }
+            Some((a, m)) if !m.is_dir() => refuse(format!(
+                "cannot create the folder {text}: {} is {}, not a folder",
+                a.display(),
+                named(m.file_type())
+            )),
             _ => Err(OutputError::io("create the folder", path, &e)),
         },
     }
@@ -470,8 +564,13 @@ fn ready(path: &Path) -> Result<bool, OutputError> {
 fn refuse_unknown(path: &Path, command: &str, names: &BTreeSet<String>) -> Result<(), OutputError> {
     let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let entries = entries.map_err(|e| OutputError::io("read", path, &e))?;
-    let tops: BTreeSet<&str> = names.iter().map(|n| n.split('/').next().unwrap_or_default()).collect();
-    let ours = |name: &str| name == RECORD || tops.contains(name) || name.strip_suffix(".partial").is_some_and(|n| tops.contains(n));
+    let tops: BTreeSet<&str> =
+        names.iter().map(|n| n.split('/').next().unwrap_or_default()).collect();
+    let ours = |name: &str| {
+        name == RECORD
+            || tops.contains(name)
+            || name.strip_suffix(".partial").is_some_and(|n| tops.contains(n))
+    };
     let name = |e: &fs::DirEntry| e.file_name().to_string_lossy().into_owned();
     let mut unknown: Vec<String> = entries.iter().map(name).filter(|n| !ours(n)).collect();
     if unknown.is_empty() {
@@ -481,17 +580,31 @@ fn refuse_unknown(path: &Path, command: &str, names: &BTreeSet<String>) -> Resul
     let more = unknown.len().saturating_sub(NAMED_MAX);
     let shown: Vec<String> = unknown.iter().take(NAMED_MAX).map(|n| format!("'{n}'")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let what = format!("{} contains files that 'xoff {command}' did not write: {}{more}", path.display(), shown.join(", "));
-    Err(OutputError::new(path, what, "name an empty or new folder, or use --force, which keeps files that are not xoff's"))
+    let what = format!(
+        "{} contains files that 'xoff {command}' did not write: {}{more}",
+        path.display(),
+        shown.join(", ")
+    );
+    Err(OutputError::new(
+        path,
+        what,
+        "name an empty or new folder, or use --force, which keeps files that are not xoff's",
+    ))
 }
 
 /// Results of a version without records, recognised by their manifest.
 fn before_records(root: &Path) -> Vec<String> {
-    let manifest = fs::read(root.join(BEFORE_RECORDS[0])).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    let manifest = fs::read(root.join(BEFORE_RECORDS[0]))
+        .ok()
+        .and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
     if !manifest.is_some_and(|m| m["xoff_version"].is_string() && m["result_hash"].is_string()) {
         return Vec::new();
     }
-    let names = fs::read_dir(root).into_iter().flatten().flatten().filter_map(|e| e.file_name().into_string().ok());
+    let names = fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|e| e.file_name().into_string().ok());
     names.filter(|n| BEFORE_RECORDS.contains(&n.as_str()) || n.ends_with(".parquet")).collect()
 }
 
@@ -508,7 +621,11 @@ fn take_claimed(path: &Path) {
     if path.join(RECORD).is_file() {
         let Ok(Locked::Ours(record)) = Record::open(path, path) else { return };
         for name in record.names.keys().rev().filter(|n| !record.changed(n, &path.join(n))) {
-            let _ = if name.ends_with('/') { fs::remove_dir(path.join(name)) } else { fs::remove_file(path.join(name)) };
+            let _ = if name.ends_with('/') {
+                fs::remove_dir(path.join(name))
+            } else {
+                fs::remove_file(path.join(name))
+            };
         }
         let _ = fs::remove_file(path.join(RECORD));
     }

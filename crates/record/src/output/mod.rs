@@ -20,4 +20,6 @@ mod stamp;
 pub use draft::{Draft, refuse_inputs, write};
 pub use error::OutputError;
 pub use folder::{Folder, Staged, changed_in, holder, owner};
-pub use replace::{FONTS, GENERATOR, Kind, PAGE_BEGINS, READY_SCHEMA, refuse_others, refuse_unlike};
+pub use replace::{
+    FONTS, GENERATOR, Kind, PAGE_BEGINS, READY_SCHEMA, refuse_others, refuse_unlike,
+};

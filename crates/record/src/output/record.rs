@@ -1,8 +1,9 @@
-//! `.xoff`, the ownership record of a folder: a line about the owner, then one line for each name that was ever written, with
-//! [stamps](Stamp) of what was written unless that is not recorded.
+//! `.xoff`, the ownership record of a folder: a line about the owner, then one line for each name
+//! that was ever written, with [stamps](Stamp) of what was written unless that is not recorded.
 //!
-//! The lock is on this file, so it is never replaced. A name is in it before its file is made: whatever a killed process leaves
-//! can be distinguished from files of others. The first line and those with stamps have a fixed length and are overwritten in place.
+//! The lock is on this file, so it is never replaced. A name is in it before its file is made:
+//! whatever a killed process leaves can be distinguished from files of others. The first line and
+//! those with stamps have a fixed length and are overwritten in place.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -77,7 +78,8 @@ pub enum Locked {
 }
 
 impl Record {
-    /// Opens the record of a folder or makes one, and locks it; messages show the folder under the second name.
+    /// Opens the record of a folder or makes one, and locks it; messages show the folder under the
+    /// second name.
     ///
     /// # Errors
     /// A record that cannot be read or written, or that another process holds.
@@ -87,11 +89,21 @@ impl Record {
         let mut tries = 0;
         loop {
             let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(flags).open(&at);
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .custom_flags(flags)
+                .open(&at);
             let mut file = file.map_err(failed)?;
             let about = file.metadata().map_err(failed)?;
             if !about.is_file() {
-                let what = format!("cannot write {}: it is {}", path.display(), crate::output::kind::named(about.file_type()));
+                let what = format!(
+                    "cannot write {}: it is {}",
+                    path.display(),
+                    crate::output::kind::named(about.file_type())
+                );
                 return Err(OutputError::new(&path, what, "name another folder"));
             }
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -102,14 +114,22 @@ impl Record {
                     std::thread::sleep(BETWEEN);
                     continue;
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Locked::Held(read(&mut file).map_err(failed)?.0)),
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    return Ok(Locked::Held(read(&mut file).map_err(failed)?.0));
+                }
                 Err(e) => return Err(OutputError::io("lock", &path, &e.into())),
             }
             // Whoever held it before may have taken it away.
-            if fs::symlink_metadata(&at).is_ok_and(|m| (m.dev(), m.ino()) == (about.dev(), about.ino())) {
+            if fs::symlink_metadata(&at)
+                .is_ok_and(|m| (m.dev(), m.ino()) == (about.dev(), about.ino()))
+            {
                 let (before, names, end) = read(&mut file).map_err(failed)?;
-                if before.is_none() && about.len() > 0 && !begins_like_ours(&file).map_err(failed)? {
-                    let what = format!("cannot write {}: it is not a record of xoff", path.display());
+                if before.is_none()
+                    && about.len() > 0
+                    && !begins_like_ours(&file).map_err(failed)?
+                {
+                    let what =
+                        format!("cannot write {}: it is not a record of xoff", path.display());
                     return Err(OutputError::new(&path, what, "name another folder"));
                 }
                 return Ok(Locked::Ours(Record { file, end, before, names }));
@@ -185,7 +205,9 @@ impl Record {
     /// Whether this record is still the one at `path`.
     pub fn is_at(&self, path: &Path) -> bool {
         let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-        self.file.metadata().is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|there| same(&own, &there)))
+        self.file
+            .metadata()
+            .is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|there| same(&own, &there)))
     }
 
     /// Position at which the line begins.
@@ -200,7 +222,8 @@ impl Record {
 /// A line that has room for every stamp of its name.
 fn stamped(name: &str, stamps: &[Stamp]) -> String {
     let length = serde_json::to_string(name).expect("a text").len() + ROOM;
-    let line = serde_json::to_string(&Stamped { name: name.to_owned(), stamps: stamps.to_vec() }).expect("plain values");
+    let line = serde_json::to_string(&Stamped { name: name.to_owned(), stamps: stamps.to_vec() })
+        .expect("plain values");
     format!("{line:<width$}\n", width = length + line.chars().count() - line.len())
 }
 
@@ -240,7 +263,12 @@ fn read(file: &mut File) -> io::Result<Stated> {
 /// The record in `folder`, if there is one.
 fn opened(folder: &Path) -> Option<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    OpenOptions::new().read(true).custom_flags(flags).open(folder.join(RECORD)).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(folder.join(RECORD))
+        .ok()
+        .filter(|f| f.metadata().is_ok_and(|m| m.is_file()))
 }
 
 /// The record of `folder` lists this name, or its draft.
@@ -261,6 +289,7 @@ pub fn changed(folder: &Path) -> Vec<String> {
 pub fn look(folder: &Path) -> Option<(Option<Owner>, bool)> {
     let mut file = opened(folder)?;
     let owner = read(&mut file).ok()?.0;
-    let held = flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
+    let held =
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
     Some((owner, held))
 }

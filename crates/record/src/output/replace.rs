@@ -1,4 +1,5 @@
-//! Rules for replacing a single file: another output of its kind, never an input, a result in a folder, or a user's file.
+//! Rules for replacing a single file: another output of its kind, never an input, a result in a
+//! folder, or a user's file.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +14,8 @@ const HEAD: u64 = 4096;
 /// The first bytes of a pcapng file: the type of its first block.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The fonts of every drawing of xoff.
-pub const FONTS: &str = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
+pub const FONTS: &str =
+    "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
 /// Text by which a page for a browser names its origin.
 pub const GENERATOR: &str = "name=\"generator\" content=\"xoff\"";
 /// The first words of a generated page.

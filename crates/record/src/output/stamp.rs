@@ -1,5 +1,5 @@
-//! Stamp that distinguishes a file that xoff wrote from one that was changed since: its length and a hash. A copy is as good as the
-//! original.
+//! Stamp that distinguishes a file that xoff wrote from one that was changed since: its length and
+//! a hash. A copy is as good as the original.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,7 +10,8 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-/// So much of a file's begin and of its end is hashed: all of a small one, the footer of a table, never a gigabyte [bytes].
+/// So much of a file's begin and of its end is hashed: all of a small one, the footer of a table,
+/// never a gigabyte [bytes].
 const PART: u64 = 1 << 20;
 
 /// Length of a file [bytes], and a hash of its begin and its end.

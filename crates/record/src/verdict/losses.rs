@@ -1,7 +1,7 @@
 //! Frames that did not arrive, by cause.
 //!
-//! The one place that states how many frames were lost: [`Losses::words`] takes all counters, so that no headline can state "0 frames lost"
-//! while one of them is not zero.
+//! The one place that states how many frames were lost: [`Losses::words`] takes all counters, so
+//! that no headline can state "0 frames lost" while one of them is not zero.
 
 use std::collections::BTreeMap;
 
@@ -59,12 +59,18 @@ impl Losses {
 
     /// Losses that the network had promised not to have, or that no result explains.
     pub fn unmeasured(&self) -> u64 {
-        self.by_cause.iter().filter(|(why, _)| why.meaning() != Meaning::Measured).fold(0, |a, (_, &n)| a.saturating_add(n))
+        self.by_cause
+            .iter()
+            .filter(|(why, _)| why.meaning() != Meaning::Measured)
+            .fold(0, |a, (_, &n)| a.saturating_add(n))
     }
 
     /// Losses of one fate.
     pub fn of_fate(&self, fate: Fate) -> u64 {
-        self.by_cause.iter().filter(|(why, _)| why.fate() == fate).fold(0, |a, (_, &n)| a.saturating_add(n))
+        self.by_cause
+            .iter()
+            .filter(|(why, _)| why.fate() == fate)
+            .fold(0, |a, (_, &n)| a.saturating_add(n))
     }
 
     /// Causes and counts, none of them zero.
@@ -102,7 +108,11 @@ mod tests {
         assert_eq!(Losses::of(Loss::ALL.map(|why| (why, 0))).words(), "0 frames lost");
         for why in Loss::ALL {
             let one = Losses::of([(why, 1)]);
-            assert_eq!((one.total(), one.of_fate(why.fate()), one.count(why)), (1, 1, 1), "{why:?}");
+            assert_eq!(
+                (one.total(), one.of_fate(why.fate()), one.count(why)),
+                (1, 1, 1),
+                "{why:?}"
+            );
             assert!(one.words().starts_with("1 frame lost ("), "{why:?}: {}", one.words());
         }
         let all = Losses::of(Loss::ALL.map(|why| (why, u64::MAX / 4)));
@@ -112,15 +122,27 @@ mod tests {
     #[test]
     fn causes_are_named() {
         let l = Losses::of([(Loss::OnFailedLink, 1_234_567), (Loss::BufferFull, 1)]);
-        assert_eq!(l.words(), "1,234,568 frames lost (1 dropped at full buffers; 1,234,567 on links that failed)");
-        assert_eq!(Losses::of([(Loss::OnFailedLink, 21)]).words(), "21 frames lost (on links that failed)");
+        assert_eq!(
+            l.words(),
+            "1,234,568 frames lost (1 dropped at full buffers; 1,234,567 on links that failed)"
+        );
+        assert_eq!(
+            Losses::of([(Loss::OnFailedLink, 21)]).words(),
+            "21 frames lost (on links that failed)"
+        );
         let mut control = Losses::default();
         control.add_both(Loss::OnFaultyLink, 2, 3);
-        assert_eq!((control.words().as_str(), control.total()), ("5 frames lost, 3 of them control (to errors on links)", 5));
+        assert_eq!(
+            (control.words().as_str(), control.total()),
+            ("5 frames lost, 3 of them control (to errors on links)", 5)
+        );
         control.merge(&l);
         assert_eq!((control.total(), control.control_frames), (1_234_573, 3));
         let json = serde_json::to_string(&l).unwrap();
-        assert_eq!(json, r#"{"by_cause":{"buffer-full":1,"on-failed-link":1234567},"control_frames":0}"#);
+        assert_eq!(
+            json,
+            r#"{"by_cause":{"buffer-full":1,"on-failed-link":1234567},"control_frames":0}"#
+        );
         assert_eq!(serde_json::from_str::<Losses>(&json).unwrap(), l);
     }
 }

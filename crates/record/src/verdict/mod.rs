@@ -4,7 +4,8 @@
 //!   Deadlock, Losses, Promises, Work, interrupted, failures -> Verdict -> headline, answer (yes, no, interrupted), exit code
 //! ```
 //!
-//! The code that makes a [`Verdict`] states every part: skipped checks are listed, and never count as a pass.
+//! The code that makes a [`Verdict`] states every part: skipped checks are listed, and never count
+//! as a pass.
 
 mod losses;
 
@@ -76,7 +77,9 @@ pub struct Work {
 impl Work {
     /// `4 of 4 flows`; `None`: all that can be complete is.
     pub fn incomplete_words(&self) -> Option<String> {
-        (self.incomplete > 0).then(|| format!("{} of {} {}", grouped(self.incomplete), grouped(self.total), self.unit))
+        (self.incomplete > 0).then(|| {
+            format!("{} of {} {}", grouped(self.incomplete), grouped(self.total), self.unit)
+        })
     }
 }
 
@@ -93,7 +96,8 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Conclusion of a command that answers one question. An interruption goes first: skipped checks decide nothing.
+    /// Conclusion of a command that answers one question. An interruption goes first: skipped
+    /// checks decide nothing.
     pub fn of(interrupted: bool, yes: bool) -> Conclusion {
         match (interrupted, yes) {
             (true, _) => Conclusion::Interrupted,
@@ -172,19 +176,22 @@ pub struct Parts {
     pub work: Work,
     /// Reason why nothing was simulated or sent; null: something was.
     pub nothing_ran: Option<String>,
-    /// Additional files that could not be written, such as checkpoints; null: none. No result depends on it.
+    /// Additional files that could not be written, such as checkpoints; null: none. No result
+    /// depends on it.
     #[serde(default)]
     pub not_kept: Option<String>,
     /// Further reasons for the answer "no": a command that failed.
     pub failures: Vec<String>,
-    /// Jobs that did not finish although all flows are complete; they alone do not make the answer a "no".
+    /// Jobs that did not finish although all flows are complete; they alone do not make the answer
+    /// a "no".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<String>,
 }
 
 impl From<Parts> for Verdict {
     fn from(parts: Parts) -> Verdict {
-        let (answer, headline, lost_frames) = (parts.conclusion(&[]), parts.headline(), parts.losses.total());
+        let (answer, headline, lost_frames) =
+            (parts.conclusion(&[]), parts.headline(), parts.losses.total());
         Verdict { answer, headline, lost_frames, parts }
     }
 }
@@ -252,13 +259,19 @@ impl Verdict {
 impl Parts {
     fn conclusion(&self, allowed: &[Allow]) -> Conclusion {
         let loss = allowed.contains(&Allow::Loss);
-        let deadlock = matches!(self.deadlock, Deadlock::Found { .. }) && !allowed.contains(&Allow::Deadlock);
+        let deadlock =
+            matches!(self.deadlock, Deadlock::Found { .. }) && !allowed.contains(&Allow::Deadlock);
         let lost = self.losses.unmeasured() > 0 && !loss;
         let violated = match &self.promises {
-            Promises::Violated { violations, of_loss, .. } => violations - of_loss.min(violations) > 0 || !loss,
+            Promises::Violated { violations, of_loss, .. } => {
+                violations - of_loss.min(violations) > 0 || !loss
+            }
             Promises::Kept | Promises::NotMade | Promises::NotChecked { .. } => false,
         };
-        Conclusion::of(self.interrupted, !(deadlock || lost || violated || !self.failures.is_empty()))
+        Conclusion::of(
+            self.interrupted,
+            !(deadlock || lost || violated || !self.failures.is_empty()),
+        )
     }
 
     fn headline(&self) -> String {
@@ -267,7 +280,11 @@ impl Parts {
             stated.push("interrupted; partial results kept".to_owned());
         }
         if let Promises::Violated { violations, .. } = &self.promises {
-            stated.push(format!("{} check{} violated", grouped(*violations), if *violations == 1 { "" } else { "s" }));
+            stated.push(format!(
+                "{} check{} violated",
+                grouped(*violations),
+                if *violations == 1 { "" } else { "s" }
+            ));
         }
         stated.extend(self.failures.iter().cloned());
         stated.extend(self.not_kept.iter().cloned());

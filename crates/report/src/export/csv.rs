@@ -24,7 +24,8 @@ pub struct Summary {
     pub large: Vec<(&'static str, &'static str)>,
 }
 
-/// Writes these tables of the run in `dir` into a folder. `look(table, rows)` is called now and then; when it returns false, writing ends.
+/// Writes these tables of the run in `dir` into a folder. `look(table, rows)` is called now and
+/// then; when it returns false, writing ends.
 ///
 /// # Errors
 /// A table that cannot be read, and a file that cannot be written.
@@ -40,14 +41,18 @@ pub fn write(
         let (schema, name) = (read::schema(table), format.file(table.name));
         let draft = to.draft(&name)?;
         let failed = |e: std::io::Error| RecordError::new("write", &to.path().join(&name), e);
-        let mut file = (format.create)(draft, &Header { schema: &schema, metadata: &[] }).map_err(failed)?;
+        let mut file =
+            (format.create)(draft, &Header { schema: &schema, metadata: &[] }).map_err(failed)?;
         let (mut rows, mut large) = (0, BTreeSet::new());
         for batch in read::stream(dir, table.name)? {
             let batch = batch?;
             file.write(&batch).map_err(failed)?;
             rows += batch.num_rows() as u64;
-            for (at, column) in table.columns.iter().enumerate().filter(|(_, c)| c.kind == Kind::U64) {
-                if read::numbers(&batch, column.name).into_iter().flatten().any(|n| n > DIGITS_MAX) {
+            for (at, column) in
+                table.columns.iter().enumerate().filter(|(_, c)| c.kind == Kind::U64)
+            {
+                if read::numbers(&batch, column.name).into_iter().flatten().any(|n| n > DIGITS_MAX)
+                {
                     large.insert(at);
                 }
             }
@@ -79,10 +84,15 @@ fn columns(tables: &[&TableSpec]) -> String {
 /// A cell, in quotes where it contains a separator (RFC 4180).
 fn quoted(cell: &str) -> String {
     let one_line = cell.split_whitespace().collect::<Vec<_>>().join(" ");
-    if one_line.contains([',', '"']) { format!("\"{}\"", one_line.replace('"', "\"\"")) } else { one_line }
+    if one_line.contains([',', '"']) {
+        format!("\"{}\"", one_line.replace('"', "\"\""))
+    } else {
+        one_line
+    }
 }
 
-/// The type of a column, and the one with which pandas keeps every digit although values may be missing.
+/// The type of a column, and the one with which pandas keeps every digit although values may be
+/// missing.
 fn types(c: &ColumnSpec) -> (&'static str, &'static str) {
     match c.kind {
         Kind::U8 => ("u8", "UInt8"),
@@ -91,6 +101,8 @@ fn types(c: &ColumnSpec) -> (&'static str, &'static str) {
         Kind::U64 => ("u64", "UInt64"),
         Kind::I64 => ("i64", "Int64"),
         Kind::F64 => ("f64", "Float64"),
-        Kind::Node | Kind::Port | Kind::Label | Kind::Word(_) | Kind::Message => ("text", "category"),
+        Kind::Node | Kind::Port | Kind::Label | Kind::Word(_) | Kind::Message => {
+            ("text", "category")
+        }
     }
 }

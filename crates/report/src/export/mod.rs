@@ -5,8 +5,8 @@
 //!                   ------------------------------> csv        all tables as text, and the meaning of their columns
 //! ```
 //!
-//! Both are written while they are made: neither needs as much memory as it writes. Captures need bytes of frames, so `xoff_real::export`
-//! makes them. docs/exports.md is the page for users.
+//! Both are written while they are made: neither needs as much memory as it writes. Captures need
+//! bytes of frames, so `xoff_real::export` makes them. docs/exports.md is the page for users.
 
 pub mod csv;
 mod error;

@@ -21,12 +21,23 @@ pub(super) struct Rulers {
 impl Rulers {
     /// Fixes the ranges for a panel that will be about `width` px wide.
     pub(super) fn new(panel: &Panel, [x, y]: [Extent; 2], width: f64) -> Self {
-        let ruler = |axis: &Axis, data, fit, ticks| Ruler::new(&axis.unit, axis.range, data, axis.log, fit, ticks);
+        let ruler = |axis: &Axis, data, fit, ticks| {
+            Ruler::new(&axis.unit, axis.range, data, axis.log, fit, ticks)
+        };
         // A cloud of points needs air around it; a time series runs from edge to edge.
         let loose = |mark: &Mark| matches!(mark, Mark::Points { .. });
-        let fit = if panel.marks.iter().any(loose) && !bars::any(panel) { Fit::Round } else { Fit::Tight };
+        let fit = if panel.marks.iter().any(loose) && !bars::any(panel) {
+            Fit::Round
+        } else {
+            Fit::Tight
+        };
         Rulers {
-            x: ruler(&panel.x, x, if panel.x.log { Fit::Round } else { fit }, if bars::any(panel) { 1 } else { x_ticks(width) }),
+            x: ruler(
+                &panel.x,
+                x,
+                if panel.x.log { Fit::Round } else { fit },
+                if bars::any(panel) { 1 } else { x_ticks(width) },
+            ),
             y: ruler(&panel.y, y, Fit::Round, Y_TICKS),
         }
     }
@@ -77,9 +88,13 @@ pub(super) fn margins(panel: &Panel, rulers: &Rulers, quiet_x: bool) -> Margins 
 /// Everything behind the data.
 pub(super) fn grid(rulers: &Rulers, scales: &Scales, plot: Rect, categorical: bool) -> Markup {
     let place = |ticks: Vec<Tick>, scale: &Scale| -> Vec<(f64, bool)> {
-        ticks.iter().filter_map(|tick| Some((scale.at(tick.value)?, tick.text.is_empty()))).collect()
+        ticks
+            .iter()
+            .filter_map(|tick| Some((scale.at(tick.value)?, tick.text.is_empty())))
+            .collect()
     };
-    let xs = if categorical { Vec::new() } else { place(rulers.x.ticks(x_ticks(plot.w)), &scales.x) };
+    let xs =
+        if categorical { Vec::new() } else { place(rulers.x.ticks(x_ticks(plot.w)), &scales.x) };
     let ys = place(rulers.y.ticks(Y_TICKS), &scales.y);
     let path = |minor: bool| {
         let mut d = String::new();
@@ -109,7 +124,14 @@ pub(super) fn grid(rulers: &Rulers, scales: &Scales, plot: Rect, categorical: bo
 }
 
 /// Axis lines, ticks and labels.
-pub(super) fn draw(panel: &Panel, rulers: &Rulers, scales: &Scales, plot: Rect, quiet_x: bool, x_names: f64) -> Markup {
+pub(super) fn draw(
+    panel: &Panel,
+    rulers: &Rulers,
+    scales: &Scales,
+    plot: Rect,
+    quiet_x: bool,
+    x_names: f64,
+) -> Markup {
     let categorical = x_names > 0.0;
     let x_ticks = if categorical { Vec::new() } else { rulers.x.ticks(x_ticks(plot.w)) };
     let x_label = label(&panel.x, &rulers.x);

@@ -26,7 +26,8 @@ pub(super) fn any(panel: &Panel) -> bool {
 /// The labels as they are set: broken into lines, or slanted when a word is wider than its place.
 fn set(labels: &[String], width: f64) -> (Vec<Vec<String>>, bool) {
     let room = width / labels.len().max(1) as f64 - 6.0;
-    let lines: Vec<Vec<String>> = labels.iter().map(|label| text::wrap(label, NAME, room)).collect();
+    let lines: Vec<Vec<String>> =
+        labels.iter().map(|label| text::wrap(label, NAME, room)).collect();
     let slanted = lines.iter().flatten().any(|line| text::width(line, NAME) > room);
     (lines, slanted)
 }
@@ -35,7 +36,10 @@ fn set(labels: &[String], width: f64) -> (Vec<Vec<String>>, bool) {
 pub(super) fn labels_height(labels: &[String], width: f64) -> f64 {
     let (lines, slanted) = set(labels, width);
     if slanted {
-        let widest = labels.iter().map(|label| text::width(&text::fit(label, NAME, 140.0), NAME)).fold(0.0, f64::max);
+        let widest = labels
+            .iter()
+            .map(|label| text::width(&text::fit(label, NAME, 140.0), NAME))
+            .fold(0.0, f64::max);
         // sin 35 degrees of the longest name.
         return 14.0 + widest * 0.574;
     }
@@ -64,20 +68,35 @@ pub(super) fn names(labels: &[String], scales: &Scales, plot: Rect) -> Markup {
 }
 
 /// The bars.
-pub(super) fn draw(labels: &[String], groups: &[BarGroup], panel: &Panel, scales: &Scales, colours: &mut Colours) -> Markup {
+pub(super) fn draw(
+    labels: &[String],
+    groups: &[BarGroup],
+    panel: &Panel,
+    scales: &Scales,
+    colours: &mut Colours,
+) -> Markup {
     let (count, width) = (groups.len() as f64, width(groups, scales));
     let base = scales.y.base();
     let mut out = Vec::new();
     for (g, group) in groups.iter().enumerate() {
         let fill = group.colour.unwrap_or_else(|| colours.of(&group.name)).hex();
         for (i, label) in labels.iter().enumerate() {
-            let (Some(bar), Some(middle)) = (group.bars.get(i), scales.x.at(i as f64)) else { continue };
+            let (Some(bar), Some(middle)) = (group.bars.get(i), scales.x.at(i as f64)) else {
+                continue;
+            };
             let x = middle + (g as f64 - count / 2.0) * width;
             let centre = x + width / 2.0;
-            let value = format!("{}{}", if bar.at_least && bar.value.is_finite() { "≥ " } else { "" }, panel.y.unit.format(bar.value));
-            // A value without a place on the axis (0 on a logarithmic one) is drawn at the base, with its text.
+            let value = format!(
+                "{}{}",
+                if bar.at_least && bar.value.is_finite() { "≥ " } else { "" },
+                panel.y.unit.format(bar.value)
+            );
+            // A value without a place on the axis (0 on a logarithmic one) is drawn at the base,
+            // with its text.
             let top = scales.y.at(bar.value).unwrap_or(base);
-            let ends = bar.interval.and_then(|(low, high)| Some((scales.y.at(low).unwrap_or(base), scales.y.at(high)?)));
+            let ends = bar.interval.and_then(|(low, high)| {
+                Some((scales.y.at(low).unwrap_or(base), scales.y.at(high)?))
+            });
             let highest = ends.map_or(top, |(_, high)| high.min(top)).min(base);
             let number = number(&panel.y.unit, &value);
             let written = text::width(number, VALUE) < width + 6.0;
@@ -106,8 +125,8 @@ fn width(groups: &[BarGroup], scales: &Scales) -> f64 {
     (slot * 0.76 / groups.len().max(1) as f64).min(54.0)
 }
 
-/// The text over a bar: with its unit, since bars of one panel may differ by powers of a thousand. "0" needs none, nor does a unit without
-/// prefixes: the axis shows it.
+/// The text over a bar: with its unit, since bars of one panel may differ by powers of a thousand.
+/// "0" needs none, nor does a unit without prefixes: the axis shows it.
 fn number<'a>(unit: &Unit, value: &'a str) -> &'a str {
     match unit {
         Unit::Other(name) => value.strip_suffix(name.as_str()).map_or(value, str::trim_end),

@@ -1,12 +1,14 @@
 //! Reduction of long series without a visible change.
 //!
-//! Of all consecutive points that fall into one pixel column the first, the least, the greatest and the last stay, in
-//! their order. The drawn curve then covers the same pixels as the full one: a spike of one sample survives.
+//! Of all consecutive points that fall into one pixel column the first, the least, the greatest and
+//! the last stay, in their order. The drawn curve then covers the same pixels as the full one: a
+//! spike of one sample survives.
 
 /// A point in pixels.
 pub(super) type Point = (f64, f64);
 
-/// Lines of more pieces than this are drawn as points: with gaps everywhere there is no line to see.
+/// Lines of more pieces than this are drawn as points: with gaps everywhere there is no line to
+/// see.
 const PIECES_MAX: usize = 1500;
 
 /// A line as it is drawn.
@@ -18,8 +20,13 @@ pub(super) struct Drawn {
     pub dots: Vec<Point>,
 }
 
-/// Splits at gaps, drops points outside `left .. right`, and reduces to about `budget` points in all.
-pub(super) fn line(points: impl Iterator<Item = Option<Point>>, (left, right): (f64, f64), budget: usize) -> Drawn {
+/// Splits at gaps, drops points outside `left .. right`, and reduces to about `budget` points in
+/// all.
+pub(super) fn line(
+    points: impl Iterator<Item = Option<Point>>,
+    (left, right): (f64, f64),
+    budget: usize,
+) -> Drawn {
     let mut pieces: Vec<Vec<Point>> = vec![Vec::new()];
     for point in points {
         match (point, pieces.last_mut()) {
@@ -28,14 +35,18 @@ pub(super) fn line(points: impl Iterator<Item = Option<Point>>, (left, right): (
             _ => {}
         }
     }
-    let mut pieces: Vec<Vec<Point>> = pieces.iter().flat_map(|piece| visible(piece, left, right)).collect();
+    let mut pieces: Vec<Vec<Point>> =
+        pieces.iter().flat_map(|piece| visible(piece, left, right)).collect();
     if pieces.len() > PIECES_MAX {
         return Drawn { pieces: Vec::new(), dots: dots(pieces.into_iter().flatten(), budget) };
     }
     let mut column = 1.0;
     while pieces.iter().map(Vec::len).sum::<usize>() > budget {
         let before: usize = pieces.iter().map(Vec::len).sum();
-        pieces = pieces.iter().map(|piece| reduce(piece, |_, point| (point.0 / column).floor() as i64)).collect();
+        pieces = pieces
+            .iter()
+            .map(|piece| reduce(piece, |_, point| (point.0 / column).floor() as i64))
+            .collect();
         let after: usize = pieces.iter().map(Vec::len).sum();
         column *= 2.0;
         if column > 8.0 && after > budget {
@@ -49,7 +60,8 @@ pub(super) fn line(points: impl Iterator<Item = Option<Point>>, (left, right): (
     Drawn { pieces, dots: dots(single.into_iter().flatten(), budget) }
 }
 
-/// The stretches of a piece that touch the window; a neighbour outside stays, since the line leads to it.
+/// The stretches of a piece that touch the window; a neighbour outside stays, since the line leads
+/// to it.
 fn visible(piece: &[Point], left: f64, right: f64) -> Vec<Vec<Point>> {
     let side = |point: &Point| if point.0 < left { -1 } else { i32::from(point.0 > right) };
     let mut out: Vec<Vec<Point>> = Vec::new();
@@ -77,18 +89,30 @@ fn reduce(piece: &[Point], key: impl Fn(usize, Point) -> i64) -> Vec<Point> {
         let run = key(start, piece[start]);
         let end = (start..piece.len()).find(|i| key(*i, piece[*i]) != run).unwrap_or(piece.len());
         let by_y = |a: &usize, b: &usize| piece[*a].1.total_cmp(&piece[*b].1);
-        let mut kept = [start, (start..end).min_by(by_y).unwrap_or(start), (start..end).max_by(by_y).unwrap_or(start), end - 1];
+        let mut kept = [
+            start,
+            (start..end).min_by(by_y).unwrap_or(start),
+            (start..end).max_by(by_y).unwrap_or(start),
+            end - 1,
+        ];
         kept.sort_unstable();
-        out.extend(kept.iter().enumerate().filter(|(n, i)| *n == 0 || kept[n - 1] != **i).map(|(_, i)| piece[*i]));
+        out.extend(
+            kept.iter()
+                .enumerate()
+                .filter(|(n, i)| *n == 0 || kept[n - 1] != **i)
+                .map(|(_, i)| piece[*i]),
+        );
         start = end;
     }
     out
 }
 
-/// At most about `budget` separate points. One of every square of a coarse grid stays, so that no outlier is lost; the
-/// rest of the budget is a sample of the others. What is kept depends on the set of points, not on their order.
+/// At most about `budget` separate points. One of every square of a coarse grid stays, so that no
+/// outlier is lost; the rest of the budget is a sample of the others. What is kept depends on the
+/// set of points, not on their order.
 pub(super) fn dots(points: impl Iterator<Item = Point>, budget: usize) -> Vec<Point> {
-    let mut all: Vec<(i64, i64)> = points.map(|(x, y)| ((x * 10.0).round() as i64, (y * 10.0).round() as i64)).collect();
+    let mut all: Vec<(i64, i64)> =
+        points.map(|(x, y)| ((x * 10.0).round() as i64, (y * 10.0).round() as i64)).collect();
     all.sort_unstable();
     all.dedup();
     if all.len() > budget {
@@ -99,7 +123,12 @@ pub(super) fn dots(points: impl Iterator<Item = Point>, budget: usize) -> Vec<Po
             first = firsts(&all, grid);
         }
         let others = (0..all.len()).filter(|i| first.binary_search(i).is_err());
-        all = first.iter().copied().chain(others.take(budget.saturating_sub(first.len()))).map(|i| all[i]).collect();
+        all = first
+            .iter()
+            .copied()
+            .chain(others.take(budget.saturating_sub(first.len())))
+            .map(|i| all[i])
+            .collect();
         all.sort_unstable();
     }
     all.into_iter().map(|(x, y)| (x as f64 / 10.0, y as f64 / 10.0)).collect()
@@ -107,8 +136,11 @@ pub(super) fn dots(points: impl Iterator<Item = Point>, budget: usize) -> Vec<Po
 
 /// Indices of the first point in each square of `grid` tenths of a pixel, ascending.
 fn firsts(points: &[(i64, i64)], grid: i64) -> Vec<usize> {
-    let mut squares: Vec<((i64, i64), usize)> =
-        points.iter().enumerate().map(|(i, (x, y))| ((x.div_euclid(grid), y.div_euclid(grid)), i)).collect();
+    let mut squares: Vec<((i64, i64), usize)> = points
+        .iter()
+        .enumerate()
+        .map(|(i, (x, y))| ((x.div_euclid(grid), y.div_euclid(grid)), i))
+        .collect();
     squares.sort_unstable();
     squares.dedup_by_key(|(square, _)| *square);
     let mut first: Vec<usize> = squares.into_iter().map(|(_, i)| i).collect();
@@ -118,7 +150,10 @@ fn firsts(points: &[(i64, i64)], grid: i64) -> Vec<usize> {
 
 /// A fixed shuffle (the SplitMix64 finalizer), so that a sample has no visible pattern.
 fn shuffled((x, y): (i64, i64)) -> u64 {
-    let mut z = (x as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(y as u64).wrapping_mul(0xd134_2543_de82_ef95);
+    let mut z = (x as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(y as u64)
+        .wrapping_mul(0xd134_2543_de82_ef95);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -162,7 +197,10 @@ mod tests {
     fn gaps_split_and_single_points_become_dots() {
         let points = [None, Some((1.0, 1.0)), None, None, Some((3.0, 1.0)), Some((4.0, 2.0)), None];
         let drawn = line(points.into_iter(), ALL, 100);
-        assert_eq!(drawn, Drawn { pieces: vec![vec![(3.0, 1.0), (4.0, 2.0)]], dots: vec![(1.0, 1.0)] });
+        assert_eq!(
+            drawn,
+            Drawn { pieces: vec![vec![(3.0, 1.0), (4.0, 2.0)]], dots: vec![(1.0, 1.0)] }
+        );
     }
 
     #[test]
@@ -181,14 +219,24 @@ mod tests {
 
     #[test]
     fn back_and_forth_is_reduced_too() {
-        let drawn = line((0..100_000).map(|i| Some((if i % 2 == 0 { 0.0 } else { 600.0 }, f64::from(i % 100)))), ALL, 1000);
+        let drawn = line(
+            (0..100_000).map(|i| Some((if i % 2 == 0 { 0.0 } else { 600.0 }, f64::from(i % 100)))),
+            ALL,
+            1000,
+        );
         let kept: usize = drawn.pieces.iter().map(Vec::len).sum();
         assert!(kept <= 1100, "{kept}");
     }
 
     #[test]
     fn dots_are_thinned_keep_outliers_and_do_not_depend_on_order() {
-        let cloud = |i: u32| if i == 77_777 { (590.0, 500.0) } else { (f64::from(i % 1000) * 0.5, f64::from(i / 1000)) };
+        let cloud = |i: u32| {
+            if i == 77_777 {
+                (590.0, 500.0)
+            } else {
+                (f64::from(i % 1000) * 0.5, f64::from(i / 1000))
+            }
+        };
         let forward = dots((0..200_000).map(cloud), 3000);
         let backward = dots((0..200_000).rev().map(cloud), 3000);
         assert_eq!(forward.len(), 3000);

@@ -79,7 +79,9 @@ pub(super) fn draw(figure: &Figure, width: f64) -> Markup {
     let mut measured: Vec<Measured> = Vec::new();
     for (i, panel) in figure.panels.iter().enumerate() {
         let below = figure.panels.get(i + columns);
-        let quiet_x = below.is_some_and(|below| !bars::any(panel) && !bars::any(below) && same(&panel.x, &below.x));
+        let quiet_x = below.is_some_and(|below| {
+            !bars::any(panel) && !bars::any(below) && same(&panel.x, &below.x)
+        });
         let entries = legend::entries(panel, &mut colours);
         let rulers = Rulers::new(panel, extents[i], cell);
         let margins = measure(panel, &rulers, quiet_x, cell);
@@ -96,7 +98,8 @@ pub(super) fn draw(figure: &Figure, width: f64) -> Markup {
         let header = row.iter().map(|m| header_height(m, cell)).fold(0.0, f64::max);
         for (c, m) in row.iter().enumerate() {
             let left = PAD + c as f64 * (cell + GUTTER);
-            let plot = Rect { x: left + m.margins.left, y: y + header, w: plot_width(m, cell), h: HEIGHT };
+            let plot =
+                Rect { x: left + m.margins.left, y: y + header, w: plot_width(m, cell), h: HEIGHT };
             body.push(html! {
                 (heading(m, plot.x, y, cell - m.margins.left))
                 (panel::draw(m.panel, &m.rulers, plot, m.quiet_x, &mut colours, budget))
@@ -104,9 +107,14 @@ pub(super) fn draw(figure: &Figure, width: f64) -> Markup {
         }
         y += header + row.iter().map(|m| HEIGHT + m.margins.bottom).fold(0.0, f64::max);
     }
-    let note = figure.note.as_deref().map(|note| text::wrap(note, NOTE, width - 2.0 * PAD)).unwrap_or_default();
+    let note = figure
+        .note
+        .as_deref()
+        .map(|note| text::wrap(note, NOTE, width - 2.0 * PAD))
+        .unwrap_or_default();
     let note_top = y + 8.0;
-    let height = (if note.is_empty() { y } else { note_top + note.len() as f64 * (NOTE + 3.0) }) + PAD;
+    let height =
+        (if note.is_empty() { y } else { note_top + note.len() as f64 * (NOTE + 3.0) }) + PAD;
     html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(Px(width)) height=(Px(height)) viewBox={ "0 0 " (Px(width)) " " (Px(height)) }
             class="xoff-figure"
@@ -151,7 +159,8 @@ fn plot_width(m: &Measured, cell: f64) -> f64 {
 fn measure(panel: &Panel, rulers: &Rulers, quiet_x: bool, cell: f64) -> Margins {
     let mut margins = axes::margins(panel, rulers, quiet_x);
     if let Some((labels, _)) = bars::of(panel) {
-        margins.bottom = bars::labels_height(labels, cell - margins.left - RIGHT) + axes::label_height(&panel.x);
+        margins.bottom =
+            bars::labels_height(labels, cell - margins.left - RIGHT) + axes::label_height(&panel.x);
     }
     margins
 }
@@ -159,7 +168,12 @@ fn measure(panel: &Panel, rulers: &Rulers, quiet_x: bool, cell: f64) -> Margins 
 /// Plots of one column begin at the same x.
 fn level_columns(measured: &mut [Measured], columns: usize) {
     for column in 0..columns {
-        let left = measured.iter().skip(column).step_by(columns).map(|m| m.margins.left).fold(0.0, f64::max);
+        let left = measured
+            .iter()
+            .skip(column)
+            .step_by(columns)
+            .map(|m| m.margins.left)
+            .fold(0.0, f64::max);
         measured.iter_mut().skip(column).step_by(columns).for_each(|m| m.margins.left = left);
     }
 }
@@ -172,9 +186,14 @@ fn colours(figure: &Figure) -> Colours {
             Mark::Line { name, colour: Some(colour), .. }
             | Mark::Points { name, colour: Some(colour), .. }
             | Mark::HLine { label: name, colour: Some(colour), .. }
-            | Mark::VLine { label: name, colour: Some(colour), .. } => colours.reserve(name, *colour),
+            | Mark::VLine { label: name, colour: Some(colour), .. } => {
+                colours.reserve(name, *colour)
+            }
             Mark::Bars { groups, .. } => {
-                groups.iter().filter_map(|g| g.colour.map(|c| (g, c))).for_each(|(g, c)| colours.reserve(&g.name, c));
+                groups
+                    .iter()
+                    .filter_map(|g| g.colour.map(|c| (g, c)))
+                    .for_each(|(g, c)| colours.reserve(&g.name, c));
             }
             _ => {}
         }
@@ -184,7 +203,11 @@ fn colours(figure: &Figure) -> Colours {
 
 /// Axes that mean the same thing.
 fn same(a: &Axis, b: &Axis) -> bool {
-    !a.label.is_empty() && a.label == b.label && a.unit == b.unit && a.log == b.log && a.range == b.range
+    !a.label.is_empty()
+        && a.label == b.label
+        && a.unit == b.unit
+        && a.log == b.log
+        && a.range == b.range
 }
 
 /// Extents [x, y] per panel, joined over axes that mean the same.
@@ -195,10 +218,13 @@ fn shared_extents(figure: &Figure) -> Vec<[Extent; 2]> {
         .panels
         .iter()
         .zip(&own)
-        .flat_map(|(panel, [x, y])| [((!bars::any(panel)).then_some(&panel.x), *x), (Some(&panel.y), *y)])
+        .flat_map(|(panel, [x, y])| {
+            [((!bars::any(panel)).then_some(&panel.x), *x), (Some(&panel.y), *y)]
+        })
         .collect();
     let joined = |(axis, extent): &(Option<&Axis>, Extent)| {
-        let alike = all.iter().filter(|(other, _)| axis.zip(*other).is_some_and(|(a, b)| same(a, b)));
+        let alike =
+            all.iter().filter(|(other, _)| axis.zip(*other).is_some_and(|(a, b)| same(a, b)));
         alike.fold(*extent, |sum, (_, extent)| sum.join(*extent))
     };
     all.chunks(2).map(|panel| [joined(&panel[0]), joined(&panel[1])]).collect()

@@ -51,7 +51,10 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
             }
             Mark::HLine { label, colour, .. } | Mark::VLine { label, colour, .. } => {
                 let (colour, dash) = reference(*colour, colours.reference(label));
-                out.push(Entry { swatch: Swatch::Line { colour, dash: Some(dash), width: "1.5" }, label: label.clone() });
+                out.push(Entry {
+                    swatch: Swatch::Line { colour, dash: Some(dash), width: "1.5" },
+                    label: label.clone(),
+                });
             }
         }
     }
@@ -65,7 +68,10 @@ fn own(given: Option<super::Colour>, automatic: super::Colour) -> &'static str {
 }
 
 /// Colour and dashes of a figure's `index`-th reference line.
-pub(super) fn reference(colour: Option<super::Colour>, index: usize) -> (&'static str, &'static str) {
+pub(super) fn reference(
+    colour: Option<super::Colour>,
+    index: usize,
+) -> (&'static str, &'static str) {
     (colour.map_or("#3e4c59", super::Colour::hex), DASHES[index % DASHES.len()])
 }
 

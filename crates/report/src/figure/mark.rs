@@ -50,7 +50,8 @@ impl BarGroup {
         BarGroup { name: name.into(), bars: bars.into_iter().collect(), colour: None }
     }
 
-    /// The colour of the mechanism whose kind is the name of the group, such as `pfc`. Other names keep their colour.
+    /// The colour of the mechanism whose kind is the name of the group, such as `pfc`. Other names
+    /// keep their colour.
     #[must_use]
     pub fn colour_by_kind(mut self) -> Self {
         self.colour = mechanism(&self.name).map(|m| m.colour).or(self.colour);
@@ -58,8 +59,9 @@ impl BarGroup {
     }
 }
 
-/// Something drawn in a panel. Points with a coordinate that is not finite (or not positive on a logarithmic axis) are
-/// gaps. Every name and label goes to the legend; an empty one stays out of it.
+/// Something drawn in a panel. Points with a coordinate that is not finite (or not positive on a
+/// logarithmic axis) are gaps. Every name and label goes to the legend; an empty one stays out of
+/// it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
     /// A line through points, in their order.
@@ -122,8 +124,12 @@ impl Mark {
     }
 
     /// Bars side by side in each category.
-    pub fn bars<L: Into<String>>(labels: impl IntoIterator<Item = L>, groups: impl IntoIterator<Item = BarGroup>) -> Self {
-        let (labels, groups) = (labels.into_iter().map(Into::into).collect(), groups.into_iter().collect());
+    pub fn bars<L: Into<String>>(
+        labels: impl IntoIterator<Item = L>,
+        groups: impl IntoIterator<Item = BarGroup>,
+    ) -> Self {
+        let (labels, groups) =
+            (labels.into_iter().map(Into::into).collect(), groups.into_iter().collect());
         Mark::Bars { labels, groups }
     }
 
@@ -141,7 +147,10 @@ impl Mark {
     #[must_use]
     pub fn colour(mut self, wanted: Colour) -> Self {
         match &mut self {
-            Mark::Line { colour, .. } | Mark::Points { colour, .. } | Mark::HLine { colour, .. } | Mark::VLine { colour, .. } => {
+            Mark::Line { colour, .. }
+            | Mark::Points { colour, .. }
+            | Mark::HLine { colour, .. }
+            | Mark::VLine { colour, .. } => {
                 *colour = Some(wanted);
             }
             Mark::Bars { .. } => {}

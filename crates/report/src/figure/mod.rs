@@ -6,8 +6,8 @@
 //!          -> SVG text, at most about 200 KB: long series keep the first, least, greatest and last value per pixel column
 //! ```
 //!
-//! Panels of one figure that have the same axis label and unit share their range: two schemes side by side are
-//! compared by eye, and unequal scales would lie.
+//! Panels of one figure that have the same axis label and unit share their range: two schemes side
+//! by side are compared by eye, and unequal scales would lie.
 
 mod axes;
 mod bars;
@@ -102,13 +102,15 @@ impl Panel {
 pub struct Figure {
     /// Heading, drawn into the figure.
     pub title: String,
-    /// Message of the figure. It is below the figure in a report, and the description inside an SVG.
+    /// Message of the figure. It is below the figure in a report, and the description inside an
+    /// SVG.
     pub caption: String,
     /// Panels, row by row.
     pub panels: Vec<Panel>,
     /// Panels per row; 0 counts as 1.
     pub columns: usize,
-    /// A small line at the foot of the drawing, e.g. where the data come from; it stays when the image is pasted elsewhere.
+    /// A small line at the foot of the drawing, e.g. where the data come from; it stays when the
+    /// image is pasted elsewhere.
     pub note: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Colours that colour-blind readers can distinguish (after Okabe and Ito, without yellow, which vanishes on white).
+//! Colours that colour-blind readers can distinguish (after Okabe and Ito, without yellow, which
+//! vanishes on white).
 
 use maud::{Markup, PreEscaped, html};
 
@@ -27,8 +28,15 @@ pub enum Colour {
 
 impl Colour {
     /// The automatic order.
-    pub const ALL: [Colour; 7] =
-        [Colour::Blue, Colour::Vermilion, Colour::Green, Colour::Purple, Colour::Orange, Colour::Sky, Colour::Grey];
+    pub const ALL: [Colour; 7] = [
+        Colour::Blue,
+        Colour::Vermilion,
+        Colour::Green,
+        Colour::Purple,
+        Colour::Orange,
+        Colour::Sky,
+        Colour::Grey,
+    ];
 
     /// All colours, with their names in style sheets.
     pub const NAMED: [(&'static str, Colour); 9] = [
@@ -78,7 +86,8 @@ pub(super) const GRID: &str = "#e4e7eb";
 pub(super) const MINOR_GRID: &str = "#f2f4f6";
 pub(super) const FRAME: &str = "#9aa5b1";
 
-/// Colours of a dark page, by those of a light one. Text on a cell or box with a light colour of its own keeps its ink.
+/// Colours of a dark page, by those of a light one. Text on a cell or box with a light colour of
+/// its own keeps its ink.
 const DARK: &[(&str, &str)] = &[
     (INK, "#e4e9ee"),
     (MUTED, "#a3b0bc"),
@@ -94,9 +103,11 @@ const DARK: &[(&str, &str)] = &[
     Colour::Grey.pair(),
 ];
 
-/// A style sheet inside a drawing: dark where its reader's screen is, light on paper and in programs without style sheets.
+/// A style sheet inside a drawing: dark where its reader's screen is, light on paper and in
+/// programs without style sheets.
 pub(crate) fn theme() -> Markup {
-    let mut rules = format!("svg.xoff-figure{{fill:{}}}.xoff-figure .paper{{fill:#161b21}}", DARK[0].1);
+    let mut rules =
+        format!("svg.xoff-figure{{fill:{}}}.xoff-figure .paper{{fill:#161b21}}", DARK[0].1);
     for (light, dark) in DARK {
         rules.push_str(&format!(".xoff-figure [fill=\"{light}\"]{{fill:{dark}}}.xoff-figure [stroke=\"{light}\"]{{stroke:{dark}}}"));
     }
@@ -133,9 +144,11 @@ impl Colours {
         if let Some(taken) = self.taken.iter().find(|taken| taken.name == name) {
             return taken.colour;
         }
-        let uses = |colour: Colour| self.taken.iter().filter(|taken| taken.colour == colour).count();
+        let uses =
+            |colour: Colour| self.taken.iter().filter(|taken| taken.colour == colour).count();
         // The first of the least used; `min_by_key` takes the first among equals.
-        let colour = Colour::ALL.into_iter().min_by_key(|colour| uses(*colour)).unwrap_or(Colour::Blue);
+        let colour =
+            Colour::ALL.into_iter().min_by_key(|colour| uses(*colour)).unwrap_or(Colour::Blue);
         let repeat = uses(colour);
         self.taken.push(Taken { name: name.to_owned(), colour, repeat });
         colour
@@ -143,7 +156,8 @@ impl Colours {
 
     /// Dashes of a name's line: as asked, or because its colour had to be used again.
     pub(super) fn dash(&self, name: &str, dashed: bool) -> Option<&'static str> {
-        let repeat = self.taken.iter().find(|taken| taken.name == name).map_or(0, |taken| taken.repeat);
+        let repeat =
+            self.taken.iter().find(|taken| taken.name == name).map_or(0, |taken| taken.repeat);
         match (dashed, repeat) {
             (true, _) => Some("5 3"),
             (false, 0) => None,

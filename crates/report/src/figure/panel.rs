@@ -33,7 +33,9 @@ pub(super) fn extents(panel: &Panel) -> [Extent; 2] {
                 let room = if log_y { 1.5 } else { 1.0 + 18.0 / HEIGHT };
                 for bar in groups.iter().flat_map(|group| &group.bars) {
                     let ends = bar.interval.map_or([bar.value; 2], |(low, high)| [low, high]);
-                    [bar.value, ends[0], ends[1] * room].into_iter().for_each(|at| y.add(at, log_y));
+                    [bar.value, ends[0], ends[1] * room]
+                        .into_iter()
+                        .for_each(|at| y.add(at, log_y));
                 }
             }
             Mark::HLine { y: at, .. } => y.add(*at, log_y),
@@ -44,7 +46,14 @@ pub(super) fn extents(panel: &Panel) -> [Extent; 2] {
 }
 
 /// The panel without its heading.
-pub(super) fn draw(panel: &Panel, rulers: &Rulers, plot: Rect, quiet_x: bool, colours: &mut Colours, budget: usize) -> Markup {
+pub(super) fn draw(
+    panel: &Panel,
+    rulers: &Rulers,
+    plot: Rect,
+    quiet_x: bool,
+    colours: &mut Colours,
+    budget: usize,
+) -> Markup {
     let scales = Scales::new(panel, rulers, plot);
     let bars = bars::of(panel);
     let names = bars.map_or(0.0, |(labels, _)| bars::labels_height(labels, plot.w));
@@ -72,8 +81,12 @@ fn references(panel: &Panel, scales: &Scales, plot: Rect, colours: &mut Colours)
     let mut out = Vec::new();
     for mark in &panel.marks {
         let (ends, colour, label) = match mark {
-            Mark::HLine { y, colour, label } => (scales.y.at(*y).map(|y| (plot.x, y, plot.right(), y)), colour, label),
-            Mark::VLine { x, colour, label } => (scales.x.at(*x).map(|x| (x, plot.y, x, plot.bottom())), colour, label),
+            Mark::HLine { y, colour, label } => {
+                (scales.y.at(*y).map(|y| (plot.x, y, plot.right(), y)), colour, label)
+            }
+            Mark::VLine { x, colour, label } => {
+                (scales.x.at(*x).map(|x| (x, plot.y, x, plot.bottom())), colour, label)
+            }
             _ => continue,
         };
         let (colour, dash) = legend::reference(*colour, colours.reference(label));

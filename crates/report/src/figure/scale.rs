@@ -42,7 +42,9 @@ impl Extent {
         match (self.is_empty(), log) {
             (true, false) => Extent { lo: 0.0, hi: 1.0 },
             (true, true) => Extent { lo: 1.0, hi: 10.0 },
-            (false, true) if self.hi / self.lo < 1.001 => Extent { lo: self.lo / 2.0, hi: self.hi * 2.0 },
+            (false, true) if self.hi / self.lo < 1.001 => {
+                Extent { lo: self.lo / 2.0, hi: self.hi * 2.0 }
+            }
             (false, false) if self.hi - self.lo <= self.hi.abs().max(self.lo.abs()) * 1e-9 => {
                 let half = if self.lo == 0.0 { 0.5 } else { self.lo.abs() * 0.1 };
                 Extent { lo: self.lo - half, hi: self.hi + half }
@@ -57,7 +59,8 @@ impl Extent {
 pub(super) enum Fit {
     /// Exactly the data: time runs from edge to edge.
     Tight,
-    /// Out to the next tick, and down to zero where the data come near it: heights are compared from zero.
+    /// Out to the next tick, and down to zero where the data come near it: heights are compared
+    /// from zero.
     Round,
 }
 
@@ -74,11 +77,16 @@ pub(super) struct Scale {
 impl Scale {
     /// Values `extent` over pixels `from .. to`.
     pub(super) fn new(extent: Extent, from: f64, to: f64, log: bool) -> Self {
-        let (lo, hi) = if log { (libm::log10(extent.lo), libm::log10(extent.hi)) } else { (extent.lo, extent.hi) };
+        let (lo, hi) = if log {
+            (libm::log10(extent.lo), libm::log10(extent.hi))
+        } else {
+            (extent.lo, extent.hi)
+        };
         Scale { lo, hi, from, to, log }
     }
 
-    /// The pixel of a value, none for a gap. Far outside the range it is clamped: an SVG viewer need not cope with 1e20.
+    /// The pixel of a value, none for a gap. Far outside the range it is clamped: an SVG viewer
+    /// need not cope with 1e20.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         if !usable(value, self.log) {
             return None;
@@ -113,8 +121,16 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// Fixes the range: the one asked for, or the data's, rounded as `fit` says with about `ticks` ticks.
-    pub(super) fn new(unit: &Unit, asked: Option<(f64, f64)>, data: Extent, log: bool, fit: Fit, ticks: usize) -> Self {
+    /// Fixes the range: the one asked for, or the data's, rounded as `fit` says with about `ticks`
+    /// ticks.
+    pub(super) fn new(
+        unit: &Unit,
+        asked: Option<(f64, f64)>,
+        data: Extent,
+        log: bool,
+        fit: Fit,
+        ticks: usize,
+    ) -> Self {
         let asked = asked.filter(|(lo, hi)| usable(*lo, log) && usable(*hi, log) && lo < hi);
         let mut extent = asked.map_or(data, |(lo, hi)| Extent { lo, hi }).opened(log);
         let (size, unit_name) = unit.fit(extent.hi.abs().max(extent.lo.abs()));
@@ -129,7 +145,8 @@ impl Ruler {
         Ruler { extent, unit_name, size, unit: unit.clone(), log }
     }
 
-    /// Whether the label names the unit though the axis is logarithmic: units without prefixes do not repeat on ticks.
+    /// Whether the label names the unit though the axis is logarithmic: units without prefixes do
+    /// not repeat on ticks.
     pub(super) fn unit_on_label(&self) -> bool {
         matches!(self.unit, Unit::Other(_))
     }
@@ -149,7 +166,11 @@ impl Ruler {
             .map(|i| (first + i as f64) * step)
             .take_while(|value| *value <= hi + step * 1e-6)
             .map(|value| {
-                let text = if plain { long(trimmed(&format!("{value:.decimals$}"))) } else { short(value) };
+                let text = if plain {
+                    long(trimmed(&format!("{value:.decimals$}")))
+                } else {
+                    short(value)
+                };
                 Tick { value: value * self.size, text }
             })
             .collect()
@@ -194,7 +215,11 @@ fn nice_step(raw: f64) -> f64 {
     let power = libm::pow(10.0, libm::floor(libm::log10(raw)));
     // The bounds are the geometric means of neighbours: sqrt(1 * 2), sqrt(2 * 5), sqrt(5 * 10).
     let bounds = [(1.0, 1.4143), (2.0, 3.1623), (5.0, 7.0711)];
-    bounds.into_iter().find(|(_, bound)| raw <= bound * power).map_or(10.0, |(multiple, _)| multiple) * power
+    bounds
+        .into_iter()
+        .find(|(_, bound)| raw <= bound * power)
+        .map_or(10.0, |(multiple, _)| multiple)
+        * power
 }
 
 fn round_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
@@ -211,7 +236,8 @@ fn round_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
     Extent { lo: lo * size, hi: hi * size }
 }
 
-/// A range that ends within half a per cent of a tick ends on that tick: samples end one period early.
+/// A range that ends within half a per cent of a tick ends on that tick: samples end one period
+/// early.
 fn snap_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
     let (lo, hi) = (extent.lo / size, extent.hi / size);
     let step = nice_step((hi - lo) / ticks.max(1) as f64);
@@ -226,8 +252,16 @@ fn snap_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
 fn round_log(extent: Extent) -> Extent {
     let power = |value: f64| libm::pow(10.0, libm::floor(libm::log10(value) + 1e-12));
     let (below, above) = (power(extent.lo), power(extent.hi));
-    let lo = [5.0, 2.0, 1.0].into_iter().map(|m| m * below).find(|v| *v <= extent.lo * 1.000001).unwrap_or(below);
-    let hi = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * above).find(|v| *v >= extent.hi * 0.999999).unwrap_or(above * 10.0);
+    let lo = [5.0, 2.0, 1.0]
+        .into_iter()
+        .map(|m| m * below)
+        .find(|v| *v <= extent.lo * 1.000001)
+        .unwrap_or(below);
+    let hi = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|m| m * above)
+        .find(|v| *v >= extent.hi * 0.999999)
+        .unwrap_or(above * 10.0);
     Extent { lo, hi }
 }
 
@@ -236,12 +270,24 @@ mod tests {
     use super::*;
 
     fn texts(ruler: &Ruler, wanted: usize) -> Vec<String> {
-        ruler.ticks(wanted).into_iter().map(|tick| tick.text).filter(|text| !text.is_empty()).collect()
+        ruler
+            .ticks(wanted)
+            .into_iter()
+            .map(|tick| tick.text)
+            .filter(|text| !text.is_empty())
+            .collect()
     }
 
     #[test]
     fn picoseconds_become_milliseconds() {
-        let ruler = Ruler::new(&Unit::Picoseconds, None, Extent { lo: 0.0, hi: 4.2e9 }, false, Fit::Tight, 5);
+        let ruler = Ruler::new(
+            &Unit::Picoseconds,
+            None,
+            Extent { lo: 0.0, hi: 4.2e9 },
+            false,
+            Fit::Tight,
+            5,
+        );
         assert_eq!(ruler.unit_name, "ms");
         assert_eq!(texts(&ruler, 4), ["0", "1", "2", "3", "4"]);
         assert_eq!(ruler.extent, Extent { lo: 0.0, hi: 4.2e9 });
@@ -249,24 +295,46 @@ mod tests {
 
     #[test]
     fn a_rounded_range_ends_on_a_tick_and_starts_at_zero() {
-        let ruler = Ruler::new(&Unit::Bytes, None, Extent { lo: 61_400.0, hi: 95_600.0 }, false, Fit::Round, 5);
+        let ruler = Ruler::new(
+            &Unit::Bytes,
+            None,
+            Extent { lo: 61_400.0, hi: 95_600.0 },
+            false,
+            Fit::Round,
+            5,
+        );
         assert_eq!(ruler.extent, Extent { lo: 60_000.0, hi: 100_000.0 });
         assert_eq!(texts(&ruler, 5), ["60", "70", "80", "90", "100"]);
-        let ruler = Ruler::new(&Unit::BitsPerSecond, None, Extent { lo: 1e9, hi: 9.9e9 }, false, Fit::Round, 5);
+        let ruler = Ruler::new(
+            &Unit::BitsPerSecond,
+            None,
+            Extent { lo: 1e9, hi: 9.9e9 },
+            false,
+            Fit::Round,
+            5,
+        );
         assert_eq!(ruler.extent, Extent { lo: 0.0, hi: 1e10 });
         assert_eq!(texts(&ruler, 5), ["0", "2", "4", "6", "8", "10"]);
     }
 
     #[test]
     fn a_series_that_stops_one_sample_early_still_shows_its_last_tick() {
-        let ruler = Ruler::new(&Unit::Picoseconds, None, Extent { lo: 0.0, hi: 19.9999e9 }, false, Fit::Tight, 4);
+        let ruler = Ruler::new(
+            &Unit::Picoseconds,
+            None,
+            Extent { lo: 0.0, hi: 19.9999e9 },
+            false,
+            Fit::Tight,
+            4,
+        );
         assert_eq!(ruler.extent, Extent { lo: 0.0, hi: 2e10 });
         assert_eq!(texts(&ruler, 4), ["0", "5", "10", "15", "20"]);
     }
 
     #[test]
     fn log_ticks_carry_their_units() {
-        let ruler = Ruler::new(&Unit::Bytes, None, Extent { lo: 150.0, hi: 3.0e7 }, true, Fit::Round, 6);
+        let ruler =
+            Ruler::new(&Unit::Bytes, None, Extent { lo: 150.0, hi: 3.0e7 }, true, Fit::Round, 6);
         assert_eq!(ruler.extent, Extent { lo: 100.0, hi: 5.0e7 });
         assert_eq!(texts(&ruler, 6), ["100 B", "1 KB", "10 KB", "100 KB", "1 MB", "10 MB"]);
     }

@@ -8,7 +8,8 @@ use super::text::{self, Px};
 use super::{Colour, Figure, Mark};
 use maud::{Markup, html};
 
-/// Points a series may have so that the whole drawing stays below about 200 KB at some 12 bytes a point.
+/// Points a series may have so that the whole drawing stays below about 200 KB at some 12 bytes a
+/// point.
 pub(super) fn budget(figure: &Figure) -> usize {
     let series = |mark: &&Mark| matches!(mark, Mark::Line { .. } | Mark::Points { .. });
     let count = figure.panels.iter().flat_map(|panel| &panel.marks).filter(series).count();
@@ -26,17 +27,26 @@ pub(super) fn has_data(mark: &Mark) -> bool {
     }
 }
 
-/// Widths of the lines of a panel [px]: each is wider than those that are drawn over it, so that lines of equal values show all of them.
+/// Widths of the lines of a panel [px]: each is wider than those that are drawn over it, so that
+/// lines of equal values show all of them.
 pub(super) fn widths(marks: &[Mark]) -> Vec<f64> {
     const LINE: f64 = 1.8;
     const MORE: f64 = 0.9;
     const STEPS: usize = 3;
     let is_line = |mark: &&Mark| matches!(mark, Mark::Line { .. });
-    (0..marks.len()).map(|i| LINE + MORE * marks[i + 1..].iter().filter(is_line).count().min(STEPS) as f64).collect()
+    (0..marks.len())
+        .map(|i| LINE + MORE * marks[i + 1..].iter().filter(is_line).count().min(STEPS) as f64)
+        .collect()
 }
 
 /// The mark's elements; nothing for marks drawn elsewhere.
-pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colours, (budget, width): (usize, f64)) -> Markup {
+pub(super) fn draw(
+    mark: &Mark,
+    scales: &Scales,
+    plot: Rect,
+    colours: &mut Colours,
+    (budget, width): (usize, f64),
+) -> Markup {
     let window = (plot.x, plot.right());
     match mark {
         Mark::Line { name, points, dashed, colour } => {
@@ -47,7 +57,10 @@ pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colou
         }
         Mark::Points { name, points, colour } => {
             let inside = |p: &Point| p.0 >= plot.x - 4.0 && p.0 <= plot.right() + 4.0;
-            let pixels = points.iter().filter_map(|(px, py)| scales.x.at(*px).zip(scales.y.at(*py))).filter(inside);
+            let pixels = points
+                .iter()
+                .filter_map(|(px, py)| scales.x.at(*px).zip(scales.y.at(*py)))
+                .filter(inside);
             let thinned = decimate::dots(pixels, budget);
             // Many points overlap: smaller, so that the cloud keeps its shape.
             let size = if thinned.len() > 400 { "2.6" } else { "6" };

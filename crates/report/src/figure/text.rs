@@ -5,11 +5,13 @@ use maud::Render;
 /// The font stack of every figure: whatever the viewer has, all of about the width of Helvetica.
 pub(crate) use xoff_record::output::FONTS;
 
-/// Width of a text [px], estimated from Helvetica's widths and a little generous, since fonts differ.
+/// Width of a text [px], estimated from Helvetica's widths and a little generous, since fonts
+/// differ.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let per_em = |c: char| match c {
         'i' | 'j' | 'l' | '\'' | '|' => 0.25,
-        ' ' | '.' | ',' | ':' | ';' | '!' | 't' | 'f' | 'I' | '(' | ')' | '[' | ']' | '/' | '-' | 'r' => 0.33,
+        ' ' | '.' | ',' | ':' | ';' | '!' | 't' | 'f' | 'I' | '(' | ')' | '[' | ']' | '/' | '-'
+        | 'r' => 0.33,
         'm' | 'M' | 'W' | '@' | '%' | '—' => 0.89,
         'w' | 'C' | 'D' | 'G' | 'H' | 'N' | 'O' | 'Q' | 'R' | 'U' => 0.74,
         'A'..='Z' | '+' | '=' | '<' | '>' | '&' => 0.67,
@@ -35,7 +37,8 @@ pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     kept.trim_end().to_owned() + "…"
 }
 
-/// A text broken between words into lines of at most that width; a single long word keeps its own line.
+/// A text broken between words into lines of at most that width; a single long word keeps its own
+/// line.
 pub(crate) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -50,7 +53,8 @@ pub(crate) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     lines
 }
 
-/// A coordinate with one decimal: a tenth of a pixel is finer than the eye, and hides the last bits of a float.
+/// A coordinate with one decimal: a tenth of a pixel is finer than the eye, and hides the last bits
+/// of a float.
 #[derive(Clone, Copy)]
 pub(crate) struct Px(pub f64);
 

@@ -52,7 +52,8 @@ impl Unit {
             return "n/a".to_owned();
         }
         let (size, name) = match self {
-            // Zero has no magnitude of its own: the smallest prefix would claim a precision that was not meant.
+            // Zero has no magnitude of its own: the smallest prefix would claim a precision that
+            // was not meant.
             Unit::Picoseconds | Unit::Seconds if value == 0.0 => (1.0, "s".to_owned()),
             _ => self.fit(value.abs()),
         };

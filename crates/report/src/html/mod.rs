@@ -90,7 +90,11 @@ impl Section {
     /// A figure with its caption.
     #[must_use]
     pub fn figure(mut self, figure: &Figure) -> Self {
-        self.blocks.push(Block::Figure { svg: figure.to_svg(), narrow: figure.to_narrow_svg(), caption: figure.caption.clone() });
+        self.blocks.push(Block::Figure {
+            svg: figure.to_svg(),
+            narrow: figure.to_narrow_svg(),
+            caption: figure.caption.clone(),
+        });
         self
     }
 }

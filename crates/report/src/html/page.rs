@@ -98,13 +98,18 @@ fn draw_table(table: &Table) -> Markup {
     }
 }
 
-/// Has it sentences in its cells? On a phone each of its rows then becomes a block, for sentences in columns would be a word wide there.
+/// Has it sentences in its cells? On a phone each of its rows then becomes a block, for sentences
+/// in columns would be a word wide there.
 fn is_prose(table: &Table) -> bool {
     const SENTENCE: usize = 36;
     if table.columns.len() < 3 {
         return false;
     }
-    table.rows.iter().flatten().any(|cell| matches!(cell, Cell::Text(text) if text.chars().count() > SENTENCE))
+    table
+        .rows
+        .iter()
+        .flatten()
+        .any(|cell| matches!(cell, Cell::Text(text) if text.chars().count() > SENTENCE))
 }
 
 fn class(align: Align) -> Option<&'static str> {
@@ -136,7 +141,8 @@ fn inline(text: &str) -> Markup {
     }
 }
 
-/// Text whose names of ports and files stay on one line: a browser would break `S1->S2` after its hyphen.
+/// Text whose names of ports and files stay on one line: a browser would break `S1->S2` after its
+/// hyphen.
 fn words(text: &str) -> Markup {
     const LONG: usize = 40;
     let is_name = |word: &str| (word.contains("->") || word.contains('_')) && word.len() < LONG;

@@ -1,4 +1,5 @@
-//! The page of a run of a scheduled fabric: throughput, delay, queues and grants over time, hosts' flows, outputs.
+//! The page of a run of a scheduled fabric: throughput, delay, queues and grants over time, hosts'
+//! flows, outputs.
 
 use maud::html;
 use serde::Serialize;
@@ -61,7 +62,8 @@ pub fn of_fabric(s: &FabricScenario, f: &FabricFinished) -> ExtraFile {
     let title = if s.title.is_empty() { "Run" } else { &s.title };
     let join = r.windows.len().div_ceil(WINDOWS_MAX).max(1);
     let chunks: Vec<&[Window]> = r.windows.chunks(join).collect();
-    let starts: Vec<u64> = std::iter::once(0).chain(chunks.iter().map(|c| c[c.len() - 1].end.0)).collect();
+    let starts: Vec<u64> =
+        std::iter::once(0).chain(chunks.iter().map(|c| c[c.len() - 1].end.0)).collect();
     let window = |(c, from): (&&[Window], &u64)| {
         let last = &c[c.len() - 1];
         let sum = |of: fn(&Window) -> u64| c.iter().map(of).sum::<u64>();
@@ -84,7 +86,9 @@ pub fn of_fabric(s: &FabricScenario, f: &FabricFinished) -> ExtraFile {
         for (i, flow) in hosts.flows.iter().enumerate().take(FLOWS_MAX) {
             let stretches: Vec<_> = seen.windows.chunks(join).collect();
             let spans = starts.windows(2).map(|w| w[1] - w[0]);
-            let sent = |(c, span): (&&[_], u64)| rate(c.iter().map(|w: &xoff_sim::scheduled::HostWindow| w.arrived[i]).sum(), span);
+            let sent = |(c, span): (&&[_], u64)| {
+                rate(c.iter().map(|w: &xoff_sim::scheduled::HostWindow| w.arrived[i]).sum(), span)
+            };
             flows.push(FlowView {
                 name: format!("flow {i}, from P{}", flow.source),
                 rate: stretches.iter().zip(spans).map(sent).collect(),
@@ -97,20 +101,39 @@ pub fn of_fabric(s: &FabricScenario, f: &FabricFinished) -> ExtraFile {
         title: title.into(),
         end_ps: r.now.0,
         windows: chunks.iter().zip(&starts).map(window).collect(),
-        outputs: hot.iter().enumerate().map(|(p, &h)| (format!("P{p}"), h, r.offered[p], r.delivered[p])).collect(),
+        outputs: hot
+            .iter()
+            .enumerate()
+            .map(|(p, &h)| (format!("P{p}"), h, r.offered[p], r.delivered[p]))
+            .collect(),
         flows,
     };
     let mut left_out = Vec::new();
     if join > 1 {
-        left_out.push(format!("{} windows are joined by {join}; the table windows has all.", r.windows.len()));
+        left_out.push(format!(
+            "{} windows are joined by {join}; the table windows has all.",
+            r.windows.len()
+        ));
     }
     if all_flows > FLOWS_MAX {
-        left_out.push(format!("{FLOWS_MAX} of {all_flows} flows of hosts are drawn; the table host_flows has all."));
+        left_out.push(format!(
+            "{FLOWS_MAX} of {all_flows} flows of hosts are drawn; the table host_flows has all."
+        ));
     }
     left_out.push("A scheduled fabric has no course by link: its elements hold no queues that flow control could pause.".into());
     let facts = [
-        Fact { label: "Simulated time", value: Span(r.now.0).to_string(), note: m.ended_because.clone(), tone: "neutral" },
-        Fact { label: "Packets delivered", value: format!("{} of {}", r.packets_out, r.packets_in), note: String::new(), tone: "neutral" },
+        Fact {
+            label: "Simulated time",
+            value: Span(r.now.0).to_string(),
+            note: m.ended_because.clone(),
+            tone: "neutral",
+        },
+        Fact {
+            label: "Packets delivered",
+            value: format!("{} of {}", r.packets_out, r.packets_in),
+            note: String::new(),
+            tone: "neutral",
+        },
         Fact {
             label: "Frames lost",
             value: m.lost_frames.to_string(),
@@ -129,6 +152,11 @@ pub fn of_fabric(s: &FabricScenario, f: &FabricFinished) -> ExtraFile {
         }
         (foot(m))
     };
-    let page = Page::new(title).body(body).data(&view, None).charts().script(SCRIPT).script("xoff.fabric();");
+    let page = Page::new(title)
+        .body(body)
+        .data(&view, None)
+        .charts()
+        .script(SCRIPT)
+        .script("xoff.fabric();");
     ExtraFile { name: REPORT, bytes: page.to_html().into_bytes() }
 }

@@ -14,7 +14,8 @@ use crate::view::network::Seen;
 const POINTS_MAX: usize = 600;
 /// Flows in the list at most: unfinished ones, then those with the largest slowdown.
 pub const LISTED_MAX: usize = 500;
-/// Groups of sizes if there are more sizes than that; about as many flows in each, more where they have the same size.
+/// Groups of sizes if there are more sizes than that; about as many flows in each, more where they
+/// have the same size.
 const GROUPS: usize = 10;
 
 /// A distribution function: `y` of all flows have a value of at most `x`.
@@ -47,7 +48,8 @@ pub struct SizeGroup {
     pub p99: f64,
 }
 
-/// A row of the list: number, source, destination, size, delivered, start, completion time, slowdown.
+/// A row of the list: number, source, destination, size, delivered, start, completion time,
+/// slowdown.
 type Listed = (usize, u32, u32, Option<u64>, u64, u64, Option<u64>, Option<f64>);
 
 /// Flows of a run.
@@ -76,7 +78,11 @@ impl FlowsView {
     pub fn new(f: &Seen) -> FlowsView {
         let flows = f.flows;
         let sized = flows.iter().filter(|r| r.flow.size != UNLIMITED).count();
-        let mut times: Vec<f64> = flows.iter().filter(|r| r.flow.size != UNLIMITED).filter_map(|r| Some(r.fct()?.0 as f64)).collect();
+        let mut times: Vec<f64> = flows
+            .iter()
+            .filter(|r| r.flow.size != UNLIMITED)
+            .filter_map(|r| Some(r.fct()?.0 as f64))
+            .collect();
         times.sort_by(f64::total_cmp);
         let slowdowns = slowdowns(f);
         let mut known: Vec<f64> = slowdowns.iter().filter(|s| !s.2).map(|s| s.1).collect();
@@ -99,8 +105,12 @@ fn curve(sorted: &[f64], all: usize) -> Curve {
     let step = sorted.len().div_ceil(POINTS_MAX).max(1);
     // The last of each stretch, so that the largest value is there; the smallest begins it.
     let ends = (0..sorted.len()).filter(|i| (i + 1) % step == 0 || i + 1 == sorted.len());
-    let places: Vec<usize> = (!sorted.is_empty()).then_some(0).into_iter().chain(ends.filter(|i| *i > 0)).collect();
-    Curve { x: places.iter().map(|&i| sorted[i]).collect(), y: places.iter().map(|&i| (i + 1) as f64 / all as f64).collect() }
+    let places: Vec<usize> =
+        (!sorted.is_empty()).then_some(0).into_iter().chain(ends.filter(|i| *i > 0)).collect();
+    Curve {
+        x: places.iter().map(|&i| sorted[i]).collect(),
+        y: places.iter().map(|&i| (i + 1) as f64 / all as f64).collect(),
+    }
 }
 
 /// Size and slowdown of every flow that has both; with `true` where it is a lower bound.
@@ -140,7 +150,9 @@ fn sizes(mut all: Vec<(u64, f64, bool)>) -> Vec<SizeGroup> {
 fn group(of: &[(u64, f64, bool)]) -> SizeGroup {
     let mut values: Vec<f64> = of.iter().map(|s| s.1).collect();
     values.sort_by(f64::total_cmp);
-    let at = |share: f64| values[((share * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1];
+    let at = |share: f64| {
+        values[((share * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1]
+    };
     SizeGroup {
         from: of[0].0,
         to: of[of.len() - 1].0,
@@ -160,19 +172,32 @@ fn list(f: &Seen) -> Vec<Listed> {
         let size = (w.size != UNLIMITED).then_some(w.size);
         (n, w.src, w.dst, size, r.delivered, w.start.0, r.fct().map(|t| t.0), slowdown)
     };
-    let mut all: Vec<Listed> = f.flows.iter().zip(f.ideals).enumerate().filter(|(_, (r, _))| r.flow.start < Time::NEVER).map(row).collect();
+    let mut all: Vec<Listed> = f
+        .flows
+        .iter()
+        .zip(f.ideals)
+        .enumerate()
+        .filter(|(_, (r, _))| r.flow.start < Time::NEVER)
+        .map(row)
+        .collect();
     if all.len() > LISTED_MAX {
         let rank = |r: &Listed| (r.3.is_some() && r.6.is_none(), r.7.unwrap_or(0.0));
-        all.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.0.cmp(&b.0)));
+        all.sort_by(|a, b| {
+            rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.0.cmp(&b.0))
+        });
         all.truncate(LISTED_MAX);
     }
     all
 }
 
 fn ends(f: &Seen) -> BTreeMap<u32, (u32, u32)> {
-    let waiters = f.course.iter().flat_map(|c| &c.looks).filter_map(|l| l.waiters.as_ref()).flatten();
+    let waiters =
+        f.course.iter().flat_map(|c| &c.looks).filter_map(|l| l.waiters.as_ref()).flatten();
     let named = |w: &Waiter| w.behind.iter().map(|b| b.1).collect::<Vec<_>>();
-    waiters.flat_map(named).filter_map(|n| f.flows.get(n as usize).map(|r| (n, (r.flow.src, r.flow.dst)))).collect()
+    waiters
+        .flat_map(named)
+        .filter_map(|n| f.flows.get(n as usize).map(|r| (n, (r.flow.src, r.flow.dst))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -192,7 +217,8 @@ mod tests {
 
     #[test]
     fn percentiles_count_unfinished_flows_and_name_them() {
-        let all: Vec<(u64, f64, bool)> = (1..=100).map(|i| (1000, f64::from(i), i > 98)).chain([(5, 2.0, false)]).collect();
+        let all: Vec<(u64, f64, bool)> =
+            (1..=100).map(|i| (1000, f64::from(i), i > 98)).chain([(5, 2.0, false)]).collect();
         let g = sizes(all);
         assert_eq!(g.len(), 2);
         assert_eq!((g[0].from, g[0].flows, g[0].p99), (5, 1, 2.0));
@@ -208,7 +234,8 @@ mod tests {
     fn flows_of_one_size_are_one_group() {
         // 20 sizes once each, and between them 30 flows of one size with rising slowdowns.
         let few = (0..20).map(|i| (if i < 10 { i + 1 } else { 10_000 + i }, 1.0, false));
-        let all: Vec<(u64, f64, bool)> = few.chain((1..=30).map(|i| (500, f64::from(i), false))).collect();
+        let all: Vec<(u64, f64, bool)> =
+            few.chain((1..=30).map(|i| (500, f64::from(i), false))).collect();
         let g = sizes(all);
         let of: Vec<&SizeGroup> = g.iter().filter(|g| g.from <= 500 && g.to >= 500).collect();
         assert_eq!((of.len(), of[0].flows, of[0].p50, of[0].p99), (1, 30, 15.0, 30.0));

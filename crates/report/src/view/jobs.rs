@@ -9,7 +9,8 @@ use xoff_run::{CAUSES, Finished, JobSummary, NetworkScenario, RankState, rank_st
 
 use crate::view::page::{Blob, Column};
 
-/// Stretches of time of ranks that a page holds at most: some 16 bytes each before they are compressed.
+/// Stretches of time of ranks that a page holds at most: some 16 bytes each before they are
+/// compressed.
 const STRETCHES_MAX: usize = 250_000;
 /// Stretches of a critical path that a page holds at most: the last ones.
 const PATH_MAX: usize = 20_000;
@@ -77,27 +78,43 @@ pub struct JobView {
     shown: usize,
     /// By rank and iteration: where its stretches begin, and behind the last of the rank.
     first: Column,
-    /// Begin of each stretch [ps], its end, and its kind: 0 computing, 1 both, 2 exposed communication.
+    /// Begin of each stretch [ps], its end, and its kind: 0 computing, 1 both, 2 exposed
+    /// communication.
     from: Column,
     to: Column,
     state: Column,
 }
 
 /// All jobs of a finished run; omissions are added to `left_out`.
-pub fn jobs_of(s: &NetworkScenario, f: &Finished, blob: &mut Blob, left_out: &mut Vec<String>) -> Vec<JobView> {
+pub fn jobs_of(
+    s: &NetworkScenario,
+    f: &Finished,
+    blob: &mut Blob,
+    left_out: &mut Vec<String>,
+) -> Vec<JobView> {
     let ports = PortNumbers::new(&s.topology);
     (0..f.jobs.len()).filter_map(|at| job(s, f, at, &ports, blob, left_out)).collect()
 }
 
-#[expect(clippy::too_many_lines, reason = "each of a view's fields has its line")]
-fn job(s: &NetworkScenario, f: &Finished, at: usize, ports: &PortNumbers, blob: &mut Blob, left_out: &mut Vec<String>) -> Option<JobView> {
+fn job(
+    s: &NetworkScenario,
+    f: &Finished,
+    at: usize,
+    ports: &PortNumbers,
+    blob: &mut Blob,
+    left_out: &mut Vec<String>,
+) -> Option<JobView> {
     let (job, summary) = (s.flows.jobs.as_ref()?.jobs.get(at)?, &f.jobs[at]);
     let logs = f.outcome.ranks.get(at)?;
     let begun = logs.iter().map(|r| r.log.iterations.len()).max().unwrap_or(0);
     let iteration = |i: usize| {
         let spans = || logs.iter().filter_map(|r| r.log.iterations.get(i));
         let done = summary.iterations.get(i);
-        let end = spans().map(|s| s.1).collect::<Option<Vec<_>>>().and_then(|e| e.into_iter().max()).filter(|_| done.is_some());
+        let end = spans()
+            .map(|s| s.1)
+            .collect::<Option<Vec<_>>>()
+            .and_then(|e| e.into_iter().max())
+            .filter(|_| done.is_some());
         IterationView {
             start_ps: spans().map(|s| s.0.0).min().unwrap_or(0),
             end_ps: end.map(|t| t.0),
@@ -118,18 +135,25 @@ fn job(s: &NetworkScenario, f: &Finished, at: usize, ports: &PortNumbers, blob: 
         }
     };
     let (mut order, shown) = of_interest(summary, job.hosts.len() as u32);
-    let longest = summary.longest().and_then(|l| summary.iterations.iter().position(|i| i.time_ps == l.time_ps));
+    let longest = summary
+        .longest()
+        .and_then(|l| summary.iterations.iter().position(|i| i.time_ps == l.time_ps));
     let middle = longest.unwrap_or(0);
     let near = middle.saturating_sub(NEIGHBOURS)..(middle + NEIGHBOURS + 1).min(begun);
     let wanted = order.len().min(RANKS_LEAST);
     // All iterations if enough ranks fit, or those around the longest one, or that one alone.
     let fits = |range: Range<usize>| {
-        let states = States::of(&order, range, |rank, i| rank_states(job, &logs[rank as usize].log, rank, i, f.outcome.now));
+        let states = States::of(&order, range, |rank, i| {
+            rank_states(job, &logs[rank as usize].log, rank, i, f.outcome.now)
+        });
         (states.ranks >= wanted).then_some(states)
     };
-    let few = Some(0..begun).filter(|_| begun <= STRETCHES_MAX).and_then(fits).or_else(|| fits(near));
+    let few =
+        Some(0..begun).filter(|_| begun <= STRETCHES_MAX).and_then(fits).or_else(|| fits(near));
     let states = few.unwrap_or_else(|| {
-        States::of(&order, middle..(middle + 1).min(begun), |r, i| rank_states(job, &logs[r as usize].log, r, i, f.outcome.now))
+        States::of(&order, middle..(middle + 1).min(begun), |r, i| {
+            rank_states(job, &logs[r as usize].log, r, i, f.outcome.now)
+        })
     });
     if states.ranks < order.len() {
         let (n, of, name) = (states.ranks, order.len(), &job.name);
@@ -186,8 +210,13 @@ struct States {
 }
 
 impl States {
-    fn of(order: &[u32], iterations: Range<usize>, of: impl Fn(u32, u32) -> Vec<(u64, u64, RankState)>) -> States {
-        let mut s = States { iterations: iterations.clone(), ranks: 0, first: Vec::new(), all: Vec::new() };
+    fn of(
+        order: &[u32],
+        iterations: Range<usize>,
+        of: impl Fn(u32, u32) -> Vec<(u64, u64, RankState)>,
+    ) -> States {
+        let mut s =
+            States { iterations: iterations.clone(), ranks: 0, first: Vec::new(), all: Vec::new() };
         for &rank in order {
             let (stretches, places) = (s.all.len(), s.first.len());
             for i in iterations.clone() {
@@ -206,8 +235,9 @@ impl States {
     }
 }
 
-/// All ranks, those first that decided about the longest iteration: the ends of its straggler, the one that ended last, the one that
-/// computed longest, some that are evenly among the others; and how many these are.
+/// All ranks, those first that decided about the longest iteration: the ends of its straggler, the
+/// one that ended last, the one that computed longest, some that are evenly among the others; and
+/// how many these are.
 fn of_interest(summary: &JobSummary, ranks: u32) -> (Vec<u32>, usize) {
     let mut order = Vec::new();
     if let Some(i) = summary.longest() {
@@ -215,7 +245,10 @@ fn of_interest(summary: &JobSummary, ranks: u32) -> (Vec<u32>, usize) {
         order.push(i.last_rank);
         order.extend(i.computed.map(|c| c.0));
     }
-    order.extend((0..FIRST_SHOWN as u32).map(|k| (u64::from(k) * u64::from(ranks) / FIRST_SHOWN as u64) as u32));
+    order.extend(
+        (0..FIRST_SHOWN as u32)
+            .map(|k| (u64::from(k) * u64::from(ranks) / FIRST_SHOWN as u64) as u32),
+    );
     let mut seen = HashSet::new();
     order.retain(|&r| seen.insert(r));
     order.truncate(FIRST_SHOWN);

@@ -1,4 +1,5 @@
-//! Positions of nodes: tiers for a network with levels, otherwise a circle of switches with their hosts around it.
+//! Positions of nodes: tiers for a network with levels, otherwise a circle of switches with their
+//! hosts around it.
 //!
 //! ```text
 //!   tiers   C0   C1   C2   C3            circle        H2
@@ -34,8 +35,15 @@ pub fn layout(t: &Topology) -> Layout {
     levels.sort_unstable();
     levels.dedup();
     // A path of switches reads best as a row.
-    let switch_ports = |n: u32| t.nodes[n as usize].ports.iter().filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Switch).count();
-    let path = t.switches().all(|s| switch_ports(s) <= 2) && t.switches().any(|s| switch_ports(s) <= 1);
+    let switch_ports = |n: u32| {
+        t.nodes[n as usize]
+            .ports
+            .iter()
+            .filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Switch)
+            .count()
+    };
+    let path =
+        t.switches().all(|s| switch_ports(s) <= 2) && t.switches().any(|s| switch_ports(s) <= 1);
     if levels.len() > 1 || path { tiers(t) } else { circle(t) }
 }
 
@@ -61,10 +69,12 @@ fn tiers(t: &Topology) -> Layout {
         let room = row.len().max(1) as f64;
         row.iter().enumerate().for_each(|(i, &n)| x[n] = (i as f64 + 0.5) / room);
     };
-    // The tier with the most nodes is as wide as the drawing; switches next to hosts begin in their own order.
+    // The tier with the most nodes is as wide as the drawing; switches next to hosts begin in their
+    // own order.
     rows.iter().for_each(|row| spread(row, &mut x));
     let mean = |n: usize, wanted: &dyn Fn(usize) -> bool, x: &[f64]| {
-        let near = t.nodes[n].ports.iter().map(|p| p.peer as usize).filter(|&p| wanted(p)).map(|p| x[p]);
+        let near =
+            t.nodes[n].ports.iter().map(|p| p.peer as usize).filter(|&p| wanted(p)).map(|p| x[p]);
         let (sum, many) = near.fold((0.0, 0.0), |(s, m), v| (s + v, m + 1.0));
         if many > 0.0 { sum / many } else { x[n] }
     };
@@ -115,8 +125,10 @@ fn circle(t: &Topology) -> Layout {
     for (i, &s) in switches.iter().enumerate() {
         let turn = i as f64 / many;
         put(s, turn, RADIUS, &mut x, &mut y);
-        let is_own = |p: &&xoff_net::topology::Port| t.nodes[p.peer as usize].kind == NodeKind::Host;
-        let hosts: Vec<usize> = t.nodes[s].ports.iter().filter(is_own).map(|p| p.peer as usize).collect();
+        let is_own =
+            |p: &&xoff_net::topology::Port| t.nodes[p.peer as usize].kind == NodeKind::Host;
+        let hosts: Vec<usize> =
+            t.nodes[s].ports.iter().filter(is_own).map(|p| p.peer as usize).collect();
         for (k, &h) in hosts.iter().enumerate() {
             let off = (k as f64 - (hosts.len() - 1) as f64 / 2.0) / hosts.len() as f64;
             put(h, turn + 0.8 * off / many, HOST_RADIUS, &mut x, &mut y);
@@ -125,7 +137,8 @@ fn circle(t: &Topology) -> Layout {
     Layout { x, y, tiers: false }
 }
 
-/// The switches, each next to one that it is connected with where that is possible: from the first one on along links.
+/// The switches, each next to one that it is connected with where that is possible: from the first
+/// one on along links.
 fn walk(t: &Topology) -> Vec<usize> {
     let mut seen = vec![false; t.nodes.len()];
     let mut order = Vec::new();
@@ -156,24 +169,38 @@ mod tests {
     fn levels_are_tiers_and_hosts_stand_below_their_switch() {
         let mut t = Topology::default();
         let spine = t.add_node("C", NodeKind::Switch, 2, 0);
-        let leaves: Vec<u32> = (0..2).map(|i| t.add_node(format!("L{i}"), NodeKind::Switch, 1, i)).collect();
+        let leaves: Vec<u32> =
+            (0..2).map(|i| t.add_node(format!("L{i}"), NodeKind::Switch, 1, i)).collect();
         // Alternating, so that their own order would cross links.
-        let hosts: Vec<u32> = (0..4).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
+        let hosts: Vec<u32> =
+            (0..4).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
         leaves.iter().for_each(|&l| link(&mut t, spine, l));
         hosts.iter().enumerate().for_each(|(i, &h)| link(&mut t, leaves[i % 2], h));
         let l = layout(&t);
         assert!(l.tiers);
         assert_eq!([spine, leaves[0], hosts[0]].map(|n| l.y[n as usize]), [0.0, 0.5, 1.0]);
         let at = |n: u32| l.x[n as usize];
-        assert!(at(hosts[0]) < at(hosts[1]) && at(hosts[2]) < at(hosts[1]) && at(hosts[0]) < at(hosts[3]), "{:?}", l.x);
-        assert!((at(leaves[0]) - (at(hosts[0]) + at(hosts[2])) / 2.0).abs() < 1e-9, "a leaf stands above its hosts: {:?}", l.x);
+        assert!(
+            at(hosts[0]) < at(hosts[1])
+                && at(hosts[2]) < at(hosts[1])
+                && at(hosts[0]) < at(hosts[3]),
+            "{:?}",
+            l.x
+        );
+        assert!(
+            (at(leaves[0]) - (at(hosts[0]) + at(hosts[2])) / 2.0).abs() < 1e-9,
+            "a leaf stands above its hosts: {:?}",
+            l.x
+        );
     }
 
     #[test]
     fn a_ring_is_a_circle_with_hosts_outside() {
         let mut t = Topology::default();
-        let s: Vec<u32> = (0..3).map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i)).collect();
-        let h: Vec<u32> = (0..3).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
+        let s: Vec<u32> =
+            (0..3).map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i)).collect();
+        let h: Vec<u32> =
+            (0..3).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
         for i in 0..3 {
             link(&mut t, s[i], s[(i + 1) % 3]);
             link(&mut t, s[i], h[i]);
@@ -181,7 +208,10 @@ mod tests {
         let l = layout(&t);
         let radius = |n: u32| l.x[n as usize].hypot(l.y[n as usize]);
         assert!(!l.tiers);
-        assert!(s.iter().all(|&n| (radius(n) - RADIUS).abs() < 1e-9) && h.iter().all(|&n| (radius(n) - HOST_RADIUS).abs() < 1e-9));
+        assert!(
+            s.iter().all(|&n| (radius(n) - RADIUS).abs() < 1e-9)
+                && h.iter().all(|&n| (radius(n) - HOST_RADIUS).abs() < 1e-9)
+        );
     }
 
     #[test]

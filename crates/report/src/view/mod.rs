@@ -6,8 +6,9 @@
 //!   assets/*.js, view.css, assets/plotly ------------------------------------+
 //! ```
 //!
-//! [`page`] builds the other pages of the project: skeleton, data, charts, tables, downloads. The scripts in `assets` are the
-//! project's own, without a build step. plotly.js is vendored with its licence in `assets/plotly`.
+//! [`page`] builds the other pages of the project: skeleton, data, charts, tables, downloads. The
+//! scripts in `assets` are the project's own, without a build step. plotly.js is vendored with its
+//! licence in `assets/plotly`.
 
 mod fabric;
 mod flows;

@@ -57,7 +57,14 @@ impl<'a> Seen<'a> {
     /// State of a finished run.
     pub fn of(f: &'a Finished) -> Seen<'a> {
         let o = &f.outcome;
-        Seen { now: o.now, ports: &o.ports, flows: &o.flows, ideals: &f.ideals, deadlocks: &o.deadlocks, course: f.course.as_ref() }
+        Seen {
+            now: o.now,
+            ports: &o.ports,
+            flows: &o.flows,
+            ideals: &f.ideals,
+            deadlocks: &o.deadlocks,
+            course: f.course.as_ref(),
+        }
     }
 }
 
@@ -108,7 +115,8 @@ struct Totals {
     ingress_max: Column,
 }
 
-/// Waiting port: port, priority, start (none: rate-limited), and the frames in the peer: port that they wait for, flow, bytes.
+/// Waiting port: port, priority, start (none: rate-limited), and the frames in the peer: port that
+/// they wait for, flow, bytes.
 type Wait = (u32, u8, Option<u64>, Vec<(u32, u32, u64)>);
 
 /// Samples over time: by port, then by sample.
@@ -190,8 +198,11 @@ impl RunView {
         let t = &s.topology;
         let numbers = PortNumbers::new(t);
         let places = numbers.places();
-        let rates: Vec<f64> = places.iter().map(|p| t.link_at(p.node, p.port).rate.0 as f64).collect();
-        let base = |n: u32, p: u16| format!("{}->{}", t.name(n), t.name(t.nodes[n as usize].ports[p as usize].peer));
+        let rates: Vec<f64> =
+            places.iter().map(|p| t.link_at(p.node, p.port).rate.0 as f64).collect();
+        let base = |n: u32, p: u16| {
+            format!("{}->{}", t.name(n), t.name(t.nodes[n as usize].ports[p as usize].peer))
+        };
         let suffix = |(i, p): (usize, &PortId)| {
             let rest = t.port_name(p.node, p.port).strip_prefix(&base(p.node, p.port))?.to_owned();
             (!rest.is_empty()).then_some((i as u32, rest))
@@ -217,7 +228,12 @@ impl RunView {
             totals: totals(f, &numbers, blob),
             course: course.map(|c| of_course(c, numbers.len(), blob)),
             flows: FlowsView::new(f),
-            deadlocks: f.deadlocks.iter().take(DEADLOCKS_MAX).map(|d| deadlock(d, &numbers)).collect(),
+            deadlocks: f
+                .deadlocks
+                .iter()
+                .take(DEADLOCKS_MAX)
+                .map(|d| deadlock(d, &numbers))
+                .collect(),
             jobs: Vec::new(),
             folder: folder.into(),
             left_out: Vec::new(),
@@ -238,13 +254,18 @@ pub fn title(s: &NetworkScenario) -> &str {
 fn subject(s: &NetworkScenario) -> String {
     let kinds = [s.flow_control, s.rate_control].into_iter().filter(|k| *k != "none");
     let names = kinds.map(|k| mechanism(k).map_or(k, |m| m.name).to_owned());
-    let parts = std::iter::once(title(s).to_owned()).chain(names).chain([format!("seed {}", s.seed)]);
+    let parts =
+        std::iter::once(title(s).to_owned()).chain(names).chain([format!("seed {}", s.seed)]);
     parts.collect::<Vec<_>>().join(" \u{b7} ")
 }
 
 fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
     let own = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
-        numbers.places().iter().map(|p| of(&f.ports[p.node as usize][p.port as usize]) as f64).collect()
+        numbers
+            .places()
+            .iter()
+            .map(|p| of(&f.ports[p.node as usize][p.port as usize]) as f64)
+            .collect()
     };
     // Counters of the peer belong to the port that sends.
     let far = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
@@ -268,25 +289,38 @@ fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
 fn of_course(c: &Course, ports: usize, blob: &mut Blob) -> CourseView {
     let looks = &c.looks;
     // Time since the previous sample; the first sample has none.
-    let spans: Vec<f64> = (0..looks.len()).map(|i| if i == 0 { 0.0 } else { looks[i].at.since(looks[i - 1].at).0 as f64 }).collect();
+    let spans: Vec<f64> = (0..looks.len())
+        .map(|i| if i == 0 { 0.0 } else { looks[i].at.since(looks[i - 1].at).0 as f64 })
+        .collect();
     let part = |value: f64| (value * WHOLE).round().clamp(0.0, WHOLE) as u16;
-    let grown = |i: usize, of: &dyn Fn(&PortLook) -> u64| if i == 0 { 0 } else { of(&looks[i]) - of(&looks[i - 1]) };
+    let grown = |i: usize, of: &dyn Fn(&PortLook) -> u64| {
+        if i == 0 { 0 } else { of(&looks[i]) - of(&looks[i - 1]) }
+    };
     let share = |grown: f64, whole: f64| if whole > 0.0 { part(grown / whole) } else { 0 };
     let cells = || (0..ports).flat_map(|p| (0..looks.len()).map(move |i| (p, i)));
     CourseView {
         times: looks.iter().map(|l| l.at.0).collect(),
         sent: blob.whole(cells().map(|(p, i)| grown(i, &|l| l.ports[p].tx_bytes))),
-        stopped: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].paused_ps) as f64, spans[i]))),
+        stopped: blob
+            .u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].paused_ps) as f64, spans[i]))),
         limit: blob.u16(cells().map(|(p, i)| part(f64::from(looks[i].ports[p].allowed)))),
         egress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].egress_bytes)),
         ingress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].ingress_bytes)),
         marked: blob.whole(cells().map(|(p, i)| grown(i, &|l| u64::from(l.ports[p].marked)))),
-        waiters: looks.iter().map(|l| l.waiters.as_ref().map(|w| w.iter().map(waits).collect())).collect(),
+        waiters: looks
+            .iter()
+            .map(|l| l.waiters.as_ref().map(|w| w.iter().map(waits).collect()))
+            .collect(),
     }
 }
 
 fn waits(w: &xoff_run::Waiter) -> Wait {
-    (w.port.0, w.priority, w.since.map(|t| t.0), w.behind.iter().map(|&(p, flow, bytes)| (p.0, flow, bytes)).collect())
+    (
+        w.port.0,
+        w.priority,
+        w.since.map(|t| t.0),
+        w.behind.iter().map(|&(p, flow, bytes)| (p.0, flow, bytes)).collect(),
+    )
 }
 
 fn deadlock(d: &Deadlock, numbers: &PortNumbers) -> DeadlockView {
@@ -297,7 +331,12 @@ fn deadlock(d: &Deadlock, numbers: &PortNumbers) -> DeadlockView {
         bytes: p.bytes.0,
         start_ps: p.since.0,
     };
-    DeadlockView { start_ps: d.closed.0, seen_ps: d.seen.0, stuck: d.stuck_ports, ports: d.cycle.iter().map(stuck).collect() }
+    DeadlockView {
+        start_ps: d.closed.0,
+        seen_ps: d.seen.0,
+        stuck: d.stuck_ports,
+        ports: d.cycle.iter().map(stuck).collect(),
+    }
 }
 
 /// Parts that the report leaves out, and their places.
@@ -305,11 +344,14 @@ fn left_out(f: &Finished) -> Vec<String> {
     let mut out = Vec::new();
     let flows = f.outcome.flows.len();
     match &f.course {
-        None => out.push("No samples over time were recorded; totals and flows are complete.".into()),
+        None => {
+            out.push("No samples over time were recorded; totals and flows are complete.".into())
+        }
         Some(c) => match c.absent_because() {
             Some(why) => out.push(format!("No samples over time: {why}.")),
             None => {
-                let longest = c.looks.windows(2).map(|w| w[1].at.since(w[0].at).0).max().unwrap_or(0);
+                let longest =
+                    c.looks.windows(2).map(|w| w[1].at.since(w[0].at).0).max().unwrap_or(0);
                 let text = format!(
                     "{} samples over time, at most {} apart. Bytes, pauses and marks between two samples are exact; buffers are values at a sample.",
                     c.looks.len().saturating_sub(1),
@@ -349,8 +391,13 @@ pub fn class(tone: Tone) -> &'static str {
 pub fn facts(f: &Finished) -> Vec<Fact> {
     let (m, o): (&Manifest, _) = (&f.manifest, &f.outcome);
     let plain = |label, value: String, note: String| Fact { label, value, note, tone: "neutral" };
-    let mut facts = vec![plain("Simulated time", Span(o.now.0).to_string(), m.ended_because.clone())];
-    let unfinished = o.flows.iter().filter(|r| r.received.is_none() && r.flow.size != xoff_net::workload::UNLIMITED).count();
+    let mut facts =
+        vec![plain("Simulated time", Span(o.now.0).to_string(), m.ended_because.clone())];
+    let unfinished = o
+        .flows
+        .iter()
+        .filter(|r| r.received.is_none() && r.flow.size != xoff_net::workload::UNLIMITED)
+        .count();
     facts.push(Fact {
         label: "Flows complete",
         value: format!("{} of {}", grouped(m.flows_completed), grouped(m.flows_total)),
@@ -363,21 +410,31 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     });
     if let Some(s) = &m.slowdown {
         let at_least = if s.censored > 0 { "≥ " } else { "" };
-        facts.push(plain("Slowdown, 99th percentile", format!("{at_least}{:.2}", s.p99), format!("median {at_least}{:.2}", s.median)));
+        facts.push(plain(
+            "Slowdown, 99th percentile",
+            format!("{at_least}{:.2}", s.p99),
+            format!("median {at_least}{:.2}", s.median),
+        ));
     }
     let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
     let stopped = o.ports.iter().flatten().filter(|t| t.pauses + t.blocks > 0).count();
     let ports = if stopped == 1 { "port" } else { "ports" };
-    facts.push(plain("Pauses", grouped(sum(|t| t.pauses)), format!("{} {ports} paused or blocked at least once", grouped(stopped as u64))));
+    facts.push(plain(
+        "Pauses",
+        grouped(sum(|t| t.pauses)),
+        format!("{} {ports} paused or blocked at least once", grouped(stopped as u64)),
+    ));
     let lost = m.lost_frames;
     let tone = if lost > 0 { "bad" } else { "good" };
     facts.push(Fact { label: "Frames lost", value: grouped(lost), note: String::new(), tone });
     use xoff_record::verdict::Deadlock as D;
     let (value, note, tone) = match m.verdict.as_ref().map(|v| &v.parts().deadlock) {
         Some(D::None) => ("none".to_owned(), "checked during the whole run".to_owned(), "good"),
-        Some(D::Found { ports, .. }) => {
-            (o.deadlocks.first().map_or("yes".into(), |d| format!("at {}", d.closed)), format!("{} ports in the cycle", ports.len()), "bad")
-        }
+        Some(D::Found { ports, .. }) => (
+            o.deadlocks.first().map_or("yes".into(), |d| format!("at {}", d.closed)),
+            format!("{} ports in the cycle", ports.len()),
+            "bad",
+        ),
         Some(D::NotChecked { why }) => ("not checked".to_owned(), why.clone(), "caution"),
         None => ("unknown".to_owned(), String::new(), "caution"),
     };
@@ -394,7 +451,11 @@ pub fn live_facts(f: &Seen) -> Vec<Fact> {
     let deadlock = f.deadlocks.first().map_or("none so far".into(), |d| format!("at {}", d.closed));
     vec![
         plain("Time", Span(f.now.0 / 1_000_000_000 * 1_000_000_000).to_string(), "info"),
-        plain("Flows complete", format!("{} of {}", grouped(done as u64), grouped(f.flows.len() as u64)), "neutral"),
+        plain(
+            "Flows complete",
+            format!("{} of {}", grouped(done as u64), grouped(f.flows.len() as u64)),
+            "neutral",
+        ),
         plain("Pauses", grouped(sum(|t| t.pauses)), "neutral"),
         plain("Frames dropped", grouped(dropped), if dropped > 0 { "bad" } else { "good" }),
         plain("Deadlock", deadlock, if f.deadlocks.is_empty() { "good" } else { "bad" }),
@@ -407,10 +468,19 @@ mod tests {
 
     #[test]
     fn every_mechanism_has_a_name_and_a_colour() {
-        let kinds = |all: &[Mechanism]| all.iter().map(|m| m.kind).collect::<std::collections::BTreeSet<_>>();
-        assert_eq!(kinds(&FLOW_CONTROLS), xoff_mech::flow_control::REGISTRY.iter().map(|e| e.name).collect());
-        assert_eq!(kinds(&RATE_CONTROLS), xoff_mech::rate_control::REGISTRY.iter().map(|e| e.name).collect());
-        let colours: std::collections::BTreeSet<_> = FLOW_CONTROLS.iter().map(|m| m.colour).collect();
+        let kinds = |all: &[Mechanism]| {
+            all.iter().map(|m| m.kind).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(
+            kinds(&FLOW_CONTROLS),
+            xoff_mech::flow_control::REGISTRY.iter().map(|e| e.name).collect()
+        );
+        assert_eq!(
+            kinds(&RATE_CONTROLS),
+            xoff_mech::rate_control::REGISTRY.iter().map(|e| e.name).collect()
+        );
+        let colours: std::collections::BTreeSet<_> =
+            FLOW_CONTROLS.iter().map(|m| m.colour).collect();
         assert_eq!(colours.len(), FLOW_CONTROLS.len(), "two flow controls have the same colour");
     }
 }

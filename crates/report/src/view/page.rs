@@ -1,4 +1,5 @@
-//! A page as one HTML file with markup, style sheet, scripts and data. All reports are built with it.
+//! A page as one HTML file with markup, style sheet, scripts and data. All reports are built with
+//! it.
 //!
 //! ```text
 //!   Page::new(title)
@@ -9,9 +10,10 @@
 //!     .to_html()
 //! ```
 //!
-//! The base is always there (`assets/base.js`, `assets/view.css`): the one global `xoff` with `time`, `bytes`, `rate`, `count` (numbers
-//! with units), `el` (elements without markup in texts), `table` (sorts, filters, CSV), `csv`, `save`, `tools` (download buttons),
-//! `onTheme`, and the classes `cards`, `bar`, `badge`, `two`, `wide`, `note`, `scroll`. A chart is
+//! The base is always there (`assets/base.js`, `assets/view.css`): the one global `xoff` with
+//! `time`, `bytes`, `rate`, `count` (numbers with units), `el` (elements without markup in texts),
+//! `table` (sorts, filters, CSV), `csv`, `save`, `tools` (download buttons), `onTheme`, and the
+//! classes `cards`, `bar`, `badge`, `two`, `wide`, `note`, `scroll`. A chart is
 //!
 //! ```js
 //! const data = await xoff.data();
@@ -21,9 +23,9 @@
 //! chart.draw();                  // inflates plotly.js the first time
 //! ```
 //!
-//! with hover, zoom, downloads as SVG, PNG and CSV, colours of the theme, and one linked axis for all charts whose `x` has `time: true`.
-//! Nothing leaves the page: its content security policy forbids every request, except for a page that [`Page::served`] opens to its own
-//! server.
+//! with hover, zoom, downloads as SVG, PNG and CSV, colours of the theme, and one linked axis for
+//! all charts whose `x` has `time: true`. Nothing leaves the page: its content security policy
+//! forbids every request, except for a page that [`Page::served`] opens to its own server.
 
 use crate::{Colour, DEADLOCK};
 use base64::Engine;
@@ -31,7 +33,8 @@ use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 
-/// Chart library of the page, compressed with gzip; `assets/plotly/README.md` names its origin and checksum.
+/// Chart library of the page, compressed with gzip; `assets/plotly/README.md` names its origin and
+/// checksum.
 const PLOTLY: &[u8] = include_bytes!("../../assets/plotly/plotly-basic.min.js.gz");
 /// Script of every page.
 const BASE: &str = include_str!("../../assets/base.js");
@@ -46,7 +49,8 @@ const LEVEL: u8 = 3;
 #[derive(Clone, Debug, Default)]
 pub struct Blob(Vec<u8>);
 
-/// A column in a [`Blob`], as the JSON of the page names it; `xoff.data()` puts a typed array in its place.
+/// A column in a [`Blob`], as the JSON of the page names it; `xoff.data()` puts a typed array in
+/// its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
     /// Kind of number.
@@ -58,7 +62,11 @@ pub struct Column {
 }
 
 impl Blob {
-    fn column<const N: usize>(&mut self, c: &'static str, values: impl Iterator<Item = [u8; N]>) -> Column {
+    fn column<const N: usize>(
+        &mut self,
+        c: &'static str,
+        values: impl Iterator<Item = [u8; N]>,
+    ) -> Column {
         // Typed arrays begin at multiples of the size of their numbers.
         self.0.resize(self.0.len().next_multiple_of(8), 0);
         let o = self.0.len();
@@ -73,7 +81,8 @@ impl Blob {
     pub fn u32(&mut self, values: impl IntoIterator<Item = u32>) -> Column {
         self.column("u32", values.into_iter().map(u32::to_le_bytes))
     }
-    /// Whole numbers, of 32 bits if all of them fit: a step that fast-forward skipped may hold more.
+    /// Whole numbers, of 32 bits if all of them fit: a step that fast-forward skipped may hold
+    /// more.
     pub fn whole(&mut self, values: impl Iterator<Item = u64> + Clone) -> Column {
         if values.clone().all(|v| u32::try_from(v).is_ok()) {
             self.u32(values.map(|v| v as u32))
@@ -124,7 +133,11 @@ impl Page {
     #[must_use]
     pub fn data(mut self, value: &impl Serialize, packed: Option<String>) -> Page {
         // A text may not end its element.
-        self.data = Some(serde_json::to_string(value).expect("the data of a page are JSON").replace('<', "\\u003c"));
+        self.data = Some(
+            serde_json::to_string(value)
+                .expect("the data of a page are JSON")
+                .replace('<', "\\u003c"),
+        );
         self.packed = packed;
         self
     }
@@ -150,7 +163,8 @@ impl Page {
         self
     }
 
-    /// A script, run after the elements of the body are there; scripts run in the order in which they were added.
+    /// A script, run after the elements of the body are there; scripts run in the order in which
+    /// they were added.
     #[must_use]
     pub fn script(mut self, script: impl Into<String>) -> Page {
         self.scripts.push(script.into());
@@ -196,15 +210,24 @@ impl Page {
 /// The colours of figures as properties of the style sheet.
 fn palette() -> String {
     let rule = |of: fn(Colour) -> &'static str, deadlock: &str| {
-        let colours: String = Colour::NAMED.iter().map(|&(name, c)| format!("--{name}:{};", of(c))).collect();
+        let colours: String =
+            Colour::NAMED.iter().map(|&(name, c)| format!("--{name}:{};", of(c))).collect();
         format!(":root{{{colours}--deadlock:{deadlock}}}")
     };
-    format!("{}@media (prefers-color-scheme:dark){{{}}}", rule(Colour::hex, DEADLOCK.0), rule(Colour::dark, DEADLOCK.1))
+    format!(
+        "{}@media (prefers-color-scheme:dark){{{}}}",
+        rule(Colour::hex, DEADLOCK.0),
+        rule(Colour::dark, DEADLOCK.1)
+    )
 }
 
 /// A page from a file, changed for its server: it may send requests, and its data say so.
 pub fn opened(html: &str) -> String {
-    html.replacen("connect-src 'none'", "connect-src 'self'", 1).replacen("\"served\":false}", "\"served\":true}", 1)
+    html.replacen("connect-src 'none'", "connect-src 'self'", 1).replacen(
+        "\"served\":false}",
+        "\"served\":true}",
+        1,
+    )
 }
 
 /// Version of the chart library.
@@ -217,7 +240,10 @@ mod tests {
     #[test]
     fn counts_of_any_size_stay_exact() {
         let mut blob = Blob::default();
-        let (small, large) = (blob.whole([1, u64::from(u32::MAX)].into_iter()), blob.whole([0, 125_000_068_500].into_iter()));
+        let (small, large) = (
+            blob.whole([1, u64::from(u32::MAX)].into_iter()),
+            blob.whole([0, 125_000_068_500].into_iter()),
+        );
         assert_eq!((small.c, small.n, large.c, large.n), ("u32", 2, "f64", 2));
         assert_eq!(blob.0[large.o + 8..], 125_000_068_500_f64.to_le_bytes());
     }

@@ -43,22 +43,32 @@ fn of_run(s: &NetworkScenario, f: &Finished, folder: &str, real: bool) -> ExtraF
         main { (sections(!f.outcome.deadlocks.is_empty(), !view.jobs.is_empty())) (about(&f.manifest, &view.left_out)) }
         (foot(&f.manifest))
     };
-    let page = with_scripts(Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts());
+    let page =
+        with_scripts(Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts());
     ExtraFile { name: REPORT, bytes: page.to_html().into_bytes() }
 }
 
 /// The report of a live run: its script requests the data from the server, see [`live_data`].
 pub fn live_page(s: &NetworkScenario, folder: &str) -> String {
     let mut blob = Blob::default();
-    let none: Vec<Vec<xoff_sim::PortTotals>> = s.topology.nodes.iter().map(|n| vec![Default::default(); n.ports.len()]).collect();
-    let nothing = Seen { now: xoff_units::Time::ZERO, ports: &none, flows: &[], ideals: &[], deadlocks: &[], course: None };
+    let none: Vec<Vec<xoff_sim::PortTotals>> =
+        s.topology.nodes.iter().map(|n| vec![Default::default(); n.ports.len()]).collect();
+    let nothing = Seen {
+        now: xoff_units::Time::ZERO,
+        ports: &none,
+        flows: &[],
+        ideals: &[],
+        deadlocks: &[],
+        course: None,
+    };
     let mut view = RunView::seen(&Drawn::of(s), &nothing, folder, &mut blob);
     (view.live, view.real) = (true, true);
     let body = html! {
         (head(&view.subject, ("running", "info"), &[]))
         main { (sections(true, false)) }
     };
-    with_scripts(Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().served()).to_html()
+    with_scripts(Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().served())
+        .to_html()
 }
 
 fn with_scripts(page: Page) -> Page {
@@ -157,7 +167,11 @@ pub fn about(m: &Manifest, left_out: &[String]) -> Markup {
 /// Version, seed, hash.
 pub fn foot(m: &Manifest) -> Markup {
     let charts = format!("plotly.js {PLOTLY_VERSION} (MIT)");
-    let version = if m.xoff_commit.is_empty() { m.xoff_version.clone() } else { format!("{} ({})", m.xoff_version, m.xoff_commit) };
+    let version = if m.xoff_commit.is_empty() {
+        m.xoff_version.clone()
+    } else {
+        format!("{} ({})", m.xoff_version, m.xoff_commit)
+    };
     let rows = [
         ("xoff", version.as_str()),
         ("seed", &m.seed.to_string()),

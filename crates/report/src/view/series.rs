@@ -1,4 +1,5 @@
-//! Probe rows of one port for a stretch of time. The report requests them piece by piece, so the tables may have any length.
+//! Probe rows of one port for a stretch of time. The report requests them piece by piece, so the
+//! tables may have any length.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 use xoff_record::{RecordBatch, RecordError, read};
 
-/// Stretches into which the time asked for is divided; of each the smallest and the largest value are kept.
+/// Stretches into which the time asked for is divided; of each the smallest and the largest value
+/// are kept.
 const BINS: usize = 800;
 
 /// A line of values.
@@ -65,7 +67,11 @@ pub fn series(dir: &Path, port: &str, from: u64, to: u64) -> Result<Vec<Line>, R
         }
         for batch in read::stream(dir, table)? {
             let batch = batch?;
-            let (ports, times, values) = (read::texts(&batch, "port"), read::numbers(&batch, "time_ps"), read::numbers(&batch, value));
+            let (ports, times, values) = (
+                read::texts(&batch, "port"),
+                read::numbers(&batch, "time_ps"),
+                read::numbers(&batch, value),
+            );
             let name = names(&batch, table);
             for row in 0..batch.num_rows() {
                 let (Some(at), Some(v)) = (times[row], values[row]) else { continue };
@@ -92,14 +98,19 @@ pub fn series(dir: &Path, port: &str, from: u64, to: u64) -> Result<Vec<Line>, R
 fn names<'b>(batch: &'b RecordBatch, table: &str) -> impl Fn(usize) -> Option<String> + 'b {
     let priorities = read::numbers(batch, "priority");
     let queues = table == "queues";
-    let (words, flows) = (read::texts(batch, if queues { "kind" } else { "source" }), read::numbers(batch, "flow"));
+    let (words, flows) =
+        (read::texts(batch, if queues { "kind" } else { "source" }), read::numbers(batch, "flow"));
     move |row| {
         if flows[row].is_some() {
             return None;
         }
         let word = words[row]?.replace('_', " ");
         let priority = priorities[row].map_or(String::new(), |p| format!(", priority {p}"));
-        Some(if queues { format!("{word} queue{priority}") } else { format!("{word} rate{priority}") })
+        Some(if queues {
+            format!("{word} queue{priority}")
+        } else {
+            format!("{word} rate{priority}")
+        })
     }
 }
 

@@ -4,14 +4,16 @@ use std::ops::ControlFlow;
 
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_record::{
-    Beside, Closed, FabricDelays, FabricHosts, FabricPortRow, FabricTables, FabricTotals, HostFlowRow, Load, Manifest, Names, Node,
-    RecordError, Sink, WindowRow,
+    Beside, Closed, FabricDelays, FabricHosts, FabricPortRow, FabricTables, FabricTotals,
+    HostFlowRow, Load, Manifest, Names, Node, RecordError, Sink, WindowRow,
 };
 use xoff_sim::scheduled::{Core, Delay, HostReport, Report, World};
 use xoff_units::{Rate, Time, grouped};
 
 use super::FabricScenario;
-use crate::manifest::{Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last};
+use crate::manifest::{
+    Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last,
+};
 
 /// A run of a fabric that has ended.
 pub struct FabricFinished {
@@ -26,15 +28,21 @@ pub struct FabricFinished {
 }
 
 impl FabricScenario {
-    /// Runs from start to end. `look` is called now and then; when it returns false, the run stops and closes properly.
+    /// Runs from start to end. `look` is called now and then; when it returns false, the run stops
+    /// and closes properly.
     ///
     /// # Errors
     /// The memory will not suffice; tables or manifest cannot be written.
-    pub fn run(&self, sink: Sink, look: impl FnMut(&Progress) -> bool) -> Result<FabricFinished, RunError> {
+    pub fn run(
+        &self,
+        sink: Sink,
+        look: impl FnMut(&Progress) -> bool,
+    ) -> Result<FabricFinished, RunError> {
         self.run_with_page(sink, look, |_| None)
     }
 
-    /// [`Self::run`], with the file that `page` draws from everything except the tables. Never changes a result.
+    /// [`Self::run`], with the file that `page` draws from everything except the tables. Never
+    /// changes a result.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -46,8 +54,12 @@ impl FabricScenario {
     ) -> Result<FabricFinished, RunError> {
         let clocks = Clocks::start();
         self.fits().map_err(RunError::Build)?;
-        let names = Names { nodes: (0..self.config.ports()).map(|p| format!("P{p}")).collect(), ..Names::default() };
-        let mut tables = FabricTables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
+        let names = Names {
+            nodes: (0..self.config.ports()).map(|p| format!("P{p}")).collect(),
+            ..Names::default()
+        };
+        let mut tables = FabricTables::create(&sink, &run_info(&self.resolved), &names)
+            .map_err(RunError::Record)?;
         let world = World::new(self.config.clone()).map_err(|problems| {
             // The reader has already rejected values that the model rejects.
             let p = problems.into_iter().next().expect("a refusal has a reason");
@@ -95,28 +107,41 @@ impl FabricScenario {
         Ok(finished)
     }
 
-    /// Adapters and elements cannot drop: a segment that leaves a VOQ has its room granted, and the final bytes have to add up. An
-    /// input buffer of hosts that overflows still takes the frame; a real one would have lost it. Packets under way at the end
-    /// are not incomplete: the workload has no end.
+    /// Adapters and elements cannot drop: a segment that leaves a VOQ has its room granted, and the
+    /// final bytes have to add up. An input buffer of hosts that overflows still takes the frame; a
+    /// real one would have lost it. Packets under way at the end are not incomplete: the workload
+    /// has no end.
     fn judge(&self, r: &Report, interrupted: bool) -> Parts {
         let broken = |violations, of_loss, first| Promises::Violated { violations, of_loss, first };
         let promises = match &r.hosts {
             Some(h) if h.overflows > 0 => {
-                let first = format!("{} frames arrived at a full input buffer, although PAUSE must prevent this", h.overflows);
+                let first = format!(
+                    "{} frames arrived at a full input buffer, although PAUSE must prevent this",
+                    h.overflows
+                );
                 broken(h.overflows, h.overflows, first)
             }
-            None if !r.balance.holds() => broken(1, 0, format!("the bytes of packets do not add up: {:?}", r.balance)),
+            None if !r.balance.holds() => {
+                broken(1, 0, format!("the bytes of packets do not add up: {:?}", r.balance))
+            }
             _ => Promises::Kept,
         };
         Parts {
             interrupted,
             deadlock: match &r.stuck {
                 None => Deadlock::None,
-                Some(s) => Deadlock::Found { what: s.to_string(), ports: vec![format!("P{}", s.output)] },
+                Some(s) => {
+                    Deadlock::Found { what: s.to_string(), ports: vec![format!("P{}", s.output)] }
+                }
             },
             losses: Losses::default(),
             promises,
-            work: Work { unit: "packets".into(), total: r.packets_in, complete: r.packets_out, incomplete: 0 },
+            work: Work {
+                unit: "packets".into(),
+                total: r.packets_in,
+                complete: r.packets_out,
+                incomplete: 0,
+            },
             not_kept: None,
             nothing_ran: (r.packets_in == 0).then(|| format!("no packet arrived in {}", r.now)),
             failures: Vec::new(),
@@ -186,7 +211,10 @@ impl FabricScenario {
             ));
         }
         if r.out_of_order > 0 {
-            stated.push(format!("resequencing: {} segments overtook an earlier segment of their flow", grouped(r.out_of_order)));
+            stated.push(format!(
+                "resequencing: {} segments overtook an earlier segment of their flow",
+                grouped(r.out_of_order)
+            ));
         }
         if let Some(h) = &r.hosts {
             let (stops, cnms): (u64, u64) = (h.stops.iter().sum(), h.cnms.iter().sum());
@@ -208,13 +236,15 @@ impl FabricScenario {
         let mut stated = Vec::new();
         if let (Some(hosts), Some(h)) = (&self.config.hosts, &r.hosts) {
             if h.stops.iter().all(|&n| n == 0) {
-                stated.push("PAUSE: not sent, because no input buffer reached its threshold".into());
+                stated
+                    .push("PAUSE: not sent, because no input buffer reached its threshold".into());
             }
             if hosts.qcn.is_some() && h.cnms.iter().all(|&n| n == 0) {
                 stated.push("CNMs: none; no sample was congested".into());
             }
         }
-        if r.segments > 0 && r.out_of_order == 0 && !matches!(self.config.core, Core::Ideal { .. }) {
+        if r.segments > 0 && r.out_of_order == 0 && !matches!(self.config.core, Core::Ideal { .. })
+        {
             stated.push("resequencing: all segments arrived in order".into());
         }
         stated
@@ -251,7 +281,13 @@ fn totals(r: &Report) -> FabricTotals {
 }
 
 fn delays(d: &Delay) -> FabricDelays {
-    FabricDelays { packets: d.count(), min_ps: d.min(), mean_ps: d.mean(), p99_ps: d.quantile(0.99), max_ps: d.max() }
+    FabricDelays {
+        packets: d.count(),
+        min_ps: d.min(),
+        mean_ps: d.mean(),
+        p99_ps: d.quantile(0.99),
+        max_ps: d.max(),
+    }
 }
 
 fn ended(interrupted: bool, r: &Report) -> String {

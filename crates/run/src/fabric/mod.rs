@@ -48,7 +48,12 @@ impl FabricScenario {
     ///
     /// # Errors
     /// Everything wrong with it, each with its place.
-    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<FabricScenario, Problems> {
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        settings: &[Override],
+        folder: &Path,
+    ) -> Result<FabricScenario, Problems> {
         read(Document::from_text(name, text, settings)?, folder)
     }
 }

@@ -8,7 +8,8 @@ use xoff_mech::scheduled::request_grant::{Admission, Service};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::scheduled::{
-    Blocked, Config, CongestionPoints, Control, ControlPath, Core, HostFlow, Hosts, Pattern, Shape, Sizes, Spray, Traffic,
+    Blocked, Config, CongestionPoints, Control, ControlPath, Core, HostFlow, Hosts, Pattern, Shape,
+    Sizes, Spray, Traffic,
 };
 use xoff_units::params::{ParamError, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -16,19 +17,29 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use super::{FabricScenario, sections, workload};
 use crate::manifest::parameters;
 
-/// Reads a document that has a section `[scheduled_fabric]`; files that it names are looked up in `folder`.
+/// Reads a document that has a section `[scheduled_fabric]`; files that it names are looked up in
+/// `folder`.
 pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, Problems> {
     let all = sections::sections();
     doc.spread_kinds(&all);
     let doc = &doc;
     doc.declare(&all);
     let mut run = doc.open(&sections::run());
-    let times = run.take(|s| Ok((s.text("title")?, s.span("duration")?, s.count("seed")?, s.span("warm_up")?, s.span("window")?)));
+    let times = run.take(|s| {
+        Ok((
+            s.text("title")?,
+            s.span("duration")?,
+            s.count("seed")?,
+            s.span("warm_up")?,
+            s.span("window")?,
+        ))
+    });
     let mut fabric = doc.open(&sections::fabric());
     let core = fabric.take(read_core);
     let line = fabric.take(|s| s.rate("line"));
     let mut traffic_section = doc.open(&sections::traffic());
-    let traffic = workload::read(doc, &mut traffic_section, times.as_ref().map(|t| (t.1, t.2)), folder);
+    let traffic =
+        workload::read(doc, &mut traffic_section, times.as_ref().map(|t| (t.1, t.2)), folder);
     let traffic_stop = traffic_section.take(|s| s.span_opt("stop")).flatten();
     let mut hosts_section = doc.open_if_present(&sections::hosts());
     let mut points_section = doc.open(&sections::congestion_points());
@@ -38,48 +49,84 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     let limiter = doc.open(&sections::reaction_point()).take(|s| reaction::Params::read(s));
     let duration = times.as_ref().map_or(Span::ZERO, |t| t.1);
     let mut flow_sections = doc.open_all(&sections::host_flow());
-    let flows: Vec<Option<HostFlow>> =
-        flow_sections.iter_mut().map(|s| s.take(|s| read_flow(s, line.unwrap_or(Rate::ZERO), duration))).collect();
-    for (section, flow) in flow_sections.iter().zip(&flows).filter_map(|(s, f)| Some((s, f.as_ref()?))) {
+    let flows: Vec<Option<HostFlow>> = flow_sections
+        .iter_mut()
+        .map(|s| s.take(|s| read_flow(s, line.unwrap_or(Rate::ZERO), duration)))
+        .collect();
+    for (section, flow) in
+        flow_sections.iter().zip(&flows).filter_map(|(s, f)| Some((s, f.as_ref()?)))
+    {
         warn_of_span(section, (flow.start, flow.stop), Time(duration.0));
     }
     let changes: Vec<Option<(Time, u32, Rate)>> = doc
         .open_all(&sections::line_change())
         .iter_mut()
-        .map(|s| s.take(|s| Ok((Time(s.span("at")?.0), count(s, "port", 0, u64::from(PORTS_MAX) - 1)?, s.rate("rate")?))))
+        .map(|s| {
+            s.take(|s| {
+                Ok((
+                    Time(s.span("at")?.0),
+                    count(s, "port", 0, u64::from(PORTS_MAX) - 1)?,
+                    s.rate("rate")?,
+                ))
+            })
+        })
         .collect();
     if hosts_section.is_none() {
-        let without = if flows.is_empty() { has_points.then_some("congestion_points") } else { Some("host_flow") };
+        let without = if flows.is_empty() {
+            has_points.then_some("congestion_points")
+        } else {
+            Some("host_flow")
+        };
         if let Some(what) = without {
-            doc.push(Problem::new(format!("[{what}] without [hosts]"), "add [hosts]: its keys have defaults").at(fabric.place("kind")));
+            doc.push(
+                Problem::new(
+                    format!("[{what}] without [hosts]"),
+                    "add [hosts]: its keys have defaults",
+                )
+                .at(fabric.place("kind")),
+            );
         }
     }
     let mut element = doc.open(&sections::element());
     let mut admission = doc.open(&sections::admission());
     let blocked = doc.open_if_present(&sections::blocked()).map(|mut s| {
-        s.take(|s| Ok(Blocked { outputs: ports(s, "outputs")?, from: Time(s.span("start")?.0), until: Time(s.span("stop")?.0) }))
+        s.take(|s| {
+            Ok(Blocked {
+                outputs: ports(s, "outputs")?,
+                from: Time(s.span("start")?.0),
+                until: Time(s.span("stop")?.0),
+            })
+        })
     });
-    let (Some(times), Some(core), Some(line), Some(traffic), Some(points), Some(limiter)) = (times, core, line, traffic, points, limiter)
+    let (Some(times), Some(core), Some(line), Some(traffic), Some(points), Some(limiter)) =
+        (times, core, line, traffic, points, limiter)
     else {
         return Err(doc.check().err().unwrap_or_default());
     };
     let (title, duration, seed, warm_up, window) = times;
     warn_of_measurement(&run, duration, (warm_up, window));
-    let idle = |t: &Traffic| t.load == 0.0 && !matches!(t.pattern, Pattern::Streams(_) | Pattern::Listed { .. });
+    let idle = |t: &Traffic| {
+        t.load == 0.0 && !matches!(t.pattern, Pattern::Streams(_) | Pattern::Listed { .. })
+    };
     if traffic.as_ref().is_some_and(idle) && hosts_section.is_none() {
         traffic_section.warn(&ParamError::new("load", "0: no packet arrives", "a load above 0"));
     }
-    let (flows, line_changes) = (flows.into_iter().flatten().collect(), changes.into_iter().flatten().collect());
-    let hosts = hosts_section.as_mut().and_then(|s| s.take(|s| read_hosts(s, flows, line_changes, points.map(|p| (p, limiter)))));
+    let (flows, line_changes) =
+        (flows.into_iter().flatten().collect(), changes.into_iter().flatten().collect());
+    let hosts = hosts_section
+        .as_mut()
+        .and_then(|s| s.take(|s| read_hosts(s, flows, line_changes, points.map(|p| (p, limiter)))));
     let mut config = defaults(core, line, traffic, hosts);
     fabric.take(|s| read_common(s, &mut config));
     element.take(|s| read_element(s, &mut config));
     admission.take(|s| read_admission(s, &mut config));
     config.traffic_stop = traffic_stop.map_or(Time::NEVER, |s| Time(s.0));
     config.blocked = blocked.flatten();
-    (config.seed, config.warm_up, config.until, config.window) = (seed, Time(warm_up.0), Time(duration.0), window);
+    (config.seed, config.warm_up, config.until, config.window) =
+        (seed, Time(warm_up.0), Time(duration.0), window);
     // The model itself finds failures that combine several keys; this code adds their place.
-    let mut places: Vec<&Section> = vec![&run, &fabric, &traffic_section, &points_section, &element, &admission];
+    let mut places: Vec<&Section> =
+        vec![&run, &fabric, &traffic_section, &points_section, &element, &admission];
     places.extend(&hosts_section);
     for p in config.problems() {
         let section = places.iter().find(|s| s.declares(p.key)).unwrap_or(&places[1]);
@@ -114,7 +161,13 @@ fn read_hosts(
         overhead: s.bytes("overhead")?,
         gap_jitter: match s.float("gap_jitter")? {
             part if (0.0..=1.0).contains(&part) => (part * 1_000.0).round() as u32,
-            part => return Err(ParamError::new("gap_jitter", format!("{part} is not between 0 and 1"), "0 is evenly paced")),
+            part => {
+                return Err(ParamError::new(
+                    "gap_jitter",
+                    format!("{part} is not between 0 and 1"),
+                    "0 is evenly paced",
+                ));
+            }
         },
         delay: s.span("delay")?,
         input_buffer: s.bytes("input_buffer")?,
@@ -133,9 +186,14 @@ const LINKS_MAX: u64 = 1 << 20;
 fn read_core(s: &mut Section) -> Result<Core, ParamError> {
     Ok(match s.kind().unwrap_or("clos") {
         "rack" => {
-            let (edges, edge_ports) = (count(s, "edges", 1, 1_000)?, count(s, "edge_ports", 1, 64)?);
+            let (edges, edge_ports) =
+                (count(s, "edges", 1, 1_000)?, count(s, "edge_ports", 1, 64)?);
             if edges * edge_ports > PORTS_MAX {
-                return Err(ParamError::new("edges", format!("edges * edge_ports = {}", edges * edge_ports), "expected up to 4096 ports"));
+                return Err(ParamError::new(
+                    "edges",
+                    format!("edges * edge_ports = {}", edges * edge_ports),
+                    "expected up to 4096 ports",
+                ));
             }
             Core::Spine { edges, edge_ports, spines: count(s, "spines", 1, 1_000)? }
         }
@@ -154,29 +212,54 @@ fn read_core(s: &mut Section) -> Result<Core, ParamError> {
                 Some(n) => in_range(key, n, 1, 4_096),
             };
             let (above, middle) = (width("above")?, width("middle")?);
-            let shape = Shape { below, above, middle, levels: (stages - 1) / 2, folded: kind == "fat-tree" };
-            let ports = u64::from(below).checked_pow(shape.levels).map(|n| n.saturating_mul(middle.into()));
-            let widest = u64::from(below.max(above)).checked_pow(shape.levels).and_then(|n| n.checked_mul(middle.into()));
+            let shape = Shape {
+                below,
+                above,
+                middle,
+                levels: (stages - 1) / 2,
+                folded: kind == "fat-tree",
+            };
+            let ports =
+                u64::from(below).checked_pow(shape.levels).map(|n| n.saturating_mul(middle.into()));
+            let widest = u64::from(below.max(above))
+                .checked_pow(shape.levels)
+                .and_then(|n| n.checked_mul(middle.into()));
             match ports {
                 Some(1..=4_096) if widest.is_none_or(|n| n > LINKS_MAX) => {
-                    let what = format!("paths fan out to more than {LINKS_MAX} links between two stages");
+                    let what =
+                        format!("paths fan out to more than {LINKS_MAX} links between two stages");
                     return Err(ParamError::new("above", what, "fewer paths up, or fewer stages"));
                 }
                 Some(1..=4_096) => Core::Network(shape),
-                _ => return Err(ParamError::new("radix", "radix^levels * middle is out of range", "expected 1 to 4096 ports")),
+                _ => {
+                    return Err(ParamError::new(
+                        "radix",
+                        "radix^levels * middle is out of range",
+                        "expected 1 to 4096 ports",
+                    ));
+                }
             }
         }
     })
 }
 
-pub(super) fn count(s: &mut Section, key: &'static str, least: u64, most: u64) -> Result<u32, ParamError> {
+pub(super) fn count(
+    s: &mut Section,
+    key: &'static str,
+    least: u64,
+    most: u64,
+) -> Result<u32, ParamError> {
     in_range(key, s.count(key)?, least, most)
 }
 
 fn in_range(key: &'static str, n: u64, least: u64, most: u64) -> Result<u32, ParamError> {
     match u32::try_from(n) {
         Ok(fits) if (least..=most).contains(&n) => Ok(fits),
-        _ => Err(ParamError::new(key, format!("{n} is out of range"), format!("expected {least} to {most}"))),
+        _ => Err(ParamError::new(
+            key,
+            format!("{n} is out of range"),
+            format!("expected {least} to {most}"),
+        )),
     }
 }
 
@@ -191,17 +274,41 @@ pub(super) fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, Para
         match (from.trim().parse::<u32>(), to.trim().parse::<u32>()) {
             (Ok(from), Ok(to)) if from <= to && to < PORTS_MAX => ports.extend(from..=to),
             (Ok(from), Ok(to)) if from > to => {
-                return Err(ParamError::new(key, format!("the range '{text}' is reversed"), format!("expected \"{to}-{from}\"")));
+                return Err(ParamError::new(
+                    key,
+                    format!("the range '{text}' is reversed"),
+                    format!("expected \"{to}-{from}\""),
+                ));
             }
-            (Ok(_), Ok(to)) => return Err(ParamError::new(key, format!("there is no port {to}"), "expected 0 to 4095")),
-            _ => return Err(ParamError::new(key, format!("'{text}' is neither a port nor a range"), "expected \"3\" or \"8-15\"")),
+            (Ok(_), Ok(to)) => {
+                return Err(ParamError::new(
+                    key,
+                    format!("there is no port {to}"),
+                    "expected 0 to 4095",
+                ));
+            }
+            _ => {
+                return Err(ParamError::new(
+                    key,
+                    format!("'{text}' is neither a port nor a range"),
+                    "expected \"3\" or \"8-15\"",
+                ));
+            }
         }
     }
     if ports.len() > PORTS_MAX as usize {
-        return Err(ParamError::new(key, format!("a list of {} ports", ports.len()), "name each port once"));
+        return Err(ParamError::new(
+            key,
+            format!("a list of {} ports", ports.len()),
+            "name each port once",
+        ));
     }
     if ports.is_empty() {
-        return Err(ParamError::new(key, "the list of ports is empty", "expected [\"3\", \"8-15\"]"));
+        return Err(ParamError::new(
+            key,
+            "the list of ports is empty",
+            "expected [\"3\", \"8-15\"]",
+        ));
     }
     Ok(ports)
 }
@@ -228,13 +335,23 @@ fn read_flow(s: &mut Section, line: Rate, duration: Span) -> Result<HostFlow, Pa
 fn defaults(core: Core, line: Rate, traffic: Option<Traffic>, hosts: Option<Hosts>) -> Config {
     // Hosts may send frames that are shorter than 1500 B, and a grant is then shorter too.
     let size = hosts.as_ref().map_or(Bytes(1_500), |h| h.frame);
-    let quiet = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(size), burst_packets: 1.0 };
+    let quiet = Traffic {
+        pattern: Pattern::Uniform,
+        load: 0.0,
+        sizes: Sizes::Fixed(size),
+        burst_packets: 1.0,
+    };
     let without_hosts = || Hosts::unbiased_qcn(Vec::new(), None);
     let given = hosts.clone();
     let config = match core {
         Core::Network(_) => Config { core, ..Config::paper_at(line, quiet.clone()) },
-        Core::Spine { edges, .. } => Config { core, ..Config::unbiased_qcn_rack(edges, line, hosts.unwrap_or_else(without_hosts)) },
-        Core::Ideal { ports } => Config::unbiased_qcn_ideal(ports, line, hosts.unwrap_or_else(without_hosts)),
+        Core::Spine { edges, .. } => Config {
+            core,
+            ..Config::unbiased_qcn_rack(edges, line, hosts.unwrap_or_else(without_hosts))
+        },
+        Core::Ideal { ports } => {
+            Config::unbiased_qcn_ideal(ports, line, hosts.unwrap_or_else(without_hosts))
+        }
     };
     Config { traffic: traffic.unwrap_or(quiet), hosts: given, ..config }
 }
@@ -259,7 +376,8 @@ fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
         "permuted" => Spray::Permuted,
         _ => Spray::RoundRobin,
     };
-    c.control_path = if s.text("control_path")? == "own" { ControlPath::Own } else { ControlPath::Shared };
+    c.control_path =
+        if s.text("control_path")? == "own" { ControlPath::Own } else { ControlPath::Shared };
     let size = s.bytes("control_size")?;
     match (s.span_opt("control_delay")?, c.control) {
         (Some(delay), _) => c.control = Control::OutOfBand { delay },
@@ -267,7 +385,11 @@ fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
         (None, Control::OutOfBand { .. }) => {}
     }
     let too_large = c.segment_max.0 > 1 << 20;
-    if too_large { Err(ParamError::new("segment_max", "out of range", "expected up to 1 MiB")) } else { Ok(()) }
+    if too_large {
+        Err(ParamError::new("segment_max", "out of range", "expected up to 1 MiB"))
+    } else {
+        Ok(())
+    }
 }
 
 fn flag(s: &mut Section, key: &'static str) -> Result<Option<bool>, ParamError> {
@@ -286,7 +408,9 @@ fn read_element(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
         _ => xoff_sim::scheduled::Arbitration::RoundRobin,
     };
     let crosspoint = c.element.crosspoint.unwrap_or(Bytes::ZERO);
-    for (key, size) in [("input", c.element.input), ("output", c.element.output), ("crosspoint", crosspoint)] {
+    for (key, size) in
+        [("input", c.element.input), ("output", c.element.output), ("crosspoint", crosspoint)]
+    {
         if size.0 > 1 << 30 {
             return Err(ParamError::new(key, "out of range", "expected up to 1 GiB"));
         }
@@ -299,14 +423,17 @@ fn read_admission(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
     let mut narrow = |key: &'static str| match s.count_opt(key)? {
         None => Ok(None),
         Some(n @ 1..=1_000_000) => Ok(Some(n as u32)),
-        Some(n) => Err(ParamError::new(key, format!("{n} is out of range"), "expected 1 to 1000000")),
+        Some(n) => {
+            Err(ParamError::new(key, format!("{n} is out of range"), "expected 1 to 1000000"))
+        }
     };
     c.requests_max = narrow("requests_max")?.unwrap_or(c.requests_max);
     c.output_slots = narrow("output_slots")?.unwrap_or(c.output_slots);
     c.grant_max = narrow("grant_max")?.or(c.grant_max);
     if reserve {
         let all = (c.element.output.0 / c.segment_max.0.max(1)) as u32;
-        c.admission = Admission::ReserveFabricBuffers { slots: narrow("fabric_slots")?.unwrap_or(all) };
+        c.admission =
+            Admission::ReserveFabricBuffers { slots: narrow("fabric_slots")?.unwrap_or(all) };
     } else {
         c.admission = Admission::ImplicitRate;
         if let Core::Network(_) = c.core {
@@ -333,19 +460,36 @@ fn warn_of_measurement(run: &Section<'_>, duration: Span, (warm_up, window): (Sp
             "expected a time above zero, such as \"1ms\"",
         ));
     } else if warm_up >= duration {
-        let what = format!("the warm-up of {warm_up} is not shorter than the run of {duration}: xoff measures nothing");
-        run.warn(&ParamError::new("warm_up", what, "expected, for example, a fifth of run.duration"));
+        let what = format!(
+            "the warm-up of {warm_up} is not shorter than the run of {duration}: xoff measures nothing"
+        );
+        run.warn(&ParamError::new(
+            "warm_up",
+            what,
+            "expected, for example, a fifth of run.duration",
+        ));
     } else if window > duration {
-        let what = format!("the window of {window} is longer than the run of {duration}: the table of windows stays empty");
-        run.warn(&ParamError::new("window", what, "expected, for example, a hundredth of run.duration"));
+        let what = format!(
+            "the window of {window} is longer than the run of {duration}: the table of windows stays empty"
+        );
+        run.warn(&ParamError::new(
+            "window",
+            what,
+            "expected, for example, a hundredth of run.duration",
+        ));
     }
 }
 
 /// A source that sends from a time to another.
 fn warn_of_span(section: &Section<'_>, (start, stop): (Time, Time), end: Time) {
     if end.0 > 0 && start >= end {
-        let what = format!("the source starts at {start}, but the run ends at {end}: it sends nothing");
-        section.warn(&ParamError::new("start", what, "choose an earlier start, or extend run.duration"));
+        let what =
+            format!("the source starts at {start}, but the run ends at {end}: it sends nothing");
+        section.warn(&ParamError::new(
+            "start",
+            what,
+            "choose an earlier start, or extend run.duration",
+        ));
     } else if end.0 > 0 && stop <= start {
         let what = format!("stop {stop} is not after start {start}: the source sends nothing");
         section.warn(&ParamError::new("stop", what, "choose a later time"));

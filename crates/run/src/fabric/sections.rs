@@ -7,32 +7,86 @@ const RG: &str = "Chrysos et al., request-grant report";
 
 const RUN: &[ParamSpec] = &[
     ParamSpec::new("title", Kind::Text, "", "purpose of the run, one line", ""),
-    ParamSpec::new("duration", Kind::Span, "320us", "simulated time", "request-grant section 4.1: 100,000 t_min at 100 Gb/s"),
+    ParamSpec::new(
+        "duration",
+        Kind::Span,
+        "320us",
+        "simulated time",
+        "request-grant section 4.1: 100,000 t_min at 100 Gb/s",
+    ),
     ParamSpec::new("seed", Kind::Count, "1", "seed of every random stream", ""),
-    ParamSpec::new("warm_up", Kind::Span, "0us", "packets that arrive before this time are not measured", ""),
-    ParamSpec::new("window", Kind::Span, "3.2us", "length of an interval in the table windows", "1000 t_min at 100 Gb/s"),
+    ParamSpec::new(
+        "warm_up",
+        Kind::Span,
+        "0us",
+        "packets that arrive before this time are not measured",
+        "",
+    ),
+    ParamSpec::new(
+        "window",
+        Kind::Span,
+        "3.2us",
+        "length of an interval in the table windows",
+        "1000 t_min at 100 Gb/s",
+    ),
 ];
 
 const COMMON: &[ParamSpec] = &[
-    ParamSpec::new("line", Kind::Rate, "100Gbps", "external lines, L", "free in request-grant: results are in t_min = 40 B / L"),
+    ParamSpec::new(
+        "line",
+        Kind::Rate,
+        "100Gbps",
+        "external lines, L",
+        "free in request-grant: results are in t_min = 40 B / L",
+    ),
     ParamSpec::optional(
         "links",
         Kind::Rate,
         "links of the fabric, L_F; default: line, for a rack line / 4, for an ideal switch 1.6 line",
         RG,
     ),
-    ParamSpec::optional("link_delay", Kind::Span, "from the start of a segment on a link to its head behind it; default: by kind", RG),
-    ParamSpec::optional("credit_delay", Kind::Span, "from freed room to the sender that may use it; default: by kind", RG),
-    ParamSpec::optional("adapter_delay", Kind::Span, "additional delay into an output adapter; default: by kind", RG),
+    ParamSpec::optional(
+        "link_delay",
+        Kind::Span,
+        "from the start of a segment on a link to its head behind it; default: by kind",
+        RG,
+    ),
+    ParamSpec::optional(
+        "credit_delay",
+        Kind::Span,
+        "from freed room to the sender that may use it; default: by kind",
+        RG,
+    ),
+    ParamSpec::optional(
+        "adapter_delay",
+        Kind::Span,
+        "additional delay into an output adapter; default: by kind",
+        RG,
+    ),
     ParamSpec::optional(
         "port_delays",
         Kind::Texts,
         "additional delay from the adapter of each port into the fabric, [\"0ns\", \"5ns\"]; ports beyond the list: none",
         "request-grant section 2.3: round trips differ",
     ),
-    ParamSpec::optional("segment_min", Kind::Bytes, "smallest segment; default: by kind", "request-grant section 4: 40 B"),
-    ParamSpec::optional("segment_max", Kind::Bytes, "largest segment; default: by kind", "request-grant section 4: 256 B"),
-    ParamSpec::optional("pack", Kind::Flag, "segments may carry parts of several packets; default: by kind", "request-grant section 2.1"),
+    ParamSpec::optional(
+        "segment_min",
+        Kind::Bytes,
+        "smallest segment; default: by kind",
+        "request-grant section 4: 40 B",
+    ),
+    ParamSpec::optional(
+        "segment_max",
+        Kind::Bytes,
+        "largest segment; default: by kind",
+        "request-grant section 4: 256 B",
+    ),
+    ParamSpec::optional(
+        "pack",
+        Kind::Flag,
+        "segments may carry parts of several packets; default: by kind",
+        "request-grant section 2.1",
+    ),
     ParamSpec::optional(
         "unsolicited",
         Kind::Flag,
@@ -53,27 +107,79 @@ const COMMON: &[ParamSpec] = &[
         "path of a control segment that travels alone: the next path of its flow, or the next path of a separate counter",
         "not stated in the paper",
     ),
-    ParamSpec::optional("control_delay", Kind::Span, "delay of control messages on separate wires; absent: they travel with the data", RG),
-    ParamSpec::new("control_size", Kind::Bytes, "20B", "a control segment that travels alone", "request-grant section 3.2"),
+    ParamSpec::optional(
+        "control_delay",
+        Kind::Span,
+        "delay of control messages on separate wires; absent: they travel with the data",
+        RG,
+    ),
+    ParamSpec::new(
+        "control_size",
+        Kind::Bytes,
+        "20B",
+        "a control segment that travels alone",
+        "request-grant section 3.2",
+    ),
 ];
 
 const CLOS: &[ParamSpec] = &[
-    ParamSpec::new("radix", Kind::Count, "8", "ports below an element, n", "request-grant section 4"),
+    ParamSpec::new(
+        "radix",
+        Kind::Count,
+        "8",
+        "ports below an element, n",
+        "request-grant section 4",
+    ),
     ParamSpec::new("stages", Kind::Count, "3", "stages: an odd number", "request-grant section 4"),
-    ParamSpec::optional("above", Kind::Count, "elements above to which each is wired, m; default: radix", ""),
+    ParamSpec::optional(
+        "above",
+        Kind::Count,
+        "elements above to which each is wired, m; default: radix",
+        "",
+    ),
     ParamSpec::optional("middle", Kind::Count, "ports of a middle element; default: radix", ""),
 ];
 const RACK: &[ParamSpec] = &[
     ParamSpec::new("edges", Kind::Count, "128", "edge switches", "RZ 3880 section II-A"),
-    ParamSpec::new("edge_ports", Kind::Count, "5", "ports of an edge switch", "RZ 3880 section II-A"),
-    ParamSpec::new("spines", Kind::Count, "32", "spines: links of an edge switch", "RZ 3880 section II-A"),
+    ParamSpec::new(
+        "edge_ports",
+        Kind::Count,
+        "5",
+        "ports of an edge switch",
+        "RZ 3880 section II-A",
+    ),
+    ParamSpec::new(
+        "spines",
+        Kind::Count,
+        "32",
+        "spines: links of an edge switch",
+        "RZ 3880 section II-A",
+    ),
 ];
-const IDEAL: &[ParamSpec] = &[ParamSpec::new("ports", Kind::Count, "16", "ports of the switch", "")];
+const IDEAL: &[ParamSpec] =
+    &[ParamSpec::new("ports", Kind::Count, "16", "ports of the switch", "")];
 
 const ELEMENT: &[ParamSpec] = &[
-    ParamSpec::new("input", Kind::Bytes, "8KiB", "queue of an input, b_in", "request-grant section 4"),
-    ParamSpec::optional("output", Kind::Bytes, "queue of an output, b; default: 60KiB, in a rack 8KiB", "request-grant section 4"),
-    ParamSpec::new("speedup", Kind::Count, "2", "crossbar over links, L_S / L_F", "request-grant section 3.1"),
+    ParamSpec::new(
+        "input",
+        Kind::Bytes,
+        "8KiB",
+        "queue of an input, b_in",
+        "request-grant section 4",
+    ),
+    ParamSpec::optional(
+        "output",
+        Kind::Bytes,
+        "queue of an output, b; default: 60KiB, in a rack 8KiB",
+        "request-grant section 4",
+    ),
+    ParamSpec::new(
+        "speedup",
+        Kind::Count,
+        "2",
+        "crossbar over links, L_S / L_F",
+        "request-grant section 3.1",
+    ),
     ParamSpec::optional(
         "crosspoint",
         Kind::Bytes,
@@ -115,9 +221,25 @@ const ADMISSION: &[ParamSpec] = &[
         "reorder and reassembly buffer, B, in segments; default: by kind",
         "request-grant section 4: 4 Mbit",
     ),
-    ParamSpec::optional("grant_max", Kind::Count, "most segments of one grant; default: by kind, in a Clos all that was requested", ""),
-    ParamSpec::optional("fair", Kind::Flag, "grants only while requests_max slots are free; default: by kind", "request-grant section 3.3"),
-    ParamSpec::new("whole_requests", Kind::Flag, "true", "requests are granted whole or not at all", "request-grant section 3.4"),
+    ParamSpec::optional(
+        "grant_max",
+        Kind::Count,
+        "most segments of one grant; default: by kind, in a Clos all that was requested",
+        "",
+    ),
+    ParamSpec::optional(
+        "fair",
+        Kind::Flag,
+        "grants only while requests_max slots are free; default: by kind",
+        "request-grant section 3.3",
+    ),
+    ParamSpec::new(
+        "whole_requests",
+        Kind::Flag,
+        "true",
+        "requests are granted whole or not at all",
+        "request-grant section 3.4",
+    ),
     ParamSpec::optional(
         "service",
         Kind::Choice(&["round-robin", "by-segments"]),
@@ -133,12 +255,40 @@ const RESERVE: &[ParamSpec] = &[ParamSpec::optional(
 )];
 
 const TRAFFIC: &[ParamSpec] = &[
-    ParamSpec::new("load", Kind::Float, "0.5", "load of an output that is no hotspot, as a share of its line", ""),
+    ParamSpec::new(
+        "load",
+        Kind::Float,
+        "0.5",
+        "load of an output that is no hotspot, as a share of its line",
+        "",
+    ),
     ParamSpec::new("size", Kind::Bytes, "1500B", "size of a packet", ""),
-    ParamSpec::optional("large", Kind::Bytes, "size of the other packets of a bimodal mix", "request-grant section 4: 40 B and 9000 B"),
-    ParamSpec::new("large_share", Kind::Float, "0.05", "share of packets that are large", "request-grant section 4"),
-    ParamSpec::new("burst", Kind::Float, "1", "mean number of packets of a burst; 1 is smooth", "request-grant section 4: 36"),
-    ParamSpec::optional("stop", Kind::Span, "no packet arrives after this time; default: the run's end", ""),
+    ParamSpec::optional(
+        "large",
+        Kind::Bytes,
+        "size of the other packets of a bimodal mix",
+        "request-grant section 4: 40 B and 9000 B",
+    ),
+    ParamSpec::new(
+        "large_share",
+        Kind::Float,
+        "0.05",
+        "share of packets that are large",
+        "request-grant section 4",
+    ),
+    ParamSpec::new(
+        "burst",
+        Kind::Float,
+        "1",
+        "mean number of packets of a burst; 1 is smooth",
+        "request-grant section 4: 36",
+    ),
+    ParamSpec::optional(
+        "stop",
+        Kind::Span,
+        "no packet arrives after this time; default: the run's end",
+        "",
+    ),
 ];
 const HOTSPOTS: &[ParamSpec] = &[
     ParamSpec {
@@ -150,8 +300,20 @@ const HOTSPOTS: &[ParamSpec] = &[
         source: "",
         renamed_from: &[],
     },
-    ParamSpec::new("factor", Kind::Float, "2.5", "their load, in multiples of a line", "request-grant section 4"),
-    ParamSpec::new("beside", Kind::Flag, "false", "in addition to the rest: an input may receive more than its line carries", ""),
+    ParamSpec::new(
+        "factor",
+        Kind::Float,
+        "2.5",
+        "their load, in multiples of a line",
+        "request-grant section 4",
+    ),
+    ParamSpec::new(
+        "beside",
+        Kind::Flag,
+        "false",
+        "in addition to the rest: an input may receive more than its line carries",
+        "",
+    ),
 ];
 const NETWORK: &[ParamSpec] = &[
     ParamSpec::required(
@@ -160,9 +322,18 @@ const NETWORK: &[ParamSpec] = &[
         "file of the network, in the folder of this file; its seed and duration are those of this run",
     ),
     ParamSpec::optional("settings", Kind::Texts, "settings of it, [\"workload[0].load=0.5\"]", ""),
-    ParamSpec::optional("outputs", Kind::Texts, "outputs that count as hotspots, [\"3\", \"8-15\"]", ""),
+    ParamSpec::optional(
+        "outputs",
+        Kind::Texts,
+        "outputs that count as hotspots, [\"3\", \"8-15\"]",
+        "",
+    ),
 ];
-const UNBALANCED: &[ParamSpec] = &[ParamSpec::required("w", Kind::Float, "share of an input's load for the output of its number, 0 to 1")];
+const UNBALANCED: &[ParamSpec] = &[ParamSpec::required(
+    "w",
+    Kind::Float,
+    "share of an input's load for the output of its number, 0 to 1",
+)];
 const INCAST: &[ParamSpec] = &[
     ParamSpec {
         key: "inputs",
@@ -207,14 +378,27 @@ const BLOCKED: &[ParamSpec] = &[
         source: "",
         renamed_from: &[],
     },
-    ParamSpec::required("start", Kind::Span, "start of the time in which they take nothing").renamed_from(&["from"]),
+    ParamSpec::required("start", Kind::Span, "start of the time in which they take nothing")
+        .renamed_from(&["from"]),
     ParamSpec::required("stop", Kind::Span, "end of that time").renamed_from(&["until"]),
 ];
 
 const HOSTS: &[ParamSpec] = &[
     ParamSpec::new("frame", Kind::Bytes, "1522B", "length of a frame", "RZ 3880 section II-A"),
-    ParamSpec::new("control", Kind::Bytes, "64B", "length of PAUSE and CNM frames", "RZ 3880 section II-A"),
-    ParamSpec::new("overhead", Kind::Bytes, "20B", "bytes of a frame on a line beyond its length", "RZ 3880 section II-A"),
+    ParamSpec::new(
+        "control",
+        Kind::Bytes,
+        "64B",
+        "length of PAUSE and CNM frames",
+        "RZ 3880 section II-A",
+    ),
+    ParamSpec::new(
+        "overhead",
+        Kind::Bytes,
+        "20B",
+        "bytes of a frame on a line beyond its length",
+        "RZ 3880 section II-A",
+    ),
     ParamSpec::new(
         "gap_jitter",
         Kind::Float,
@@ -222,11 +406,41 @@ const HOSTS: &[ParamSpec] = &[
         "part by which gaps between frames of a flow are stretched or shortened at random, 0 to 1; 0: evenly paced",
         "not stated in RZ 3880",
     ),
-    ParamSpec::new("delay", Kind::Span, "0.5us", "propagation between a host and its port", "not stated in RZ 3880"),
-    ParamSpec::new("input_buffer", Kind::Bytes, "150KB", "input buffer of a port", "RZ 3880 Table I"),
-    ParamSpec::new("stop", Kind::Bytes, "110KB", "occupancy at which a port pauses its host, Q_high", "RZ 3880 Table I"),
-    ParamSpec::new("go", Kind::Bytes, "44KB", "occupancy at which a port resumes its host, Q_low", "RZ 3880 Table I"),
-    ParamSpec::new("reliable", Kind::Flag, "false", "inputs keep frames until they have left the output", "RZ 3880 section IV"),
+    ParamSpec::new(
+        "delay",
+        Kind::Span,
+        "0.5us",
+        "propagation between a host and its port",
+        "not stated in RZ 3880",
+    ),
+    ParamSpec::new(
+        "input_buffer",
+        Kind::Bytes,
+        "150KB",
+        "input buffer of a port",
+        "RZ 3880 Table I",
+    ),
+    ParamSpec::new(
+        "stop",
+        Kind::Bytes,
+        "110KB",
+        "occupancy at which a port pauses its host, Q_high",
+        "RZ 3880 Table I",
+    ),
+    ParamSpec::new(
+        "go",
+        Kind::Bytes,
+        "44KB",
+        "occupancy at which a port resumes its host, Q_low",
+        "RZ 3880 Table I",
+    ),
+    ParamSpec::new(
+        "reliable",
+        Kind::Flag,
+        "false",
+        "inputs keep frames until they have left the output",
+        "RZ 3880 section IV",
+    ),
     ParamSpec::new(
         "edge_delay",
         Kind::Span,
@@ -246,7 +460,12 @@ const FLOW: &[ParamSpec] = &[
         source: "",
         renamed_from: &[],
     },
-    ParamSpec::optional("rate", Kind::Rate, "rate at which it sends if possible; default: the rate of the line", ""),
+    ParamSpec::optional(
+        "rate",
+        Kind::Rate,
+        "rate at which it sends if possible; default: the rate of the line",
+        "",
+    ),
     ParamSpec::new("start", Kind::Span, "0us", "from when", ""),
     ParamSpec::optional("stop", Kind::Span, "until when; default: the end", ""),
 ];
@@ -312,10 +531,18 @@ pub(super) fn packet() -> SectionSpec {
     SectionSpec::many("packet", "A packet.", vec![PACKET])
 }
 pub(super) fn blocked() -> SectionSpec {
-    SectionSpec::once("blocked", "Outputs whose receiver accepts no packets for a time.", vec![BLOCKED])
+    SectionSpec::once(
+        "blocked",
+        "Outputs whose receiver accepts no packets for a time.",
+        vec![BLOCKED],
+    )
 }
 pub(super) fn hosts() -> SectionSpec {
-    SectionSpec::once("hosts", "Hosts in front of the ports, with PAUSE. Without hosts, packets arrive directly in the VOQs.", vec![HOSTS])
+    SectionSpec::once(
+        "hosts",
+        "Hosts in front of the ports, with PAUSE. Without hosts, packets arrive directly in the VOQs.",
+        vec![HOSTS],
+    )
 }
 pub(super) fn host_flow() -> SectionSpec {
     SectionSpec::many("host_flow", "A flow of a host.", vec![FLOW])
@@ -327,7 +554,12 @@ pub(super) fn line_change() -> SectionSpec {
 /// Congestion points and reaction points that a fabric knows.
 pub(super) fn congestion_points() -> SectionSpec {
     use xoff_mech::detection::{af_qcn, qcn};
-    SectionSpec::once("congestion_points", "Congestion points of QCN at the ports of a fabric with hosts.", vec![]).kinds(
+    SectionSpec::once(
+        "congestion_points",
+        "Congestion points of QCN at the ports of a fabric with hosts.",
+        vec![],
+    )
+    .kinds(
         "kind",
         Some("none"),
         vec![
@@ -338,7 +570,11 @@ pub(super) fn congestion_points() -> SectionSpec {
     )
 }
 pub(super) fn reaction_point() -> SectionSpec {
-    SectionSpec::once("reaction_point", "Rate limiters of hosts.", vec![xoff_mech::rate_control::qcn::PARAMS])
+    SectionSpec::once(
+        "reaction_point",
+        "Rate limiters of hosts.",
+        vec![xoff_mech::rate_control::qcn::PARAMS],
+    )
 }
 
 /// Every section of a scenario of a fabric.

@@ -6,10 +6,12 @@ use xoff_sim::Losses;
 
 use crate::hpcc::random::Generator;
 
-/// The stream of every error model there: the first that is assigned by hand is at 2^63, and fifty are taken.
+/// The stream of every error model there: the first that is assigned by hand is at 2^63, and fifty
+/// are taken.
 const STREAM: u64 = (1 << 63) + 50;
 
-/// Per link with an error rate of its own one generator, and one that all other links share. All start alike.
+/// Per link with an error rate of its own one generator, and one that all other links share. All
+/// start alike.
 #[derive(Clone)]
 pub(crate) struct LinkErrors {
     /// By link: its place in `models`.

@@ -9,11 +9,14 @@ use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn, hpcc, timely
 use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{Link, LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
-use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind, SharedPool, Transport};
+use xoff_node::{
+    BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind,
+    SharedPool, Transport,
+};
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
-    EventOrder, Faults, Fresh, LinkFailure, Looks, Losses, Model, NicModel, PathFacts, PathFactsOf, PerLink, Probes, Selection, StartOrder,
-    World,
+    EventOrder, Faults, Fresh, LinkFailure, Looks, Losses, Model, NicModel, PathFacts, PathFactsOf,
+    PerLink, Probes, Selection, StartOrder, World,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
@@ -49,7 +52,11 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
         && let Some(f) = case.flows.iter().find(|f| paths(f.src, f.dst).window.is_none())
     {
         let what = format!("the window between {} and {} is 0 bytes", f.src, f.dst);
-        return Err(ParamError::new("HAS_WIN", what, "use longer delays: the law of CC_MODE 3 divides by the window"));
+        return Err(ParamError::new(
+            "HAS_WIN",
+            what,
+            "use longer delays: the law of CC_MODE 3 divides by the window",
+        ));
     }
     let mut model = model(c, &topology);
     model.path_facts = Some(paths);
@@ -98,7 +105,8 @@ fn flows(case: &HpccCase) -> Flows {
     Flows { flows, labels: vec!["flow file".into()], ..Flows::default() }
 }
 
-/// Window and round-trip time of each pair of hosts, or with `GLOBAL_T` the largest of all for everyone.
+/// Window and round-trip time of each pair of hosts, or with `GLOBAL_T` the largest of all for
+/// everyone.
 fn paths<'a>(c: &HpccConfig, pairs: &'a PairTable) -> PathFactsOf<'a> {
     let largest = (c.has_win && c.global_t).then(|| (pairs.bdp_max(), pairs.rtt_max_ns()));
     Arc::new(move |src, dst| {
@@ -110,7 +118,9 @@ fn paths<'a>(c: &HpccConfig, pairs: &'a PairTable) -> PathFactsOf<'a> {
 
 fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
     let first_host = t.hosts().next();
-    let nic_rate = first_host.filter(|&h| !t.nodes[h as usize].ports.is_empty()).map_or(Rate::ZERO, |h| t.link_at(h, 0).rate);
+    let nic_rate = first_host
+        .filter(|&h| !t.nodes[h as usize].ports.is_empty())
+        .map_or(Rate::ZERO, |h| t.link_at(h, 0).rate);
     let telemetry = telemetry_len(c.cc_mode);
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
     Model {
@@ -119,7 +129,11 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             quanta: None,
             repeat: Span::ZERO,
         })),
-        detection: if c.ecn { PerLink::by(move |link| Ok(red(c, link))) } else { PerLink::All(Detection::None) },
+        detection: if c.ecn {
+            PerLink::by(move |link| Ok(red(c, link)))
+        } else {
+            PerLink::All(Detection::None)
+        },
         buffer: Arc::new(move |at| {
             let links = at.links;
             BufferPolicy::Shared(SharedPool {
@@ -144,7 +158,8 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             transport: Transport::Acks {
                 ack_len: (ACK_HEADER + telemetry).max(ACK_MIN),
                 class: None,
-                // Acknowledgements sit in queue 3 of the host, or with ACK_HIGH_PRIO in queue 0, which nothing pauses.
+                // Acknowledgements sit in queue 3 of the host, or with ACK_HIGH_PRIO in queue 0,
+                // which nothing pauses.
                 paused_with: PausedWith::Class((!c.ack_high_prio).then_some(3)),
                 interval: c.l2_ack_interval as u64,
                 chunk: c.l2_chunk.max(1) as u64,
@@ -179,7 +194,11 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         stop_when_done: false,
         fast_forward: false,
         checks: false,
-        probes: Probes { control: Selection::All, histogram: c.qlen_mon_file.is_some().then(|| looks(c)), ..Probes::default() },
+        probes: Probes {
+            control: Selection::All,
+            histogram: c.qlen_mon_file.is_some().then(|| looks(c)),
+            ..Probes::default()
+        },
         lossy: Vec::new(),
         unpaused: Some(0),
         draws: None,
@@ -211,8 +230,10 @@ fn faults(case: &HpccCase, t: &Topology) -> Faults {
     });
     Faults {
         failures: failure.into_iter().collect(),
-        losses: LinkErrors::new(case).map(|l| -> Fresh<dyn Losses> { Arc::new(move || Box::new(l.clone())) }),
-        round_robin: failure.map(|_| -> Fresh<dyn StartOrder> { Arc::new(|| Box::<RoundRobin>::default()) }),
+        losses: LinkErrors::new(case)
+            .map(|l| -> Fresh<dyn Losses> { Arc::new(move || Box::new(l.clone())) }),
+        round_robin: failure
+            .map(|_| -> Fresh<dyn StartOrder> { Arc::new(|| Box::<RoundRobin>::default()) }),
         ..Faults::default()
     }
 }
@@ -258,8 +279,8 @@ fn dcqcn_params(c: &HpccConfig) -> dcqcn::Params {
     }
 }
 
-/// Bytes that the rate control adds to every data frame and to its acknowledgement: records of the way (HPCC), or the time at
-/// which the frame left (TIMELY).
+/// Bytes that the rate control adds to every data frame and to its acknowledgement: records of the
+/// way (HPCC), or the time at which the frame left (TIMELY).
 fn telemetry_len(mode: CcMode) -> u32 {
     match mode {
         CcMode::None | CcMode::Dcqcn => 0,
@@ -287,7 +308,12 @@ fn hpcc_params(c: &HpccConfig) -> hpcc::Params {
 
 /// Parameters of TIMELY; without a key, the value of the variant.
 fn timely_params(c: &HpccConfig) -> timely::Params {
-    timely::Params { delta: c.rate_ai, hai: c.rate_hai, min_rate: c.min_rate, ..timely::Params::of(timely::Variant::Hpcc) }
+    timely::Params {
+        delta: c.rate_ai,
+        hai: c.rate_hai,
+        min_rate: c.min_rate,
+        ..timely::Params::of(timely::Variant::Hpcc)
+    }
 }
 
 impl Replay {

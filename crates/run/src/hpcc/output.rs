@@ -10,16 +10,17 @@ use crate::hpcc::rtt::PairTable;
 
 /// `sip dip sport dport size start_ns fct_ns standalone_ns`; `None` while the flow is not complete.
 ///
-/// `fct_ns` ends with the last acknowledgement at the source. `standalone_ns` is that simulator's, which a replay keeps: a round trip of a
-/// payload and the whole flow at the slowest link. It is no lower bound, and slowdowns by it fall below 1; `ideal_time` of the sim crate
-/// is one.
+/// `fct_ns` ends with the last acknowledgement at the source. `standalone_ns` is that simulator's,
+/// which a replay keeps: a round trip of a payload and the whole flow at the slowest link. It is no
+/// lower bound, and slowdowns by it fall below 1; `ideal_time` of the sim crate is one.
 pub fn fct_line(f: &FlowRecord, pairs: &PairTable, payload: u32) -> Option<String> {
     let end = f.end?;
     let w = &f.flow;
     // 32-bit bytes times a 64-bit constant: the sum wraps above 4 GiB as it does there.
     let frames = (w.size.wrapping_sub(1) / payload as u64).wrapping_add(1);
     let bytes = w.size.wrapping_add(frames.wrapping_mul(HEADER as u64)) as u32;
-    let standalone = pairs.rtt_ns(w.src, w.dst) + (bytes as u64 * 8_000_000_000) / pairs.rate_at(w.src, w.dst, end).max(1);
+    let standalone = pairs.rtt_ns(w.src, w.dst)
+        + (bytes as u64 * 8_000_000_000) / pairs.rate_at(w.src, w.dst, end).max(1);
     Some(format!(
         "{:08x} {:08x} {} {} {} {} {} {}",
         hpcc_ip(w.src),
@@ -69,8 +70,8 @@ pub fn pfc_line(p: &Pfc) -> String {
     format!("{} {} {} {} {}", p.time_ns, p.node, p.is_switch as u8, p.interface, p.pause as u8)
 }
 
-/// One block of `qlen.txt`: `time: ns`, then for each port of a switch `node port count count ...`, the counts by
-/// thousands of bytes from 0 on.
+/// One block of `qlen.txt`: `time: ns`, then for each port of a switch `node port count count ...`,
+/// the counts by thousands of bytes from 0 on.
 pub fn qlen_block(q: &QueueCounts, is_switch: impl Fn(u32) -> bool) -> String {
     let mut out = format!("time: {}\n", q.time.as_ns());
     for (node, ports) in (0u32..).zip(&q.counts).filter(|(node, _)| is_switch(*node)) {

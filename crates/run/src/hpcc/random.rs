@@ -1,9 +1,10 @@
-//! The random numbers of ns-3: L'Ecuyer's MRG32k3a with streams 2^127 steps apart and substreams 2^76 apart
-//! (L'Ecuyer, Simard, Chen, Kelton: "An object-oriented random-number package with many long streams and
-//! substreams", Operations Research 50(6), 2002).
+//! The random numbers of ns-3: L'Ecuyer's MRG32k3a with streams 2^127 steps apart and substreams
+//! 2^76 apart (L'Ecuyer, Simard, Chen, Kelton: "An object-oriented random-number package with many
+//! long streams and substreams", Operations Research 50(6), 2002).
 //!
-//! The HPCC simulator makes a new generator for every marking decision and for every PFC frame, each on the next
-//! stream, and takes its first number. With the right first stream its random draws come out exactly.
+//! The HPCC simulator makes a new generator for every marking decision and for every PFC frame,
+//! each on the next stream, and takes its first number. With the right first stream its random
+//! draws come out exactly.
 
 use xoff_sim::RngSource;
 
@@ -79,7 +80,11 @@ pub(crate) struct Streams {
 impl Streams {
     /// The generators from stream `first` on.
     pub fn from(first: u64) -> Self {
-        Streams { next: Generator::new(first), jump1: square_times(STEP1, 127, M1), jump2: square_times(STEP2, 127, M2) }
+        Streams {
+            next: Generator::new(first),
+            jump1: square_times(STEP1, 127, M1),
+            jump2: square_times(STEP2, 127, M2),
+        }
     }
 
     fn skip(&mut self) {
@@ -103,14 +108,16 @@ impl RngSource for Streams {
 mod tests {
     use super::*;
 
-    /// MRG32k3a from the package's default seed 12345 gives 0.1270111 first (L'Ecuyer et al. 2002, test program).
+    /// MRG32k3a from the package's default seed 12345 gives 0.1270111 first (L'Ecuyer et al. 2002,
+    /// test program).
     #[test]
     fn the_recurrence_is_mrg32k3a() {
         let mut g = Generator { s1: [12_345; 3], s2: [12_345; 3] };
         assert!((g.next() - 0.127_011_122_046_059).abs() < 1e-12);
     }
 
-    /// Printed by that simulator: first numbers of a stream as it counts them, and of one in the upper half.
+    /// Printed by that simulator: first numbers of a stream as it counts them, and of one in the
+    /// upper half.
     #[test]
     fn streams_start_where_they_do_there() {
         let mut g = Generator::new(26);

@@ -1,7 +1,8 @@
 //! In which order a host there serves its flows after a link has failed.
 //!
-//! The list of flows is rebuilt by walking a hash map whose order is that of the C++ library it was compiled with:
-//! one chain of elements, those of a bucket side by side. Keys are whole numbers that hash to themselves.
+//! The list of flows is rebuilt by walking a hash map whose order is that of the C++ library it was
+//! compiled with: one chain of elements, those of a bucket side by side. Keys are whole numbers
+//! that hash to themselves.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use xoff_net::workload::Flow;
 use xoff_sim::StartOrder;
 
 /// Numbers of buckets the map grows through.
-const PRIMES: [u64; 14] = [13, 29, 59, 127, 257, 541, 1_109, 2_357, 5_087, 10_273, 20_753, 42_043, 85_229, 172_933];
+const PRIMES: [u64; 14] =
+    [13, 29, 59, 127, 257, 541, 1_109, 2_357, 5_087, 10_273, 20_753, 42_043, 85_229, 172_933];
 
 /// The order of a map's elements.
 #[derive(Default)]
@@ -83,7 +85,8 @@ impl StartOrder for RoundRobin {
 mod tests {
     use super::*;
 
-    /// By hand: 13 buckets, so 14 falls next to 1 and goes before it, 2 opens a bucket at the front.
+    /// By hand: 13 buckets, so 14 falls next to 1 and goes before it, 2 opens a bucket at the
+    /// front.
     #[test]
     fn a_bucket_grows_at_its_front_and_so_does_the_chain() {
         let mut c = Chain::default();
@@ -94,7 +97,8 @@ mod tests {
         assert_eq!(c.keys, [2, 27, 1]);
     }
 
-    /// The 14th element makes 29 buckets of 13; the old elements are put in again in the order they had.
+    /// The 14th element makes 29 buckets of 13; the old elements are put in again in the order they
+    /// had.
     #[test]
     fn growing_puts_all_in_again() {
         let mut c = Chain::default();

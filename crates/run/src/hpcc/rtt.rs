@@ -1,11 +1,12 @@
-//! Base round-trip times, bandwidths and windows as that simulator computes them (`scratch/third.cc:223-268, 907-930`).
+//! Base round-trip times, bandwidths and windows as that simulator computes them
+//! (`scratch/third.cc:223-268, 907-930`).
 
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_sim::LinkFailure;
 use xoff_units::Time;
 
-/// Per destination host and node: values along the first path that a breadth-first search from the destination
-/// finds.
+/// Per destination host and node: values along the first path that a breadth-first search from the
+/// destination finds.
 pub struct PairTable {
     /// By destination node; empty for switches.
     towards: Vec<Vec<Entry>>,
@@ -38,7 +39,8 @@ impl PairTable {
         self.towards[dst as usize].get(src as usize).copied().unwrap_or_default()
     }
 
-    /// Base round-trip time [ns]: twice the delays plus one payload per link; headers and the way back do not count.
+    /// Base round-trip time [ns]: twice the delays plus one payload per link; headers and the way
+    /// back do not count.
     pub fn rtt_ns(&self, src: u32, dst: u32) -> u64 {
         let e = self.entry(src, dst);
         e.delay_ns * 2 + e.tx_ns
@@ -49,10 +51,13 @@ impl PairTable {
         self.entry(src, dst).rate
     }
 
-    /// Slowest link of the path at this time [bit/s]; a pair that a failure has separated keeps its value.
+    /// Slowest link of the path at this time [bit/s]; a pair that a failure has separated keeps its
+    /// value.
     pub fn rate_at(&self, src: u32, dst: u32, now: Time) -> u64 {
         let after = self.after.as_ref().filter(|(at, _)| now >= *at);
-        let found = after.and_then(|(_, table)| table[dst as usize].get(src as usize)).filter(|e| e.reached);
+        let found = after
+            .and_then(|(_, table)| table[dst as usize].get(src as usize))
+            .filter(|e| e.reached);
         found.map_or_else(|| self.rate(src, dst), |e| e.rate)
     }
 
@@ -76,13 +81,21 @@ impl PairTable {
     }
 
     fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let hosts = || self.towards.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i as u32);
+        let hosts = || {
+            self.towards.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i as u32)
+        };
         hosts().flat_map(move |s| hosts().map(move |d| (s, d)))
     }
 }
 
 fn towards(t: &Topology, payload: u32) -> Vec<Vec<Entry>> {
-    let of = |dst| if t.nodes[dst as usize].kind == NodeKind::Host { search(t, dst, payload) } else { Vec::new() };
+    let of = |dst| {
+        if t.nodes[dst as usize].kind == NodeKind::Host {
+            search(t, dst, payload)
+        } else {
+            Vec::new()
+        }
+    };
     (0..t.nodes.len() as u32).map(of).collect()
 }
 
@@ -95,7 +108,8 @@ fn search(t: &Topology, dst: u32, payload: u32) -> Vec<Entry> {
         at += 1;
         let here = table[node as usize];
         // Neighbours by falling number; of parallel links the last one counts.
-        let mut ports: Vec<(u32, usize)> = t.nodes[node as usize].ports.iter().enumerate().map(|(i, p)| (p.peer, i)).collect();
+        let mut ports: Vec<(u32, usize)> =
+            t.nodes[node as usize].ports.iter().enumerate().map(|(i, p)| (p.peer, i)).collect();
         ports.sort_by(|a, b| b.cmp(a));
         ports.dedup_by_key(|p| p.0);
         for (peer, port) in ports {

@@ -9,14 +9,16 @@ use crate::network::NetworkScenario;
 /// Surroundings of a scenario's nodes where its frames are real. Empty in a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Boundary {
-    /// Links to neighbours without flow control, see [`xoff_sim::Model::links_without_flow_control`].
+    /// Links to neighbours without flow control, see
+    /// [`xoff_sim::Model::links_without_flow_control`].
     pub links_without_flow_control: Vec<LinkId>,
     /// Priorities that frames from outside may have, besides those of the flows.
     pub priorities: Vec<u8>,
 }
 
 impl NetworkScenario {
-    /// Takes flows out, whose traffic another process makes; returns how many. Their priorities stay in use.
+    /// Takes flows out, whose traffic another process makes; returns how many. Their priorities
+    /// stay in use.
     pub fn leave_out(&mut self, which: impl Fn(&Flow) -> bool) -> usize {
         let before = self.flows.flows.len();
         let left = self.flows.flows.iter().filter(|f| which(f)).map(|f| f.priority);
@@ -27,7 +29,8 @@ impl NetworkScenario {
         before - self.flows.flows.len()
     }
 
-    /// The run lasts until then, even if the flows end earlier: some of them end where this process cannot see it.
+    /// The run lasts until then, even if the flows end earlier: some of them end where this process
+    /// cannot see it.
     pub fn last_until(&mut self, until: Time) {
         self.until = until;
         self.model.stop_when_done = false;

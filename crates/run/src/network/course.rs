@@ -1,4 +1,5 @@
-//! The course of a run: activity of every port between any two of a few hundred times, for the report at the end of a run.
+//! The course of a run: activity of every port between any two of a few hundred times, for the
+//! report at the end of a run.
 //!
 //! ```text
 //!   stretches of events        |----|----|----|----|          each as long as a look at all ports pays for
@@ -6,8 +7,9 @@
 //!                              |---------|---------|  ...
 //! ```
 //!
-//! The looks read counters and buffers, between stretches of events that the loop around a run has anyway. So nothing that a run records
-//! depends on them. Differences between two of them - bytes, time stopped, marks - are exact at any distance.
+//! The looks read counters and buffers, between stretches of events that the loop around a run has
+//! anyway. So nothing that a run records depends on them. Differences between two of them - bytes,
+//! time stopped, marks - are exact at any distance.
 
 use xoff_sim::{PortSample, SLICE, Waiter, World};
 use xoff_units::state::State;
@@ -23,16 +25,20 @@ const STEPS_MAX: u64 = 1200;
 const HORIZONS: u32 = 20;
 /// Networks in which fewer looks would fit have no course.
 const LOOKS_MIN: usize = 16;
-/// Events between two polls, for each port. In a network whose state a cache does not hold, a look at a port costs some 400 ns, four
-/// times an event: looks then cost about 3 % of a run, and where the step has doubled less.
+/// Events between two polls, for each port. In a network whose state a cache does not hold, a look
+/// at a port costs some 400 ns, four times an event: looks then cost about 3 % of a run, and where
+/// the step has doubled less.
 const EVENTS_EACH: u64 = 96;
-/// Events between two samples while few ports have been visited, so that a short run also has time series.
+/// Events between two samples while few ports have been visited, so that a short run also has time
+/// series.
 const EVENTS_EACH_FIRST: u64 = 4;
 /// Ports that may be visited so: 20 to 100 ms.
 const VISITS_FREE: usize = 250_000;
-/// Number of ports up to which the whole run is sampled like this: a poll costs little, and each doubling of the step halves the cost.
+/// Number of ports up to which the whole run is sampled like this: a poll costs little, and each
+/// doubling of the step halves the cost.
 const PORTS_FEW: usize = 2000;
-/// Number of frames that polls of waiting ports may visit in all, plus one for every other event. A frame costs a few nanoseconds.
+/// Number of frames that polls of waiting ports may visit in all, plus one for every other event. A
+/// frame costs a few nanoseconds.
 const FRAMES_FREE: u64 = 2_000_000;
 /// Parts of buffers that all these polls may keep together.
 const SHARES_MAX: usize = 200_000;
@@ -44,7 +50,8 @@ pub struct PortLook {
     pub at: Time,
     /// By number of the port.
     pub ports: Vec<PortSample>,
-    /// The ports that wait, and their buffers; `None`: left out, because it would have cost too much.
+    /// The ports that wait, and their buffers; `None`: left out, because it would have cost too
+    /// much.
     pub waiters: Option<Vec<Waiter>>,
 }
 
@@ -63,7 +70,8 @@ pub struct Course {
     apart: Span,
     /// Latest end of the run.
     until: Time,
-    /// The least time between two polls is that of a run that ends here: a run that is stopped early has a course too.
+    /// The least time between two polls is that of a run that ends here: a run that is stopped
+    /// early has a course too.
     horizon: Time,
     /// Frames that looks at waiting ports have visited.
     visited: u64,
@@ -124,14 +132,17 @@ impl Course {
         while max > 0 && now > self.horizon {
             self.widen();
         }
-        if max == 0 || self.looks.last().is_some_and(|l| now <= l.at || now.since(l.at) < self.apart) {
+        if max == 0
+            || self.looks.last().is_some_and(|l| now <= l.at || now.since(l.at) < self.apart)
+        {
             return;
         }
         if self.looks.len() >= max {
             self.thin_out();
         }
         let frames = world.frames_under_way();
-        let fits = self.shares < SHARES_MAX && self.visited + frames <= FRAMES_FREE + world.events_handled() / 2;
+        let fits = self.shares < SHARES_MAX
+            && self.visited + frames <= FRAMES_FREE + world.events_handled() / 2;
         let waiters = (fits || self.ends).then(|| world.waiters());
         // Where no port waits, no frame is visited.
         if waiters.as_ref().is_some_and(|w| !w.is_empty()) {
@@ -143,13 +154,15 @@ impl Course {
             self.step = self.step.max(share(EVENTS_EACH, self.ports, world));
         }
         // Least number of polls of a run that is long enough: each stretch starts the threads once.
-        if world.threads() > 1 && self.visits > VISITS_FREE / 4 && self.looks.len() >= 2 * LOOKS_MIN {
+        if world.threads() > 1 && self.visits > VISITS_FREE / 4 && self.looks.len() >= 2 * LOOKS_MIN
+        {
             self.step = self.step.max(world.slice());
         }
         self.looks.push(PortLook { at: now, ports: world.sample_ports(), waiters });
     }
 
-    /// The least time between two polls: up to the horizon half as many as fit, and never more than that of the whole run.
+    /// The least time between two polls: up to the horizon half as many as fit, and never more than
+    /// that of the whole run.
     fn set_apart(&mut self) {
         let half = self.looks_max() as u64 / 2;
         let apart = (self.horizon.0 / half.max(1)).min(self.until.0 / STEPS_MAX);
@@ -158,7 +171,11 @@ impl Course {
 
     /// The horizon is twice as far away; looks that are now too near to each other go.
     fn widen(&mut self) {
-        self.horizon = if self.horizon < self.until { Time((self.horizon.0 * 2).clamp(1, self.until.0)) } else { Time::NEVER };
+        self.horizon = if self.horizon < self.until {
+            Time((self.horizon.0 * 2).clamp(1, self.until.0))
+        } else {
+            Time::NEVER
+        };
         self.set_apart();
         let (mut last, apart) = (None, self.apart);
         self.looks.retain(|l| {
@@ -181,7 +198,8 @@ impl Course {
     }
 }
 
-/// Events of a stretch for each thread, from the number per port: one thread polls as often as several.
+/// Events of a stretch for each thread, from the number per port: one thread polls as often as
+/// several.
 fn share(each: u64, ports: usize, world: &World) -> u64 {
     each * ports as u64 / world.threads() as u64
 }

@@ -1,5 +1,5 @@
-//! A network that another program drives: it submits messages and timers, and receives their results, one after the other. So a simulator
-//! of computing hosts gets a lossless network.
+//! A network that another program drives: it submits messages and timers, and receives their
+//! results, one after the other. So a simulator of computing hosts gets a lossless network.
 //!
 //! ```text
 //!   send(message) ---> the network: exact, frame by frame --\
@@ -36,7 +36,8 @@ pub struct Message {
     pub bytes: u64,
     /// Priority, one of those that the network was made for.
     pub priority: u8,
-    /// Messages of one queue pair leave one after the other, by one way, and share their congestion state; `None`: a pair of its own.
+    /// Messages of one queue pair leave one after the other, by one way, and share their congestion
+    /// state; `None`: a pair of its own.
     pub queue_pair: Option<u16>,
     /// Value of the driver that returns with the result.
     pub tag: u64,
@@ -45,13 +46,15 @@ pub struct Message {
 /// Event of a driven network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The source has begun to put the last frame of a message on its wire: the next one of its queue pair follows.
+    /// The source has begun to put the last frame of a message on its wire: the next one of its
+    /// queue pair follows.
     Sent,
     /// The last byte of a message has arrived, and all before it.
     Delivered,
     /// A time that was asked for has come.
     Timer,
-    /// The deadlock detector has found ports that can never send again. From then on each wait without a limit ends so.
+    /// The deadlock detector has found ports that can never send again. From then on each wait
+    /// without a limit ends so.
     Deadlock,
 }
 
@@ -62,7 +65,8 @@ pub struct Happened {
     pub what: What,
     /// Time of the event.
     pub at: Time,
-    /// Number of the message, or of the timer, as [`Driven::send`] or [`Driven::schedule`] returned it.
+    /// Number of the message, or of the timer, as [`Driven::send`] or [`Driven::schedule`] returned
+    /// it.
     pub id: u64,
     /// The tag that was given with it.
     pub tag: u64,
@@ -76,10 +80,12 @@ pub struct Driven {
     facts: HashMap<(u32, u32), PathFacts>,
     /// Messages without a queue pair of their own, by source and destination.
     sent: HashMap<(u32, u32), u64>,
-    /// By number of the flow: the message that it is, with its number. Flows of the scenario are none.
+    /// By number of the flow: the message that it is, with its number. Flows of the scenario are
+    /// none.
     messages: HashMap<u32, (u64, Message)>,
     messages_made: u64,
-    /// Queue pairs by source, destination and number: each counted at its source in the order of first use.
+    /// Queue pairs by source, destination and number: each counted at its source in the order of
+    /// first use.
     pairs: HashMap<(u32, u32, u16), u32>,
     /// Number of pairs of each source.
     pairs_of: HashMap<u32, u32>,
@@ -94,16 +100,29 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// A network at rest, from the text of a scenario, which needs no flows; those that it has run as usual. Error messages contain `name`,
-    /// files are looked up in `folder`. Messages may have any of `priorities`, each 0 to 7. `run.duration` ends nothing.
+    /// A network at rest, from the text of a scenario, which needs no flows; those that it has run
+    /// as usual. Error messages contain `name`, files are looked up in `folder`. Messages may have
+    /// any of `priorities`, each 0 to 7. `run.duration` ends nothing.
     ///
     /// # Errors
-    /// All problems of the scenario, each with its place and the expected form; no priority, or one above 7.
-    pub fn new(name: &str, text: &str, settings: &[Override], folder: &Path, priorities: &[u8]) -> Result<Driven, Problems> {
+    /// All problems of the scenario, each with its place and the expected form; no priority, or one
+    /// above 7.
+    pub fn new(
+        name: &str,
+        text: &str,
+        settings: &[Override],
+        folder: &Path,
+        priorities: &[u8],
+    ) -> Result<Driven, Problems> {
         if priorities.is_empty() || priorities.iter().any(|p| *p > 7) {
-            return Err(Problem::new(format!("priorities: {priorities:?}"), "expected one or more from 0 to 7").into());
+            return Err(Problem::new(
+                format!("priorities: {priorities:?}"),
+                "expected one or more from 0 to 7",
+            )
+            .into());
         }
-        let mut scenario = read_driven(Document::from_text(name, text, settings)?, folder, priorities)?;
+        let mut scenario =
+            read_driven(Document::from_text(name, text, settings)?, folder, priorities)?;
         // The last flow of the scenario is not the end.
         scenario.model.stop_when_done = false;
         let world = scenario.build(&ALONE, Default::default()).map_err(|e| match e {
@@ -160,24 +179,42 @@ impl Driven {
     /// A message begins now. Returns its number.
     ///
     /// # Errors
-    /// No such host, both ends the same, no route, nothing to send, a priority that the network was not made for, as many messages as can
-    /// be distinguished: the argument, and the expected form.
+    /// No such host, both ends the same, no route, nothing to send, a priority that the network was
+    /// not made for, as many messages as can be distinguished: the argument, and the expected form.
     pub fn send(&mut self, m: &Message) -> Result<u64, ParamError> {
-        let is_host = |n: u32| self.scenario.topology.nodes.get(n as usize).is_some_and(|n| n.kind == NodeKind::Host);
+        let is_host = |n: u32| {
+            self.scenario.topology.nodes.get(n as usize).is_some_and(|n| n.kind == NodeKind::Host)
+        };
         for (key, node) in [("src", m.src), ("dst", m.dst)] {
             if !is_host(node) {
-                return Err(ParamError::new(key, format!("node {node} is not a host"), "expected the number of a host"));
+                return Err(ParamError::new(
+                    key,
+                    format!("node {node} is not a host"),
+                    "expected the number of a host",
+                ));
             }
         }
         if m.src == m.dst {
-            return Err(ParamError::new("dst", "the destination is the source itself", "name another host"));
+            return Err(ParamError::new(
+                "dst",
+                "the destination is the source itself",
+                "name another host",
+            ));
         }
         if m.bytes == 0 || m.bytes == UNLIMITED {
-            return Err(ParamError::new("bytes", format!("{} bytes", m.bytes), "expected 1 or more"));
+            return Err(ParamError::new(
+                "bytes",
+                format!("{} bytes", m.bytes),
+                "expected 1 or more",
+            ));
         }
         if !self.scenario.flows.handed_in.contains(&m.priority) {
             let what = format!("priority {}", m.priority);
-            return Err(ParamError::new("priority", what, format!("expected one of {:?}", self.scenario.flows.handed_in)));
+            return Err(ParamError::new(
+                "priority",
+                what,
+                format!("expected one of {:?}", self.scenario.flows.handed_in),
+            ));
         }
         let nth = match m.queue_pair {
             Some(pair) => pair as u64,
@@ -191,10 +228,18 @@ impl Driven {
         let (scenario, routes) = (&self.scenario, &self.routes);
         if scenario.path(routes, &flow).is_none() {
             let (src, dst) = (scenario.topology.name(m.src), scenario.topology.name(m.dst));
-            return Err(ParamError::new("dst", format!("{src} has no route to {dst}"), "choose hosts that are connected"));
+            return Err(ParamError::new(
+                "dst",
+                format!("{src} has no route to {dst}"),
+                "choose hosts that are connected",
+            ));
         }
         if self.messages_made >= self.world.flows_max() {
-            return Err(ParamError::new("message", "the network has no message numbers left", "create a new network"));
+            return Err(ParamError::new(
+                "message",
+                "the network has no message numbers left",
+                "create a new network",
+            ));
         }
         let id = self.messages_made;
         self.messages_made += 1;
@@ -213,8 +258,9 @@ impl Driven {
 
     fn begin(&mut self, id: u64, m: &Message, flow: Flow) {
         let (scenario, routes) = (&self.scenario, &self.routes);
-        let facts =
-            *self.facts.entry((m.src, m.dst)).or_insert_with(|| path_facts(&scenario.topology, routes, &scenario.model, m.src, m.dst));
+        let facts = *self.facts.entry((m.src, m.dst)).or_insert_with(|| {
+            path_facts(&scenario.topology, routes, &scenario.model, m.src, m.dst)
+        });
         let pair = m.queue_pair.map(|number| {
             *self.pairs.entry((m.src, m.dst, number)).or_insert_with(|| {
                 let count = self.pairs_of.entry(m.src).or_insert(0);
@@ -229,7 +275,9 @@ impl Driven {
     /// The last frame of a message leaves: the next one of its queue pair begins.
     fn follow_in_pair(&mut self, m: &Message) {
         let Some(number) = m.queue_pair else { return };
-        let Entry::Occupied(mut waiting) = self.behind.entry((m.src, m.dst, number)) else { return };
+        let Entry::Occupied(mut waiting) = self.behind.entry((m.src, m.dst, number)) else {
+            return;
+        };
         match waiting.get_mut().pop_front() {
             Some((id, next)) => self.begin(id, &next, flow_of(&next, number.into())),
             None => drop(waiting.remove()),
@@ -244,8 +292,9 @@ impl Driven {
         id
     }
 
-    /// Next event; `None`: no event until `until`, which is then the present time, or, if that is [`Time::NEVER`], no event ever. At equal
-    /// times the network comes first, then timers in the order of their creation.
+    /// Next event; `None`: no event until `until`, which is then the present time, or, if that is
+    /// [`Time::NEVER`], no event ever. At equal times the network comes first, then timers in the
+    /// order of their creation.
     pub fn next(&mut self, until: Time) -> Option<Happened> {
         loop {
             if let Some(next) = self.waiting.pop_front() {
@@ -307,7 +356,8 @@ impl Driven {
     }
 }
 
-/// The flow that a message is: the `nth` of its ends by source port. It begins when it is handed in.
+/// The flow that a message is: the `nth` of its ends by source port. It begins when it is handed
+/// in.
 fn flow_of(m: &Message, nth: u64) -> Flow {
     Flow {
         src: m.src,

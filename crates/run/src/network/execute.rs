@@ -13,7 +13,9 @@ use super::checkpoint::{self, Checkpoints};
 use super::course::Course;
 use super::jobs::JobSummary;
 use super::rows::write_rows;
-use crate::manifest::{Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last};
+use crate::manifest::{
+    Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last,
+};
 use crate::network::recorder::{FrameTap, TableRecorder};
 use crate::network::summary::Summary;
 use crate::network::verdict::judge;
@@ -64,7 +66,8 @@ pub struct Finished {
     pub manifest: Manifest,
     /// Active and inactive mechanisms, in words.
     pub summary: Summary,
-    /// By flow: its completion time alone in the network; `None`: it has no end or no route, or its route changed.
+    /// By flow: its completion time alone in the network; `None`: it has no end or no route, or its
+    /// route changed.
     pub ideals: Vec<Option<Span>>,
     /// Outcomes of the jobs.
     pub jobs: Vec<JobSummary>,
@@ -73,8 +76,8 @@ pub struct Finished {
 }
 
 impl NetworkScenario {
-    /// Starts the scenario on `threads` threads, if it can be split; `None`: as many as seem worth it. Never changes a
-    /// result.
+    /// Starts the scenario on `threads` threads, if it can be split; `None`: as many as seem worth
+    /// it. Never changes a result.
     ///
     /// # Errors
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
@@ -83,16 +86,22 @@ impl NetworkScenario {
         self.start_with(sink, Whereabouts { threads, ..ALONE }, None)
     }
 
-    /// [`Self::start`] on one thread, with every frame on the wires that begin at `ports` handed to `tap`. Never changes a result.
+    /// [`Self::start`] on one thread, with every frame on the wires that begin at `ports` handed to
+    /// `tap`. Never changes a result.
     ///
     /// # Errors
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
-    pub fn start_tapped(&self, sink: Sink, ports: Selection, tap: FrameTap) -> Result<Running<'_>, RunError> {
+    pub fn start_tapped(
+        &self,
+        sink: Sink,
+        ports: Selection,
+        tap: FrameTap,
+    ) -> Result<Running<'_>, RunError> {
         self.start_with(sink, ALONE, Some((ports, tap)))
     }
 
-    /// Puts those nodes of the scenario in motion that are `here`, by number, with every link leading out of the world. Whoever drives
-    /// it sets its time; see [`World::leaving`].
+    /// Puts those nodes of the scenario in motion that are `here`, by number, with every link
+    /// leading out of the world. Whoever drives it sets its time; see [`World::leaving`].
     ///
     /// # Errors
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
@@ -117,23 +126,34 @@ impl NetworkScenario {
         World::build(&self.topology, self.flows.clone(), &model).map_err(RunError::Build)
     }
 
-    pub(super) fn start_with(&self, sink: Sink, of: Whereabouts, tapped: Option<(Selection, FrameTap)>) -> Result<Running<'_>, RunError> {
+    pub(super) fn start_with(
+        &self,
+        sink: Sink,
+        of: Whereabouts,
+        tapped: Option<(Selection, FrameTap)>,
+    ) -> Result<Running<'_>, RunError> {
         if let Sink::Files(folder, _) = &sink {
             checkpoint::refuse_unfinished(folder).map_err(RunError::Record)?;
         }
         let mut running = self.start_without_checkpoints(sink, of, tapped)?;
         let Some(every) = self.checkpoint else { return Ok(running) };
         let refused = match (&running.sink, &self.model.nic.rate_control) {
-            (Sink::Files(..), RateControlKind::Custom(_)) => Some("a rate control from outside".to_owned()),
+            (Sink::Files(..), RateControlKind::Custom(_)) => {
+                Some("a rate control from outside".to_owned())
+            }
             (Sink::Files(..), _) => running.world.save().err(),
             _ => None,
         };
         if let Some(what) = refused {
-            let what = format!("{} is set, but xoff cannot save {what}", humantime::format_duration(every));
+            let what = format!(
+                "{} is set, but xoff cannot save {what}",
+                humantime::format_duration(every)
+            );
             return Err(RunError::Build(ParamError::new("run.checkpoint", what, "remove the key")));
         }
         if let Sink::Files(folder, format) = &running.sink
-            && let Some(checkpoints) = Checkpoints::begin(self, folder, format, running.world.threads(), &running.clocks)?
+            && let Some(checkpoints) =
+                Checkpoints::begin(self, folder, format, running.world.threads(), &running.clocks)?
         {
             running.keep(checkpoints);
         }
@@ -151,14 +171,20 @@ impl NetworkScenario {
         let mut world = self.build(&of, frames.unwrap_or_default())?;
         let ports = PortNumbers::new(&self.topology);
         let t = &self.topology;
-        let port_name = |n: usize| (0..t.nodes[n].ports.len() as u16).map(move |p| t.port_name(n as u32, p));
+        let port_name =
+            |n: usize| (0..t.nodes[n].ports.len() as u16).map(move |p| t.port_name(n as u32, p));
         let names = Names {
             nodes: t.nodes.iter().map(|n| n.name.clone()).collect(),
             ports: (0..t.nodes.len()).flat_map(port_name).collect(),
             labels: [self.flows.labels.clone(), self.pool_names()].concat(),
         };
-        let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
-        world.record_to(Box::new(TableRecorder::new(tables, ports.len()).keeping_pauses(self.flows.jobs.as_deref()).with_tap(tap)));
+        let tables =
+            Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
+        world.record_to(Box::new(
+            TableRecorder::new(tables, ports.len())
+                .keeping_pauses(self.flows.jobs.as_deref())
+                .with_tap(tap),
+        ));
         let (here, clocks) = (of.outside, Clocks::start());
         Ok(Running {
             scenario: self,
@@ -185,7 +211,8 @@ impl NetworkScenario {
 }
 
 impl<'s> Running<'s> {
-    /// Processes that share its network, and how many of them have something to do: there may be more than switches.
+    /// Processes that share its network, and how many of them have something to do: there may be
+    /// more than switches.
     pub fn processes(&self) -> (usize, usize) {
         (self.world.processes(), self.world.busy_processes())
     }
@@ -200,8 +227,8 @@ impl<'s> Running<'s> {
         self.world.unsplit()
     }
 
-    /// Notes the course of every port, where all are in this process, and writes the file that `page` returns next to the tables. Never
-    /// changes a result.
+    /// Notes the course of every port, where all are in this process, and writes the file that
+    /// `page` returns next to the tables. Never changes a result.
     pub fn with_page(mut self, page: impl FnOnce(&Finished) -> Option<ExtraFile> + 's) -> Self {
         self.without_page = self.scenario.is_streamed();
         if self.without_page {
@@ -211,12 +238,15 @@ impl<'s> Running<'s> {
         // The ports of other processes are not visible during the run.
         let alone = self.world.processes() == 1;
         let begun = self.again.take();
-        self.course = begun.or_else(|| alone.then(|| Course::new(&self.world, self.ports.len(), self.scenario.until)));
+        self.course = begun.or_else(|| {
+            alone.then(|| Course::new(&self.world, self.ports.len(), self.scenario.until))
+        });
         self.checkpoints.iter_mut().for_each(Checkpoints::with_page);
         self
     }
 
-    /// Runs to the end. `look` is called now and then; when it returns false, the run stops and closes properly.
+    /// Runs to the end. `look` is called now and then; when it returns false, the run stops and
+    /// closes properly.
     ///
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
@@ -230,7 +260,8 @@ impl<'s> Running<'s> {
         let until = self.scenario.until;
         let Running { world, course, checkpoints, clocks, .. } = self;
         let slice = world.slice();
-        let step = |course: &Option<Course>, w: &World| course.as_ref().map_or(slice, |c| c.step(w));
+        let step =
+            |course: &Option<Course>, w: &World| course.as_ref().map_or(slice, |c| c.step(w));
         let file = self.scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
         let mut shown = world.events_handled();
         let first = step(course, world);
@@ -243,7 +274,12 @@ impl<'s> Running<'s> {
                 shown = w.events_handled();
             }
             let goes_on = file.is_none_or(|f| f.failed().is_none())
-                && look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() });
+                && look(&Progress {
+                    now: w.now(),
+                    until,
+                    events: w.events(),
+                    deadlocks: w.deadlocks().len(),
+                });
             if let Some(checkpoints) = checkpoints.as_mut().filter(|c| !goes_on || c.are_due()) {
                 checkpoints.write(w, course.as_ref(), clocks);
             }
@@ -258,7 +294,10 @@ impl<'s> Running<'s> {
     /// Writes checkpoints from now on.
     pub(super) fn keep(&mut self, checkpoints: Checkpoints) {
         if let Some(recorder) = self.world.take_recorder() {
-            let mut recorder = recorder.into_any().downcast::<TableRecorder>().expect("the world returns the recorder it was given");
+            let mut recorder = recorder
+                .into_any()
+                .downcast::<TableRecorder>()
+                .expect("the world returns the recorder it was given");
             recorder.log_to(checkpoints.log());
             self.world.record_to(recorder);
         }
@@ -289,28 +328,53 @@ impl<'s> Running<'s> {
         self.finish_judged(ended, |_| ())
     }
 
-    /// Ends the run; `seen` adds the caller's own observations to the verdict, such as frames lost on real wires.
+    /// Ends the run; `seen` adds the caller's own observations to the verdict, such as frames lost
+    /// on real wires.
     ///
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
-    pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
-        let Running { scenario, mut world, sink, ports, here, clocks, checkpoints, again: _, page, without_page, course } = self;
+    pub fn finish_judged(
+        self,
+        ended: Ended,
+        seen: impl FnOnce(&mut Parts),
+    ) -> Result<Finished, RunError> {
+        let Running {
+            scenario,
+            mut world,
+            sink,
+            ports,
+            here,
+            clocks,
+            checkpoints,
+            again: _,
+            page,
+            without_page,
+            course,
+        } = self;
         let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));
         let (processes, cpu_elsewhere) = (world.processes() as u32, world.sum_over_processes(0));
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
-        let mut recorder = *recorder.downcast::<TableRecorder>().expect("the world returns the recorder it was given");
+        let mut recorder = *recorder
+            .downcast::<TableRecorder>()
+            .expect("the world returns the recorder it was given");
         recorder.close_pauses();
         let pauses = recorder.kept.take().unwrap_or_default();
         let mut tables = recorder.tables;
         // An error here is kept by its table and reported when it is closed.
-        let (slowdown, ideals) = write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
-        let jobs = super::jobs::write(scenario, &outcome, &ports, &pauses, &mut tables).unwrap_or_default();
+        let (slowdown, ideals) =
+            write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
+        let jobs = super::jobs::write(scenario, &outcome, &ports, &pauses, &mut tables)
+            .unwrap_or_default();
         let closed = tables.close();
         let file = scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
         if let Some(e) = file.and_then(|f| f.failed()) {
             let folder = std::env::temp_dir();
-            return Err(RunError::Record(RecordError::new("write a temporary file in", &folder, e)));
+            return Err(RunError::Record(RecordError::new(
+                "write a temporary file in",
+                &folder,
+                e,
+            )));
         }
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
@@ -330,7 +394,10 @@ impl<'s> Running<'s> {
         let mut of_all = manifest(&source, &clocks, &closed);
         of_all.warnings.extend(match &checkpoints {
             Some(c) => c.warning(),
-            None => scenario.checkpoint.map(|_| "no checkpoints were written: the results have no folder (run.checkpoint)".to_owned()),
+            None => scenario.checkpoint.map(|_| {
+                "no checkpoints were written: the results have no folder (run.checkpoint)"
+                    .to_owned()
+            }),
         });
         if without_page {
             of_all
@@ -343,7 +410,8 @@ impl<'s> Running<'s> {
             inputs_digest: scenario.inputs_digest(),
             threads,
             processes,
-            cpu_seconds: of_all.cpu_seconds + if processes > 1 { cpu_elsewhere as f64 / 1e9 } else { 0.0 },
+            cpu_seconds: of_all.cpu_seconds
+                + if processes > 1 { cpu_elsewhere as f64 / 1e9 } else { 0.0 },
             engine: if by_events.is_some() { "events" } else { "windows" }.into(),
             engine_because: by_events,
             fast_forward: fast_forward(&outcome),
@@ -362,12 +430,21 @@ impl<'s> Running<'s> {
             jobs: jobs.iter().map(|j| j.answer(scenario)).collect(),
             ..of_all
         };
-        let mut finished = Finished { outcome, tables: closed, manifest: manifest.judged(verdict), summary, ideals, course, jobs };
+        let mut finished = Finished {
+            outcome,
+            tables: closed,
+            manifest: manifest.judged(verdict),
+            summary,
+            ideals,
+            course,
+            jobs,
+        };
         if let Sink::Files(folder, _) = &sink {
             if let Some(file) = page.and_then(|page| page(&finished)) {
                 add_file(folder, &file, &mut finished.manifest);
             }
-            write_last(folder, &scenario.resolved, &mut finished.manifest).map_err(RunError::Record)?;
+            write_last(folder, &scenario.resolved, &mut finished.manifest)
+                .map_err(RunError::Record)?;
         }
         Ok(finished)
     }

@@ -1,13 +1,15 @@
 //! The chain from a paused port back to its root.
 //!
-//! A run is deterministic, so it needs no log. The explanation runs the scenario again up to the requested time, from its start or from a
-//! checkpoint. A probe records the contents of the buffer whenever a port is paused or slowed down. The explanation then follows
+//! A run is deterministic, so it needs no log. The explanation runs the scenario again up to the
+//! requested time, from its start or from a checkpoint. A probe records the contents of the buffer
+//! whenever a port is paused or slowed down. The explanation then follows
 //!
 //! ```text
 //!   port paused since t0 -> the buffer it waits for, at t0 -> the egress most of it waits for -> paused at t0? ...
 //! ```
 //!
-//! until an egress is free (a bottleneck), a port comes a second time (a deadlock), or the buffer belongs to a host.
+//! until an egress is free (a bottleneck), a port comes a second time (a deadlock), or the buffer
+//! belongs to a host.
 
 mod message;
 
@@ -20,7 +22,9 @@ use std::sync::{Arc, Mutex};
 
 use xoff_net::topology::PortNumbers;
 use xoff_net::topology::names::{What, find_port};
-use xoff_sim::{CauseRow, Ended, FlowRecord, HoldChange, Outcome, RateRow, Recorder, Row, Selection, World};
+use xoff_sim::{
+    CauseRow, Ended, FlowRecord, HoldChange, Outcome, RateRow, Recorder, Row, Selection, World,
+};
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Time};
 
@@ -72,7 +76,8 @@ pub enum Root {
         /// Consequence for its ports.
         circle: Circle,
     },
-    /// A free port that gets more traffic than its link can carry. With the flows that it served, by bytes.
+    /// A free port that gets more traffic than its link can carry. With the flows that it served,
+    /// by bytes.
     Bottleneck {
         /// The port.
         port: String,
@@ -81,7 +86,8 @@ pub enum Root {
         /// Number of ports that feed it at this switch.
         ingresses: usize,
     },
-    /// The far end of the last step is a host, or held nothing: only its own flow control shows why.
+    /// The far end of the last step is a host, or held nothing: only its own flow control shows
+    /// why.
     FarEnd,
 }
 
@@ -114,7 +120,8 @@ type Share = (PortId, u32, Bytes);
 
 #[derive(Default)]
 struct Log {
-    /// Restraints that began before the checkpoint from which the run was repeated: since when, is not known.
+    /// Restraints that began before the checkpoint from which the run was repeated: since when, is
+    /// not known.
     older: BTreeSet<(PortId, u8)>,
     /// True after a query for such a restraint.
     incomplete: Cell<bool>,
@@ -148,12 +155,20 @@ impl Recorder for Collector {
                     r if r < line => Some(How::Slowed(r)),
                     _ => None,
                 };
-                log.states.entry((self.ports.place(port.0).into(), priority)).or_default().push((Time(time_ps), how));
+                log.states
+                    .entry((self.ports.place(port.0).into(), priority))
+                    .or_default()
+                    .push((Time(time_ps), how));
             }
             Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }) => {
-                let parts = log.causes.entry((self.ports.place(port.0).into(), priority, Time(time_ps))).or_default();
-                let (next, flow, bytes) = (self.ports.place(next_port.0).into(), flow as u32, Bytes(bytes));
-                // A pause and the hold it leads to may fall on one instant: then the buffer is reported twice.
+                let parts = log
+                    .causes
+                    .entry((self.ports.place(port.0).into(), priority, Time(time_ps)))
+                    .or_default();
+                let (next, flow, bytes) =
+                    (self.ports.place(next_port.0).into(), flow as u32, Bytes(bytes));
+                // A pause and the hold it leads to may fall on one instant: then the buffer is
+                // reported twice.
                 match parts.iter_mut().find(|(n, f, _)| (*n, *f) == (next, flow)) {
                     Some(known) => known.2 = bytes,
                     None => parts.push((next, flow, bytes)),
@@ -176,7 +191,11 @@ impl Log {
         let how = changes[..until].last()?.1?;
         // Back to the first change of an unbroken series of the same kind of restraint.
         let stopped = |h: Option<How>| matches!(h, Some(How::Stopped));
-        let first = changes[..until].iter().rev().take_while(|(_, h)| h.is_some() && stopped(*h) == stopped(Some(how))).last()?;
+        let first = changes[..until]
+            .iter()
+            .rev()
+            .take_while(|(_, h)| h.is_some() && stopped(*h) == stopped(Some(how)))
+            .last()?;
         let since = match how {
             How::Stopped => first,
             How::Slowed(_) => changes[..until].last()?, // the latest stage is the best evidence
@@ -193,10 +212,12 @@ impl Log {
     }
 }
 
-/// Explains why `port` (`S1->S2`) waited at `at`; `priority`: that of the port's first restraint found, if not given.
+/// Explains why `port` (`S1->S2`) waited at `at`; `priority`: that of the port's first restraint
+/// found, if not given.
 ///
 /// # Errors
-/// An unknown port, a time after the end, and a network that cannot be built: the argument or key, and the expected form.
+/// An unknown port, a time after the end, and a network that cannot be built: the argument or key,
+/// and the expected form.
 pub fn explain(
     scenario: &NetworkScenario,
     port: &str,
@@ -207,10 +228,12 @@ pub fn explain(
     explain_in(scenario, None, port, at, priority, look)
 }
 
-/// Checkpoints that are tried, the latest first: where a chain began before one, it is repeated from an earlier one.
+/// Checkpoints that are tried, the latest first: where a chain began before one, it is repeated
+/// from an earlier one.
 const TRIED_MAX: usize = 2;
 
-/// Explanation of a run in a folder: repeated from a checkpoint, if there is one and the answer does not depend on earlier events.
+/// Explanation of a run in a folder: repeated from a checkpoint, if there is one and the answer
+/// does not depend on earlier events.
 ///
 /// # Errors
 /// As [`explain`].
@@ -224,7 +247,11 @@ pub fn explain_in(
 ) -> Result<Explanation, ParamError> {
     let start = find_port(&scenario.topology, "PORT", port, What::Port)?;
     if at > scenario.until {
-        return Err(ParamError::new("TIME", format!("{at} is after the end of the run at {}", scenario.until), "choose an earlier time"));
+        return Err(ParamError::new(
+            "TIME",
+            format!("{at} is after the end of the run at {}", scenario.until),
+            "choose an earlier time",
+        ));
     }
     let mut before = at;
     for _ in 0..TRIED_MAX {
@@ -249,19 +276,25 @@ fn explain_from(
     look: &mut impl FnMut(Time) -> bool,
 ) -> Result<Option<Explanation>, ParamError> {
     let Some((mut outcome, log)) = simulate(scenario, from, at, look)? else { return Ok(None) };
-    let priority = priority.or_else(|| (0..8).find(|&p| log.state(start, p, at).is_some())).unwrap_or(0);
+    let priority =
+        priority.or_else(|| (0..8).find(|&p| log.state(start, p, at).is_some())).unwrap_or(0);
     let mut e = follow(scenario, &log, &outcome.flows, start, priority, at);
     if log.incomplete.get() {
         return Ok(None);
     }
     if let Root::Cycle { step, circle: Circle::Stopped } = e.root {
         let closed = |o: &Outcome| {
-            let is_of_circle =
-                |p: &xoff_sim::StuckPort| e.steps[step..].iter().any(|s| s.port == scenario.topology.port_name(p.node, p.port));
+            let is_of_circle = |p: &xoff_sim::StuckPort| {
+                e.steps[step..]
+                    .iter()
+                    .any(|s| s.port == scenario.topology.port_name(p.node, p.port))
+            };
             o.deadlocks.iter().any(|d| d.closed <= at && d.cycle.iter().any(is_of_circle))
         };
-        // The detector looks now and then: its next poll may be after the time that was asked about.
-        let next_looks = (at + scenario.model.deadlock_interval + scenario.model.deadlock_interval).min(scenario.until);
+        // The detector looks now and then: its next poll may be after the time that was asked
+        // about.
+        let next_looks = (at + scenario.model.deadlock_interval + scenario.model.deadlock_interval)
+            .min(scenario.until);
         if !closed(&outcome)
             && next_looks > at
             && let Some((later, _)) = simulate(scenario, from, next_looks, look)?
@@ -275,8 +308,8 @@ fn explain_from(
     Ok(Some(e))
 }
 
-/// Repeats the run up to a time, from a checkpoint or from its start, and records which ports waited for which buffers. `None`: the
-/// checkpoint does not fit.
+/// Repeats the run up to a time, from a checkpoint or from its start, and records which ports
+/// waited for which buffers. `None`: the checkpoint does not fit.
 fn simulate(
     scenario: &NetworkScenario,
     from: Option<&Saved>,
@@ -317,7 +350,14 @@ fn simulate(
     Ok(Some((outcome, log)))
 }
 
-fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: PortId, priority: u8, at: Time) -> Explanation {
+fn follow(
+    scenario: &NetworkScenario,
+    log: &Log,
+    flows: &[FlowRecord],
+    start: PortId,
+    priority: u8,
+    at: Time,
+) -> Explanation {
     let t = &scenario.topology;
     let name = |p: PortId| t.port_name(p.0, p.1);
     let mut visited: Vec<PortId> = Vec::new();
@@ -329,14 +369,22 @@ fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: Po
                 break Root::NotHeld;
             }
             let ports = &t.nodes[port.0 as usize].ports;
-            break Root::Bottleneck { port: name(port), rate: t.link_at(port.0, port.1).rate, ingresses: ports.len().saturating_sub(1) };
+            break Root::Bottleneck {
+                port: name(port),
+                rate: t.link_at(port.0, port.1).rate,
+                ingresses: ports.len().saturating_sub(1),
+            };
         };
         if let Some(step) = visited.iter().position(|v| *v == port) {
             let slowed = steps[step..].iter().any(|s: &Step| s.how != How::Stopped);
-            break Root::Cycle { step, circle: if slowed { Circle::Slowed } else { Circle::Stopped } };
+            break Root::Cycle {
+                step,
+                circle: if slowed { Circle::Slowed } else { Circle::Stopped },
+            };
         }
         visited.push(port);
-        let (mut by_port, mut by_flow) = (BTreeMap::<PortId, u64>::new(), BTreeMap::<u32, u64>::new());
+        let (mut by_port, mut by_flow) =
+            (BTreeMap::<PortId, u64>::new(), BTreeMap::<u32, u64>::new());
         for &(next, flow, bytes) in log.cause(port, priority, since) {
             *by_port.entry(next).or_default() += bytes.0;
             *by_flow.entry(flow).or_default() += bytes.0;
@@ -381,23 +429,45 @@ impl Explanation {
     pub fn headline(&self) -> String {
         let last = self.steps.last().map_or("", |s| s.port.as_str());
         match &self.root {
-            Root::NotHeld => format!("Not paused: at {} the port was free to send at full rate.", self.at),
+            Root::NotHeld => {
+                format!("Not paused: at {} the port was free to send at full rate.", self.at)
+            }
             Root::Cycle { step, circle } => {
                 let ring: Vec<&str> = self.steps[*step..].iter().map(|s| s.port.as_str()).collect();
-                let ring = |verb: &str| format!("{} {verb} {}", ring.join(&format!(" {verb} ")), ring.first().unwrap_or(&""));
+                let ring = |verb: &str| {
+                    format!(
+                        "{} {verb} {}",
+                        ring.join(&format!(" {verb} ")),
+                        ring.first().unwrap_or(&"")
+                    )
+                };
                 match circle {
-                    Circle::Deadlock => format!("Deadlock: {}. None of these ports can send again.", ring("waits for")),
+                    Circle::Deadlock => format!(
+                        "Deadlock: {}. None of these ports can send again.",
+                        ring("waits for")
+                    ),
                     Circle::Stopped => {
-                        format!("Circle: {}. The detector found no deadlock, or is off (run.deadlock_interval).", ring("waits for"))
+                        format!(
+                            "Circle: {}. The detector found no deadlock, or is off (run.deadlock_interval).",
+                            ring("waits for")
+                        )
                     }
-                    Circle::Slowed => format!("Circle: {}. All of these ports still send.", ring("is slowed down by")),
+                    Circle::Slowed => format!(
+                        "Circle: {}. All of these ports still send.",
+                        ring("is slowed down by")
+                    ),
                 }
             }
             Root::Bottleneck { port, rate, ingresses } => {
-                format!("Root: {port} is the bottleneck: up to {ingresses} ports send to it and exceed its {rate}.")
+                format!(
+                    "Root: {port} is the bottleneck: up to {ingresses} ports send to it and exceed its {rate}."
+                )
             }
             Root::FarEnd => {
-                format!("Root: {}, the far end of {last}: it is a host, or held none of the port's frames.", far_end(last))
+                format!(
+                    "Root: {}, the far end of {last}: it is a host, or held none of the port's frames.",
+                    far_end(last)
+                )
             }
         }
     }
@@ -417,7 +487,14 @@ impl fmt::Display for Explanation {
                 How::Stopped => "paused".to_owned(),
                 How::Slowed(r) => format!("slowed down to {r}"),
             };
-            write!(f, "\n{}. {} has been {how} since {} (priority {}).", i + 1, s.port, s.since, s.priority)?;
+            write!(
+                f,
+                "\n{}. {} has been {how} since {} (priority {}).",
+                i + 1,
+                s.port,
+                s.since,
+                s.priority
+            )?;
             let far = far_end(&s.port);
             if s.held.0 == 0 {
                 write!(f, "\n   {far} then held no frame from it.")?;
@@ -426,12 +503,23 @@ impl fmt::Display for Explanation {
             // The sum is that of the parts: a single part needs no number of its own.
             let out = match &s.waiting_for[..] {
                 [(port, _)] => format!("all for {port}"),
-                several => format!("for {}", list(several.iter().map(|(p, b)| format!("{p} ({b})")).collect())),
+                several => format!(
+                    "for {}",
+                    list(several.iter().map(|(p, b)| format!("{p} ({b})")).collect())
+                ),
             };
             let flows = match &s.flows[..] {
                 [(n, from, to, _)] => format!("all of flow {n} ({from} to {to})"),
                 several => {
-                    format!("of {}", list(several.iter().map(|(n, a, b, bytes)| format!("flow {n} {a} to {b} ({bytes})")).collect()))
+                    format!(
+                        "of {}",
+                        list(
+                            several
+                                .iter()
+                                .map(|(n, a, b, bytes)| format!("flow {n} {a} to {b} ({bytes})"))
+                                .collect()
+                        )
+                    )
                 }
             };
             write!(f, "\n   {far} then held {} from it, {out}, {flows}.", s.held)?;

@@ -54,7 +54,13 @@ fn peak(flows: &[&Flow], rate: Rate, each: u64) -> Peak {
 }
 
 /// Warns of a host whose flows may hold more at once than a buffer has.
-pub(super) fn warn(name: &str, topology: &Topology, flows: &Flows, links: &[(LinkFacts, FlowControl)], warnings: &mut Problems) {
+pub(super) fn warn(
+    name: &str,
+    topology: &Topology,
+    flows: &Flows,
+    links: &[(LinkFacts, FlowControl)],
+    warnings: &mut Problems,
+) {
     if !links.iter().any(|(_, fc)| fc.per_flow()) {
         return;
     }
@@ -65,15 +71,24 @@ pub(super) fn warn(name: &str, topology: &Topology, flows: &Flows, links: &[(Lin
     }
     let of = |(&(host, priority), flows): (&(u32, u8), &Vec<&Flow>)| {
         let link = topology.link_at(host, 0);
-        let (facts, fc) = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay))?;
+        let (facts, fc) =
+            links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay))?;
         let each = fc.flow_bytes(facts)?;
         let most = peak(flows, link.rate, each.0);
-        // For flows that never end, the plan of the mechanism warns, if there is one, and states the requirement.
+        // For flows that never end, the plan of the mechanism warns, if there is one, and states
+        // the requirement.
         let endless = flows.iter().filter(|f| f.size == UNLIMITED).count() as u64;
         let stated = planned && endless.saturating_mul(each.0) > facts.buffer.0;
-        (most.held > facts.buffer.0 && !stated).then_some((most, std::cmp::Reverse((host, priority)), each, facts.buffer))
+        (most.held > facts.buffer.0 && !stated).then_some((
+            most,
+            std::cmp::Reverse((host, priority)),
+            each,
+            facts.buffer,
+        ))
     };
-    let Some((most, std::cmp::Reverse((host, priority)), each, buffer)) = by_source.iter().filter_map(of).max_by_key(|f| (f.0, f.1)) else {
+    let Some((most, std::cmp::Reverse((host, priority)), each, buffer)) =
+        by_source.iter().filter_map(of).max_by_key(|f| (f.0, f.1))
+    else {
         return;
     };
     let what = format!(
@@ -95,16 +110,43 @@ mod tests {
 
     fn flow(start_us: u64, size: u64) -> Flow {
         let start = Time::from_us(start_us);
-        Flow { src: 0, dst: 1, priority: 0, size, start, rate: None, controlled: true, src_port: 0, dst_port: 0, path: None, label: 0 }
+        Flow {
+            src: 0,
+            dst: 1,
+            priority: 0,
+            size,
+            start,
+            rate: None,
+            controlled: true,
+            src_port: 0,
+            dst_port: 0,
+            path: None,
+            label: 0,
+        }
     }
 
-    /// 10 Gb/s are 1250 B in a microsecond: two flows of 12.5 KB that begin together take 20 us, and a third of 1250 B in the middle 3 us.
+    /// 10 Gb/s are 1250 B in a microsecond: two flows of 12.5 KB that begin together take 20 us,
+    /// and a third of 1250 B in the middle 3 us.
     #[test]
     fn flows_share_a_link_and_leave_it() {
-        let all = |flows: &[Flow], each| peak(&flows.iter().collect::<Vec<_>>(), Rate::from_gbps(10), each);
-        assert_eq!(all(&[flow(0, 12_500), flow(0, 12_500), flow(25, 12_500)], 5_000), Peak { held: 10_000, flows: 2 });
-        assert_eq!(all(&[flow(0, 12_500), flow(0, 12_500), flow(19, 1_250)], 5_000), Peak { held: 11_250, flows: 3 });
-        assert_eq!(all(&[flow(0, UNLIMITED), flow(0, 1_250), flow(3, 1_250)], 5_000), Peak { held: 6_250, flows: 2 });
-        assert_eq!(all(&[flow(0, UNLIMITED), flow(0, 1_250), flow(1, 1_250)], 5_000), Peak { held: 7_500, flows: 3 });
+        let all = |flows: &[Flow], each| {
+            peak(&flows.iter().collect::<Vec<_>>(), Rate::from_gbps(10), each)
+        };
+        assert_eq!(
+            all(&[flow(0, 12_500), flow(0, 12_500), flow(25, 12_500)], 5_000),
+            Peak { held: 10_000, flows: 2 }
+        );
+        assert_eq!(
+            all(&[flow(0, 12_500), flow(0, 12_500), flow(19, 1_250)], 5_000),
+            Peak { held: 11_250, flows: 3 }
+        );
+        assert_eq!(
+            all(&[flow(0, UNLIMITED), flow(0, 1_250), flow(3, 1_250)], 5_000),
+            Peak { held: 6_250, flows: 2 }
+        );
+        assert_eq!(
+            all(&[flow(0, UNLIMITED), flow(0, 1_250), flow(1, 1_250)], 5_000),
+            Peak { held: 7_500, flows: 3 }
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Laws from outside the repository, in the place of those that the scenario names.
 //!
-//! The text of such a scenario gives no run: its `kind` names what no registry has, so that the reader rejects it instead of repeating
-//! another run.
+//! The text of such a scenario gives no run: its `kind` names what no registry has, so that the
+//! reader rejects it instead of repeating another run.
 
 use std::sync::Arc;
 
@@ -16,7 +16,10 @@ impl NetworkScenario {
     /// Every link gets this flow control; `name` stands in the summary and in the parameters.
     pub fn use_flow_control(&mut self, name: &'static str, law: Arc<dyn flow_control::Custom>) {
         self.flow_control = name;
-        let links = self.links().iter().map(|(facts, _)| (*facts, flow_control::FlowControl::Custom(law.clone())));
+        let links = self
+            .links()
+            .iter()
+            .map(|(facts, _)| (*facts, flow_control::FlowControl::Custom(law.clone())));
         self.model.flow_control = PerLink::Kinds(links.collect());
         self.rename("flow_control", name);
     }
@@ -25,10 +28,16 @@ impl NetworkScenario {
     ///
     /// # Errors
     /// It needs acknowledgements, and hosts send none.
-    pub fn use_rate_control(&mut self, name: &'static str, law: Arc<dyn rate_control::Custom>) -> Result<(), ParamError> {
+    pub fn use_rate_control(
+        &mut self,
+        name: &'static str,
+        law: Arc<dyn rate_control::Custom>,
+    ) -> Result<(), ParamError> {
         let kind = rate_control::RateControlKind::Custom(law);
         if kind.needs_acks() && matches!(self.model.nic.transport, Transport::None) {
-            let what = format!("{name} reacts to acknowledgements, but hosts send none: rates never change");
+            let what = format!(
+                "{name} reacts to acknowledgements, but hosts send none: rates never change"
+            );
             return Err(ParamError::new("rate_control", what, "set host.acks = \"per-frame\""));
         }
         self.rate_control = name;
@@ -48,7 +57,11 @@ impl NetworkScenario {
         let mut inside = false;
         let line = |line: &str| {
             inside = if line.starts_with('[') { line == header } else { inside };
-            if inside && line.starts_with("kind = ") { format!("kind = {name:?}  # from outside\n") } else { format!("{line}\n") }
+            if inside && line.starts_with("kind = ") {
+                format!("kind = {name:?}  # from outside\n")
+            } else {
+                format!("{line}\n")
+            }
         };
         self.resolved = self.resolved.lines().map(line).collect();
     }

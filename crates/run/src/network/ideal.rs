@@ -10,8 +10,8 @@ use xoff_units::{Span, Time};
 use crate::network::NetworkScenario;
 
 impl NetworkScenario {
-    /// The completion time of a flow that is alone, on these routes; `None`: it has no route or no end. No completion time is
-    /// shorter.
+    /// The completion time of a flow that is alone, on these routes; `None`: it has no route or no
+    /// end. No completion time is shorter.
     pub fn ideal_time(&self, routes: &Routes, flow: &Flow) -> Option<Span> {
         if flow.size == UNLIMITED {
             return None;
@@ -25,7 +25,8 @@ impl NetworkScenario {
 /// The routes of a run, each with the time from which on they hold: links may fail.
 pub(crate) struct Ideals<'s> {
     scenario: &'s NetworkScenario,
-    /// Found when a flow first needs them: in a large network that takes seconds, and flows without an end have no ideal.
+    /// Found when a flow first needs them: in a large network that takes seconds, and flows without
+    /// an end have no ideal.
     routes: OnceCell<Vec<(Time, Routes)>>,
     /// End of the run.
     end: Time,
@@ -61,7 +62,8 @@ impl<'s> Ideals<'s> {
         self.scenario.path(&all[epoch].1, flow)
     }
 
-    /// Ideal time of a flow; `None` also if its path changed during its life, because it had no single path.
+    /// Ideal time of a flow; `None` also if its path changed during its life, because it had no
+    /// single path.
     pub fn of(&self, f: &FlowRecord) -> Option<Span> {
         let (flow, s) = (&f.flow, self.scenario);
         if flow.size == UNLIMITED {
@@ -90,13 +92,15 @@ mod tests {
 
     use super::*;
 
-    /// A link that most flows do not use fails at 1 ms. Flows over before it, after it, or by another way keep an ideal time, by the
-    /// routes that held; those that it caught have none. None is faster than its ideal.
+    /// A link that most flows do not use fails at 1 ms. Flows over before it, after it, or by
+    /// another way keep an ideal time, by the routes that held; those that it caught have none.
+    /// None is faster than its ideal.
     #[test]
     fn a_way_that_changes_has_no_ideal_time() {
         let text = "[run]\nduration = \"3ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\n[flow_control]\nkind = \"pfc\"\n\
                     [[failure]]\nlink = \"L1-S2\"\nat = \"1ms\"\n[[workload]]\nkind = \"poisson\"\nload = 0.4\nsize = \"30KB\"\nduration = \"2ms\"\n";
-        let s = NetworkScenario::from_text("fails.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let s = NetworkScenario::from_text("fails.toml", text, &[], Path::new("."))
+            .unwrap_or_else(|e| panic!("{e}"));
         let f = s.run(Sink::Nothing).unwrap();
         let ideals = Ideals::new(&s, f.outcome.now);
         let at = Time::from_us(1000);

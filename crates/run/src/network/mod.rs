@@ -95,7 +95,8 @@ impl NetworkScenario {
     /// Reads a file; `settings` replace or add values.
     ///
     /// # Errors
-    /// A file that cannot be read, and all problems of the scenario, each with its place and the expected form.
+    /// A file that cannot be read, and all problems of the scenario, each with its place and the
+    /// expected form.
     pub fn load(path: &Path, settings: &[Override]) -> Result<NetworkScenario, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         read(Document::load(path, settings)?, &folder)
@@ -105,7 +106,12 @@ impl NetworkScenario {
     ///
     /// # Errors
     /// All problems of the scenario, each with its place and the expected form.
-    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<NetworkScenario, Problems> {
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        settings: &[Override],
+        folder: &Path,
+    ) -> Result<NetworkScenario, Problems> {
         read(Document::from_text(name, text, settings)?, folder)
     }
 
@@ -131,13 +137,15 @@ impl NetworkScenario {
         buffers.at(&at).map_or(Vec::new(), |made| made.pools)
     }
 
-    /// The egress ports that a flow goes through, its host's first; `None`: there is no route, or it leads in a circle.
+    /// The egress ports that a flow goes through, its host's first; `None`: there is no route, or
+    /// it leads in a circle.
     pub fn path(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
         match w.path {
             Some(p) if self.flows.paths.is_loop(p) => None,
             Some(p) => Some(self.flows.paths.hops(p).to_vec()),
             None => {
-                let key = FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
+                let key =
+                    FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
                 trace_path(&self.topology, routes, &self.model.routing.choice, &key)
             }
         }
@@ -155,7 +163,11 @@ impl NetworkScenario {
     pub fn keeps_flows(&self) -> Result<(), ParamError> {
         if self.is_streamed() {
             let what = "a run does not keep the messages of a streamed job";
-            return Err(ParamError::new("job.stream", what, "run the job without stream = true, or run a part of the trace"));
+            return Err(ParamError::new(
+                "job.stream",
+                what,
+                "run the job without stream = true, or run a part of the trace",
+            ));
         }
         Ok(())
     }

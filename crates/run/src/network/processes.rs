@@ -5,8 +5,8 @@
 //!   process 1    same_everywhere -- follow --> nothing: process 0 has its records
 //! ```
 //!
-//! Each has read the same scenario and simulates its share of the network. Whatever one of them cannot do ends the run of all before it
-//! begins.
+//! Each has read the same scenario and simulates its share of the network. Whatever one of them
+//! cannot do ends the run of all before it begins.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -19,8 +19,8 @@ use super::execute::{ALONE, Running, Whereabouts};
 use crate::manifest::RunError;
 
 impl NetworkScenario {
-    /// Checks that all processes have read the same scenario with the same build of xoff, including the files that it names; each of them
-    /// calls this.
+    /// Checks that all processes have read the same scenario with the same build of xoff, including
+    /// the files that it names; each of them calls this.
     ///
     /// # Errors
     /// The difference and its place, in words; the same words in all processes.
@@ -38,20 +38,31 @@ impl NetworkScenario {
         format!("xoff {}\n{}\n{DIGEST}{:016x}", crate::ENGINE, self.resolved, self.digest())
     }
 
-    /// Digest of inputs outside the resolved scenario: networks, flows and operations of jobs from files. The same program gives the same
-    /// digest.
+    /// Digest of inputs outside the resolved scenario: networks, flows and operations of jobs from
+    /// files. The same program gives the same digest.
     pub(super) fn digest(&self) -> u64 {
         let mut h = DefaultHasher::new();
         let t = &self.topology;
         t.nodes.iter().for_each(|n| h.write(n.name.as_bytes()));
         for l in &t.links {
-            [l.a as u64, l.b as u64, l.rate.0, l.delay.0, l.up as u64].into_iter().for_each(|n| h.write_u64(n));
-        }
-        for f in &self.flows.flows {
-            [f.src as u64, f.dst as u64, f.size, f.start.0, f.priority as u64, f.rate.map_or(u64::MAX, |r| r.0)]
+            [l.a as u64, l.b as u64, l.rate.0, l.delay.0, l.up as u64]
                 .into_iter()
                 .for_each(|n| h.write_u64(n));
-            [f.src_port as u64, f.dst_port as u64, f.path.map_or(u64::MAX, u64::from)].into_iter().for_each(|n| h.write_u64(n));
+        }
+        for f in &self.flows.flows {
+            [
+                f.src as u64,
+                f.dst as u64,
+                f.size,
+                f.start.0,
+                f.priority as u64,
+                f.rate.map_or(u64::MAX, |r| r.0),
+            ]
+            .into_iter()
+            .for_each(|n| h.write_u64(n));
+            [f.src_port as u64, f.dst_port as u64, f.path.map_or(u64::MAX, u64::from)]
+                .into_iter()
+                .for_each(|n| h.write_u64(n));
         }
         for l in &self.flows.loops {
             h.write(format!("{l:?}").as_bytes());
@@ -67,11 +78,17 @@ impl NetworkScenario {
         format!("{:016x}", self.digest())
     }
 
-    /// Puts the share of the first process in motion, whose tables are those of the run; each of the others calls [`Self::follow`].
+    /// Puts the share of the first process in motion, whose tables are those of the run; each of
+    /// the others calls [`Self::follow`].
     ///
     /// # Errors
-    /// The network cannot be built, or cannot be shared, or a table cannot be written; or another process cannot continue.
-    pub fn lead(&self, sink: Sink, mut processes: Box<dyn Processes>) -> Result<Running<'_>, Stopped<RunError>> {
+    /// The network cannot be built, or cannot be shared, or a table cannot be written; or another
+    /// process cannot continue.
+    pub fn lead(
+        &self,
+        sink: Sink,
+        mut processes: Box<dyn Processes>,
+    ) -> Result<Running<'_>, Stopped<RunError>> {
         let share = Some(Share::of(&*processes));
         let started = self.start_with(sink, Whereabouts { share, ..ALONE }, None);
         let mut running = agree(&mut *processes, started)?;
@@ -79,11 +96,16 @@ impl NetworkScenario {
         Ok(running)
     }
 
-    /// Simulates the share of a process that is not the first one, to the end of the run. When `go_on` returns false, the run of all stops.
+    /// Simulates the share of a process that is not the first one, to the end of the run. When
+    /// `go_on` returns false, the run of all stops.
     ///
     /// # Errors
     /// The network cannot be built, or cannot be shared; or another process cannot continue.
-    pub fn follow(&self, mut processes: Box<dyn Processes>, mut go_on: impl FnMut() -> bool) -> Result<(), Stopped<RunError>> {
+    pub fn follow(
+        &self,
+        mut processes: Box<dyn Processes>,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<(), Stopped<RunError>> {
         let cpu = ProcessTime::now();
         let share = Some(Share::of(&*processes));
         let built = self.build(&Whereabouts { share, ..ALONE }, Selection::None);
@@ -103,7 +125,9 @@ const DIGEST: &str = "network and flows ";
 fn difference(first: &str, process: usize, other: &str) -> String {
     let mut pairs = first.lines().zip(other.lines());
     let what = match pairs.find(|(a, b)| a != b) {
-        Some((a, b)) if a.starts_with(DIGEST) && b.starts_with(DIGEST) => "its input files give another network or other flows".into(),
+        Some((a, b)) if a.starts_with(DIGEST) && b.starts_with(DIGEST) => {
+            "its input files give another network or other flows".into()
+        }
         Some((a, b)) => format!("`{}` instead of `{}`", b.trim(), a.trim()),
         None => "one of them is longer".into(),
     };

@@ -25,18 +25,27 @@ pub(crate) fn absolute(folder: &Path) -> PathBuf {
     std::path::absolute(here).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// Reads a document that has no section `[scheduled_fabric]`; files that it names are looked up in `folder`.
+/// Reads a document that has no section `[scheduled_fabric]`; files that it names are looked up in
+/// `folder`.
 pub(crate) fn read(doc: Document, folder: &Path) -> Result<NetworkScenario, Problems> {
     read_driven(doc, folder, &[])
 }
 
-/// Reads a scenario whose flows, of some priorities, are added during the run: it needs no flows of its own.
-pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) -> Result<NetworkScenario, Problems> {
+/// Reads a scenario whose flows, of some priorities, are added during the run: it needs no flows of
+/// its own.
+pub(crate) fn read_driven(
+    mut doc: Document,
+    folder: &Path,
+    handed_in: &[u8],
+) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
-        return Err(Problem::new(what, "use xoff run; a network has [topology] instead of [scheduled_fabric]")
-            .at(section.place(""))
-            .into());
+        return Err(Problem::new(
+            what,
+            "use xoff run; a network has [topology] instead of [scheduled_fabric]",
+        )
+        .at(section.place(""))
+        .into());
     }
     doc.spread_kinds(&specs());
     let doc = &doc;
@@ -47,7 +56,9 @@ pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) ->
         Some(topology)
     });
     // Everything after this needs the network.
-    let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
+    let (Some(run), Some(topology)) = (run, topology) else {
+        return Err(doc.check().err().unwrap_or_default());
+    };
     let cx = Context { doc, run: &run, topology: &topology, folder, handed_in };
     let mut sections = Sections::read(&cx);
     doc.finish()?;
@@ -56,12 +67,15 @@ pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) ->
     let resolved = doc.resolved();
     let mut parameters = parameters(&resolved);
     // Without problems every part was read.
-    let incomplete = || Problem::new("the scenario is incomplete", "see the messages about its sections above");
+    let incomplete =
+        || Problem::new("the scenario is incomplete", "see the messages about its sections above");
     let (flow_control, links) = sections.flow_control.links().ok_or_else(incomplete)?;
     let (detection, rate_control) = (sections.detection.value(), sections.rate_control.value());
     let (detection, rate_control) = detection.zip(rate_control).ok_or_else(incomplete)?;
     derived::add(&mut parameters, (flow_control, links), detection, rate_control);
-    let pools = sections.switch.value().and_then(|switch| if let Memory::Pools(pools) = &switch.memory { pools.clone() } else { None });
+    let pools = sections.switch.value().and_then(|switch| {
+        if let Memory::Pools(pools) = &switch.memory { pools.clone() } else { None }
+    });
     let (detection, rate_control) = (detection.name, rate_control.name);
     let flows = sections.flows.values.pop().flatten().ok_or_else(incomplete)?;
     let mut model = Model::plain(Bytes::ZERO, |_| Ok(FlowControl::None));

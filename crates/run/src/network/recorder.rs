@@ -26,13 +26,22 @@ pub(crate) struct TableRecorder {
     log: Option<Arc<Mutex<RowLog>>>,
 }
 
-/// Takes frames of a run as they are transmitted, in the order of time; returns false when the run should stop.
+/// Takes frames of a run as they are transmitted, in the order of time; returns false when the run
+/// should stop.
 pub type FrameTap = Box<dyn FnMut(&OnWire) -> bool + Send>;
 
 impl TableRecorder {
     /// Recorder for a network with this number of ports.
     pub fn new(tables: Tables, ports: usize) -> Self {
-        TableRecorder { tables, open: vec![None; ports * 8], failed: false, kept: None, pages: None, tap: None, log: None }
+        TableRecorder {
+            tables,
+            open: vec![None; ports * 8],
+            failed: false,
+            kept: None,
+            pages: None,
+            tap: None,
+            log: None,
+        }
     }
 
     /// Frames go to `tap`.
@@ -49,7 +58,13 @@ impl TableRecorder {
     pub fn close_pauses(&mut self) {
         for at in 0..self.open.len() {
             if let Some((start_ps, cause)) = self.open[at].take() {
-                let row = PauseRow { port: Port(at as u32 / 8), priority: (at % 8) as u8, start_ps, end_ps: None, cause };
+                let row = PauseRow {
+                    port: Port(at as u32 / 8),
+                    priority: (at % 8) as u8,
+                    start_ps,
+                    end_ps: None,
+                    cause,
+                };
                 self.keep(&row);
                 self.failed |= self.tables.pauses.push(row).is_err();
             }
@@ -64,15 +79,24 @@ impl TableRecorder {
             open.get_or_insert((time_ps, Late(by)));
             return None;
         }
-        let row = open.take().map(|(start_ps, cause)| PauseRow { port, priority, start_ps, end_ps: Some(time_ps), cause })?;
+        let row = open.take().map(|(start_ps, cause)| PauseRow {
+            port,
+            priority,
+            start_ps,
+            end_ps: Some(time_ps),
+            cause,
+        })?;
         self.keep(&row);
         Some(row)
     }
 
     fn keep(&mut self, row: &PauseRow) {
         if let Some(kept) = &mut self.kept {
-            let list = || self.pages.as_ref().map_or_else(Items::default, |p| p.list_of(2, |_| (0, 0)));
-            kept.entry((row.port.0, row.priority)).or_insert_with(list).push((row.start_ps, row.end_ps.unwrap_or(u64::MAX)));
+            let list =
+                || self.pages.as_ref().map_or_else(Items::default, |p| p.list_of(2, |_| (0, 0)));
+            kept.entry((row.port.0, row.priority))
+                .or_insert_with(list)
+                .push((row.start_ps, row.end_ps.unwrap_or(u64::MAX)));
         }
     }
 

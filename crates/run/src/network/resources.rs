@@ -15,13 +15,15 @@ pub fn cores() -> usize {
 }
 
 impl NetworkScenario {
-    /// Threads that are likely to gain something: no more than there are cores, and each with enough to do in the time
-    /// that frames are on their way over one link.
+    /// Threads that are likely to gain something: no more than there are cores, and each with
+    /// enough to do in the time that frames are on their way over one link.
     pub fn threads_worth(&self) -> usize {
         let (payload, header) = self.frame();
         let links = &self.topology.links;
         let Some(fastest) = links.iter().map(|l| l.rate).max() else { return 1 };
-        let Some(shortest) = links.iter().map(|l| l.delay).filter(|d| d.0 > 0).min() else { return 1 };
+        let Some(shortest) = links.iter().map(|l| l.delay).filter(|d| d.0 > 0).min() else {
+            return 1;
+        };
         let frame = fastest.time_for(Bytes((payload + header) as u64));
         // A frame makes some ten events on its way; half of the hosts send at a time.
         let busy = self.topology.hosts().count() as u64 / 2;
@@ -37,8 +39,15 @@ impl NetworkScenario {
         priorities.sort_unstable();
         priorities.dedup();
         let mtu = Bytes((payload + header) as u64);
-        let mut m = Memory::estimate(&self.topology, self.flows.flows.len(), mtu, priorities.len().max(1), threads);
-        // Messages of streamed jobs are in a file; their pages and the messages under way are not known before.
+        let mut m = Memory::estimate(
+            &self.topology,
+            self.flows.flows.len(),
+            mtu,
+            priorities.len().max(1),
+            threads,
+        );
+        // Messages of streamed jobs are in a file; their pages and the messages under way are not
+        // known before.
         m.flows.0 += self.flows.jobs.iter().flat_map(|j| &j.jobs).map(|j| j.bytes()).sum::<u64>();
         m
     }
@@ -48,8 +57,8 @@ impl NetworkScenario {
         memory::available().map_or(Ok(()), |available| suffices(&self.memory(threads), available))
     }
 
-    /// Refuses a share of a run for which the memory will not suffice: every process knows the whole network and all flows, but has nodes
-    /// and frames of its own only.
+    /// Refuses a share of a run for which the memory will not suffice: every process knows the
+    /// whole network and all flows, but has nodes and frames of its own only.
     pub(crate) fn share_fits(&self, processes: usize) -> Result<(), ParamError> {
         let Memory { network, routes, flows, frames } = self.memory(1);
         let part = |all: Bytes| Bytes(all.0 / processes.max(1) as u64);
@@ -79,7 +88,10 @@ fn fabric_suffices(config: &Config, available: Bytes) -> Result<(), ParamError> 
     }
     Err(ParamError::new(
         "fabric",
-        format!("pairs of {} ports and elements need {needed} of memory, but {available} are available", config.ports()),
+        format!(
+            "pairs of {} ports and elements need {needed} of memory, but {available} are available",
+            config.ports()
+        ),
         "use fewer ports or elements, or a machine with more memory",
     ))
 }
@@ -107,25 +119,43 @@ mod tests {
     #[test]
     fn a_fabric_that_does_not_fit_is_refused_with_the_estimate() {
         let text = "[run]\nduration = \"1us\"\n[scheduled_fabric]\nkind = \"ideal\"\nports = 4096\nline = \"100Gbps\"\n[admission]\nkind = \"implicit\"\n";
-        let s = FabricScenario::from_text("x.toml", text, &[], std::path::Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let s = FabricScenario::from_text("x.toml", text, &[], std::path::Path::new("."))
+            .unwrap_or_else(|e| panic!("{e}"));
         let needed = s.config.memory();
         assert!(needed.0 > 4096 * 4096 * 100, "{needed}");
         assert!(fabric_suffices(&s.config, needed).is_ok());
         let e = fabric_suffices(&s.config, Bytes(1_000_000_000)).unwrap_err();
-        assert!(e.what.contains("4096 ports") && e.what.contains("1 GB are available"), "{}", e.what);
+        assert!(
+            e.what.contains("4096 ports") && e.what.contains("1 GB are available"),
+            "{}",
+            e.what
+        );
     }
 
     #[test]
     fn too_little_memory_is_refused_with_the_estimate() {
-        let needed = Memory { network: Bytes(3_000_000), routes: Bytes(1_000_000), flows: Bytes(500_000), frames: Bytes(500_000) };
+        let needed = Memory {
+            network: Bytes(3_000_000),
+            routes: Bytes(1_000_000),
+            flows: Bytes(500_000),
+            frames: Bytes(500_000),
+        };
         assert!(suffices(&needed, Bytes(5_000_000)).is_ok());
         let e = suffices(&needed, Bytes(4_999_999)).unwrap_err();
-        assert!(e.what.contains("at least 5 MB of memory (nodes and ports 3 MB") && e.what.contains("5 MB are available"), "{}", e.what);
+        assert!(
+            e.what.contains("at least 5 MB of memory (nodes and ports 3 MB")
+                && e.what.contains("5 MB are available"),
+            "{}",
+            e.what
+        );
     }
 
     fn scenario(topology: &str) -> NetworkScenario {
-        let text = format!("[topology]\n{topology}\nrate = \"100Gbps\"\ndelay = \"1us\"\n[[workload]]\nkind = \"permutation\"\n");
-        NetworkScenario::from_text("s.toml", &text, &[], std::path::Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+        let text = format!(
+            "[topology]\n{topology}\nrate = \"100Gbps\"\ndelay = \"1us\"\n[[workload]]\nkind = \"permutation\"\n"
+        );
+        NetworkScenario::from_text("s.toml", &text, &[], std::path::Path::new("."))
+            .unwrap_or_else(|e| panic!("{e}"))
     }
 
     #[test]

@@ -4,7 +4,8 @@ use xoff_mech::detection::Mark;
 use xoff_net::jobs::Pages;
 use xoff_net::topology::PortNumbers;
 use xoff_record::{
-    Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError, Slowdown, StormRow, Tables,
+    Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError,
+    Slowdown, StormRow, Tables,
 };
 use xoff_sim::Outcome;
 use xoff_units::{PortId, Span, Time};
@@ -36,8 +37,8 @@ impl Slowdowns {
     }
 }
 
-/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows, and the ideal time of each that is not a
-/// message of a streamed job.
+/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows,
+/// and the ideal time of each that is not a message of a streamed job.
 pub(super) fn write_rows(
     s: &NetworkScenario,
     o: &Outcome,
@@ -61,7 +62,9 @@ pub(super) fn write_rows(
         let slowdown = |time: Span| ideal.filter(|i| i.0 > 0).map(|i| time.0 as f64 / i.0 as f64);
         match fct {
             Some(fct) => slowdown(fct).into_iter().for_each(|s| slowdowns.add(s, false)),
-            None => slowdown(o.now.since(w.start)).into_iter().for_each(|bound| slowdowns.add(bound.max(1.0), true)),
+            None => slowdown(o.now.since(w.start))
+                .into_iter()
+                .for_each(|bound| slowdowns.add(bound.max(1.0), true)),
         }
         tables.flows.push(FlowRow {
             flow: i as u64,
@@ -92,7 +95,9 @@ pub(super) fn write_rows(
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
             let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
-            let cnms = |node: u32, port: u16| o.cnms.get(&PortId { node, port }).copied().unwrap_or_default();
+            let cnms = |node: u32, port: u16| {
+                o.cnms.get(&PortId { node, port }).copied().unwrap_or_default()
+            };
             tables.ports.push(PortRow {
                 port: Port(ports.of(n as u32, p as u16)),
                 tx_bytes: t.tx_bytes,
@@ -141,7 +146,12 @@ fn write_pools(s: &NetworkScenario, o: &Outcome, tables: &mut Tables) -> Result<
     Ok(())
 }
 
-fn write_storms(s: &NetworkScenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {
+fn write_storms(
+    s: &NetworkScenario,
+    o: &Outcome,
+    ports: &PortNumbers,
+    tables: &mut Tables,
+) -> Result<(), RecordError> {
     let action = s.watchdog().map(|w| w.action).unwrap_or_default();
     o.storms.iter().try_for_each(|storm| {
         tables.storms.push(StormRow {
@@ -157,7 +167,11 @@ fn write_storms(s: &NetworkScenario, o: &Outcome, ports: &PortNumbers, tables: &
     })
 }
 
-fn write_deadlocks(o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {
+fn write_deadlocks(
+    o: &Outcome,
+    ports: &PortNumbers,
+    tables: &mut Tables,
+) -> Result<(), RecordError> {
     for (cycle, d) in o.deadlocks.iter().enumerate() {
         for (position, p) in d.cycle.iter().enumerate() {
             tables.deadlocks.push(DeadlockRow {

@@ -1,4 +1,5 @@
-//! Numbers in order, however many: where they do not fit into memory, stretches of them are put in order and then merged.
+//! Numbers in order, however many: where they do not fit into memory, stretches of them are put in
+//! order and then merged.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -82,7 +83,9 @@ mod tests {
         let mut state = 5u64;
         let numbers: Vec<f64> = (0..2 * STRETCH + 1000)
             .map(|_| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 (state >> 40) as f64 / 7.0 - 100_000.0
             })
             .collect();
@@ -93,7 +96,9 @@ mod tests {
             all.into_sorted().map(of_key).collect::<Vec<f64>>()
         };
         let (kept, paged) = (sorted(None), sorted(Some(&Pages::new(file.clone(), 1))));
-        assert!(kept.is_sorted() && kept.len() == numbers.len() && file.bytes() > 8 * STRETCH as u64);
+        assert!(
+            kept.is_sorted() && kept.len() == numbers.len() && file.bytes() > 8 * STRETCH as u64
+        );
         assert_eq!(kept, paged);
     }
 }

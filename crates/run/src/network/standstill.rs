@@ -1,5 +1,5 @@
-//! Buffers that can be blocked longer than a flow control tolerates whose lowest rate is not zero ([`Standstill`]). Only a scenario that
-//! can block a buffer gets the warning.
+//! Buffers that can be blocked longer than a flow control tolerates whose lowest rate is not zero
+//! ([`Standstill`]). Only a scenario that can block a buffer gets the warning.
 
 use xoff_analysis::cbd::{self, Rule, Traffic};
 use xoff_mech::LinkFacts;
@@ -25,7 +25,12 @@ pub(crate) struct Drains<'a> {
 }
 
 /// Warns about every kind of link whose buffer can be blocked longer than its thresholds tolerate.
-pub(crate) fn warn(name: &str, drains: &Drains<'_>, links: &[(LinkFacts, FlowControl)], warnings: &mut Problems) {
+pub(crate) fn warn(
+    name: &str,
+    drains: &Drains<'_>,
+    links: &[(LinkFacts, FlowControl)],
+    warnings: &mut Problems,
+) {
     let short = |(link, fc): &(LinkFacts, FlowControl)| {
         let s = fc.standstill(link)?;
         let longest = s.longest(link.buffer);
@@ -37,9 +42,12 @@ pub(crate) fn warn(name: &str, drains: &Drains<'_>, links: &[(LinkFacts, FlowCon
     }
     let Some(why) = drains.may_stop(links) else { return };
     for (link, s, longest) in short {
-        let lost = if longest == Span::ZERO { "at once".to_owned() } else { format!("after {longest}") };
-        let what =
-            format!("{name} on {} links keeps sending {} into a blocked buffer, so frames can be lost {lost}: {why}", link.rate, s.lowest);
+        let lost =
+            if longest == Span::ZERO { "at once".to_owned() } else { format!("after {longest}") };
+        let what = format!(
+            "{name} on {} links keeps sending {} into a blocked buffer, so frames can be lost {lost}: {why}",
+            link.rate, s.lowest
+        );
         let hint = format!(
             "to lose none in {}, set flow_control.bm = \"{}B\" and switch.buffer = \"{}B\", or use a flow control that pauses its senders",
             drains.duration,
@@ -59,39 +67,64 @@ impl Drains<'_> {
     /// Strict scheduling, and flows of more than one priority.
     fn starved(&self) -> Option<String> {
         let mut priorities: Vec<u8> = self.flows.flows.iter().map(|f| f.priority).collect();
-        priorities.extend(self.flows.jobs.iter().flat_map(|j| &j.jobs).filter(|j| j.flows() > 0).map(|j| j.priority));
+        priorities.extend(
+            self.flows
+                .jobs
+                .iter()
+                .flat_map(|j| &j.jobs)
+                .filter(|j| j.flows() > 0)
+                .map(|j| j.priority),
+        );
         priorities.extend(self.flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority)));
         priorities.sort_unstable();
         priorities.dedup();
         let strict = matches!(self.scheduler, SchedulerKind::Strict);
         let (&low, &high) = priorities.first().zip(priorities.last())?;
-        (strict && low < high).then(|| format!("priority {high} can starve priority {low} under scheduler = \"strict\""))
+        (strict && low < high).then(|| {
+            format!("priority {high} can starve priority {low} under scheduler = \"strict\"")
+        })
     }
 
     /// An egress that drains less than the others of its switch send at their lowest rates.
     fn slow_egress(&self, links: &[(LinkFacts, FlowControl)]) -> Option<String> {
-        let lowest =
-            |rate: Rate| links.iter().filter(|(l, _)| l.rate == rate).find_map(|(l, fc)| fc.standstill(l)).map_or(0, |s| s.lowest.0);
+        let lowest = |rate: Rate| {
+            links
+                .iter()
+                .filter(|(l, _)| l.rate == rate)
+                .find_map(|(l, fc)| fc.standstill(l))
+                .map_or(0, |s| s.lowest.0)
+        };
         let t = self.topology;
-        for (n, node) in t.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch) {
+        for (n, node) in
+            t.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch)
+        {
             let rate = |port: usize| t.link_at(n as u32, port as u16).rate;
             let floors: Vec<u64> = (0..node.ports.len()).map(|p| lowest(rate(p))).collect();
             let all: u64 = floors.iter().sum();
             if let Some(p) = (0..node.ports.len()).find(|&p| rate(p).0 < all - floors[p]) {
                 let (port, rest) = (t.port_name(n as u32, p as u16), Rate(all - floors[p]));
-                return Some(format!("{port} drains {}, and the other ports bring at least {rest}", rate(p)));
+                return Some(format!(
+                    "{port} drains {}, and the other ports bring at least {rest}",
+                    rate(p)
+                ));
             }
         }
         None
     }
 
-    /// Buffers that wait for each other. Flows that are drawn during the run, and large networks, are for `xoff check`.
+    /// Buffers that wait for each other. Flows that are drawn during the run, and large networks,
+    /// are for `xoff check`.
     fn cycle(&self) -> Option<String> {
         let t = self.topology;
         if self.flows.len() > SMALL as u64 || t.links.len() > SMALL {
             return None;
         }
-        let key = |f: &xoff_net::workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+        let key = |f: &xoff_net::workload::Flow| FlowKey {
+            src: f.src,
+            dst: f.dst,
+            src_port: f.src_port,
+            dst_port: f.dst_port,
+        };
         let all = self.flows.flows.iter().cloned().chain(self.flows.streamed());
         let flows: Vec<cbd::Flow> = all.map(|f| cbd::Flow { key: key(&f), path: f.path }).collect();
         let given = Traffic::Flows { flows: &flows, paths: &self.flows.paths };

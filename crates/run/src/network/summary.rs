@@ -42,7 +42,8 @@ impl Summary {
     pub fn of(s: &NetworkScenario, o: &Outcome, verdict: &Verdict) -> Summary {
         let incomplete = verdict.parts().work.incomplete_words();
         let mut sum = Summary { ended: ended(s, o), incomplete, ..Summary::default() };
-        let total = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
+        let total =
+            |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
         let (ce, ue) = (total(|p| p.marked.of(Mark::Ce)), total(|p| p.marked.of(Mark::Ue)));
 
         sum.flow_control(s, o, total(|p| p.messages_received));
@@ -64,17 +65,30 @@ impl Summary {
             } else if ce > 0 {
                 sum.active.push(format!("{} marked {} frames", s.detection, grouped(ce)));
             } else {
-                let longest = o.ports.iter().flatten().map(|p| p.egress_bytes_max).max().unwrap_or(0);
-                sum.inactive.push(format!("{} marked no frame: the longest egress queue was {}", s.detection, Bytes(longest)));
+                let longest =
+                    o.ports.iter().flatten().map(|p| p.egress_bytes_max).max().unwrap_or(0);
+                sum.inactive.push(format!(
+                    "{} marked no frame: the longest egress queue was {}",
+                    s.detection,
+                    Bytes(longest)
+                ));
             }
         }
         if s.rate_control != "none" {
             if o.rate_changes > 0 {
-                sum.active.push(format!("{} changed flow rates {} times", s.rate_control, grouped(o.rate_changes)));
+                sum.active.push(format!(
+                    "{} changed flow rates {} times",
+                    s.rate_control,
+                    grouped(o.rate_changes)
+                ));
             } else {
                 let why = match () {
-                    _ if ce + ue == 0 && s.model.nic.rate_control.reads_marks() => ": no mark reached a receiver",
-                    _ if cnms == 0 && s.model.nic.rate_control.wants_quantized() => ": no CNM was sent",
+                    _ if ce + ue == 0 && s.model.nic.rate_control.reads_marks() => {
+                        ": no mark reached a receiver"
+                    }
+                    _ if cnms == 0 && s.model.nic.rate_control.wants_quantized() => {
+                        ": no CNM was sent"
+                    }
                     _ => "",
                 };
                 sum.inactive.push(format!("{} changed no rate{why}", s.rate_control));
@@ -89,8 +103,14 @@ impl Summary {
         sum.watchdog(s, o);
         sum.links(s, o);
         for d in &o.deadlocks {
-            let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
-            sum.active.push(format!("{DEADLOCK}{}, at {}; {} ports are stuck", names.join(" waits for "), d.closed, d.stuck_ports));
+            let names: Vec<String> =
+                d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
+            sum.active.push(format!(
+                "{DEADLOCK}{}, at {}; {} ports are stuck",
+                names.join(" waits for "),
+                d.closed,
+                d.stuck_ports
+            ));
         }
         if verdict.parts().deadlock == Deadlock::None {
             sum.inactive.push(sum_no_deadlock(s, o));
@@ -115,14 +135,20 @@ impl Summary {
     /// Drops of lossy priorities, and the fill of the pools.
     fn memory(&mut self, s: &NetworkScenario, o: &Outcome) {
         if !s.model.lossy.is_empty() {
-            let (at_ingress, at_egress) = (o.lost[Loss::LossyIngress].total(), o.lost[Loss::LossyEgress].total());
+            let (at_ingress, at_egress) =
+                (o.lost[Loss::LossyIngress].total(), o.lost[Loss::LossyEgress].total());
             let list = s.model.lossy.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
-            let ports = || (0..o.ports.len()).flat_map(|n| (0..o.ports[n].len()).map(move |p| (n, p)));
-            let worst = ports().max_by_key(|&(n, p)| (o.ports[n][p].tail_dropped, std::cmp::Reverse((n, p))));
-            let worst = worst.filter(|&(n, p)| o.ports[n][p].tail_dropped > 0).map_or(String::new(), |(n, p)| {
-                let most = grouped(o.ports[n][p].tail_dropped);
-                format!(", {most} of them at {}", s.topology.port_name(n as u32, p as u16))
-            });
+            let ports =
+                || (0..o.ports.len()).flat_map(|n| (0..o.ports[n].len()).map(move |p| (n, p)));
+            let worst = ports()
+                .max_by_key(|&(n, p)| (o.ports[n][p].tail_dropped, std::cmp::Reverse((n, p))));
+            let worst = worst.filter(|&(n, p)| o.ports[n][p].tail_dropped > 0).map_or(
+                String::new(),
+                |(n, p)| {
+                    let most = grouped(o.ports[n][p].tail_dropped);
+                    format!(", {most} of them at {}", s.topology.port_name(n as u32, p as u16))
+                },
+            );
             match at_ingress + at_egress {
                 0 => self.inactive.push(format!("no frame of lossy priorities ({list}) was dropped")),
                 n => self.active.push(format!(
@@ -137,9 +163,15 @@ impl Summary {
         let mut fullest: Vec<(xoff_node::PoolConfig, u32, xoff_sim::PoolUse)> = Vec::new();
         for (&node, uses) in &o.pools {
             for (pool, used) in s.pools_at(node).into_iter().zip(uses) {
-                match fullest.iter_mut().find(|f| (&f.0.name, f.0.side) == (&pool.name, pool.side)) {
+                match fullest.iter_mut().find(|f| (&f.0.name, f.0.side) == (&pool.name, pool.side))
+                {
                     None => fullest.push((pool, node, *used)),
-                    Some(f) if (used.shared_max, used.headroom_max) > (f.2.shared_max, f.2.headroom_max) => *f = (pool, node, *used),
+                    Some(f)
+                        if (used.shared_max, used.headroom_max)
+                            > (f.2.shared_max, f.2.headroom_max) =>
+                    {
+                        *f = (pool, node, *used)
+                    }
                     Some(_) => {}
                 }
             }
@@ -147,7 +179,9 @@ impl Summary {
         for (pool, node, used) in fullest {
             let headroom = match used.headroom {
                 0 => String::new(),
-                all => format!(", and {} of its headroom of {}", Bytes(used.headroom_max), Bytes(all)),
+                all => {
+                    format!(", and {} of its headroom of {}", Bytes(used.headroom_max), Bytes(all))
+                }
             };
             let side = if pool.side == xoff_sim::Side::Ingress { "ingress" } else { "egress" };
             self.active.push(format!(
@@ -165,12 +199,17 @@ impl Summary {
         const NAMED: usize = 4;
         let Some(c) = s.watchdog() else { return };
         if o.storms.is_empty() {
-            self.inactive.push(format!("the watchdog found no storm: no queue was paused for {} (polls every {})", c.detect, c.poll));
+            self.inactive.push(format!(
+                "the watchdog found no storm: no queue was paused for {} (polls every {})",
+                c.detect, c.poll
+            ));
             return;
         }
         for storm in o.storms.iter().take(NAMED) {
             let port = s.topology.port_name(storm.node, storm.port);
-            let over = storm.over.map_or("not restored before the end".to_owned(), |t| format!("restored at {t}"));
+            let over = storm
+                .over
+                .map_or("not restored before the end".to_owned(), |t| format!("restored at {t}"));
             let discarded = match storm.discarded.total() {
                 0 => String::new(),
                 n => format!(", {} frames discarded", grouped(n)),
@@ -184,14 +223,19 @@ impl Summary {
             ));
         }
         if o.storms.len() > NAMED {
-            self.active.push(format!("watchdog: {} more storms, in the table storms", o.storms.len() - NAMED));
+            self.active.push(format!(
+                "watchdog: {} more storms, in the table storms",
+                o.storms.len() - NAMED
+            ));
         }
     }
 
     /// Corrupted and repeated frames of links.
     fn links(&mut self, s: &NetworkScenario, o: &Outcome) {
         let (r, lost) = (&o.retry, o.lost[Loss::OnFaultyLink] + o.lost[Loss::GivenUp]);
-        if !s.model.faults.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {
+        if !s.model.faults.errors.is_empty()
+            && lost.total() + r.corrupted.total() + r.signals_lost == 0
+        {
             self.inactive.push("no link corrupted a frame".into());
         }
         if s.model.faults.link_retry.is_none() {
@@ -225,14 +269,19 @@ impl Summary {
     fn cnms(&mut self, s: &NetworkScenario, o: &Outcome, cnms: u64) {
         let ports = || o.ports.iter().flatten();
         if cnms == 0 {
-            let (ingress, egress) =
-                (ports().map(|p| p.ingress_bytes_max).max().unwrap_or(0), ports().map(|p| p.egress_bytes_max).max().unwrap_or(0));
+            let (ingress, egress) = (
+                ports().map(|p| p.ingress_bytes_max).max().unwrap_or(0),
+                ports().map(|p| p.egress_bytes_max).max().unwrap_or(0),
+            );
             let (ingress, egress) = (Bytes(ingress), Bytes(egress));
             self.inactive
                 .push(format!("{} sent no CNM: the fullest ingress buffer had {ingress}, the longest egress queue {egress}", s.detection));
             return;
         }
-        let (at_ingress, at_egress) = (o.cnms.values().filter(|n| n.ingress > 0).count(), o.cnms.values().filter(|n| n.egress > 0).count());
+        let (at_ingress, at_egress) = (
+            o.cnms.values().filter(|n| n.ingress > 0).count(),
+            o.cnms.values().filter(|n| n.egress > 0).count(),
+        );
         let (mut received, mut most) = (0u64, 0);
         for cnms in o.all_flows().map(|f| f.cnms).filter(|&n| n > 0) {
             received += 1;
@@ -247,12 +296,15 @@ impl Summary {
         ));
     }
 
-    /// Frames that found a buffer full although their flow control promises room for them: it sent at its lowest rate.
+    /// Frames that found a buffer full although their flow control promises room for them: it sent
+    /// at its lowest rate.
     fn standstill(&mut self, s: &NetworkScenario, o: &Outcome) {
         if o.lost[Loss::BufferFull].data == 0 {
             return;
         }
-        for (link, stop) in s.links().iter().filter_map(|(link, fc)| Some((link, fc.standstill(link)?))) {
+        for (link, stop) in
+            s.links().iter().filter_map(|(link, fc)| Some((link, fc.standstill(link)?)))
+        {
             self.active.push(format!(
                 "{} never pauses: {} links keep sending {} into a blocked buffer, which has room for {} of that",
                 s.flow_control,
@@ -274,17 +326,26 @@ impl Summary {
             .max_by_key(|&(n, p)| (o.ports[n][p].ingress_bytes_max, std::cmp::Reverse((n, p))));
         let peak = fullest.map_or_else(String::new, |(n, p)| {
             let peer = s.topology.nodes[n].ports[p];
-            format!("fullest ingress {}, {}", s.topology.port_name(peer.peer, peer.peer_port), Bytes(o.ports[n][p].ingress_bytes_max))
+            format!(
+                "fullest ingress {}, {}",
+                s.topology.port_name(peer.peer, peer.peer_port),
+                Bytes(o.ports[n][p].ingress_bytes_max)
+            )
         });
-        // Each port is compared with its own link: a rate that slows a fast link may be far above the rate of the slowest one.
-        let line = |n: usize, p: usize| s.topology.links[s.topology.nodes[n].ports[p].link as usize].rate;
+        // Each port is compared with its own link: a rate that slows a fast link may be far above
+        // the rate of the slowest one.
+        let line =
+            |n: usize, p: usize| s.topology.links[s.topology.nodes[n].ports[p].link as usize].rate;
         let slowed = (0..o.ports.len())
             .flat_map(|n| o.ports[n].iter().enumerate().map(move |(p, t)| (n, p, t.allowed_min)))
             .filter_map(|(n, p, allowed)| allowed.filter(|&r| r < line(n, p)))
             .min();
-        let sum = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
+        let sum =
+            |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
         let (any, messages) = (messages > 0, grouped(messages));
-        let worst = |f: fn(&xoff_sim::PortTotals) -> u64| Span(o.ports.iter().flatten().map(f).max().unwrap_or(0));
+        let worst = |f: fn(&xoff_sim::PortTotals) -> u64| {
+            Span(o.ports.iter().flatten().map(f).max().unwrap_or(0))
+        };
         let (pauses, holds) = (sum(|p| p.pauses), sum(|p| p.blocks));
         if pauses > 0 {
             let longest = worst(|p| p.paused_ps);
@@ -301,11 +362,18 @@ impl Summary {
                 grouped(holds),
             ));
         } else if let Some(lowest) = slowed {
-            self.active.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
+            self.active.push(format!(
+                "{} slowed ports down to {lowest} ({messages} messages; {peak})",
+                s.flow_control
+            ));
         } else if any && s.links().iter().any(|(_, fc)| fc.per_flow()) {
-            self.active.push(format!("{} paused single flows, and no whole port ({messages} messages; {peak})", s.flow_control));
+            self.active.push(format!(
+                "{} paused single flows, and no whole port ({messages} messages; {peak})",
+                s.flow_control
+            ));
         } else {
-            self.inactive.push(format!("{} paused nothing ({messages} messages; {peak})", s.flow_control));
+            self.inactive
+                .push(format!("{} paused nothing ({messages} messages; {peak})", s.flow_control));
         }
     }
 }
@@ -321,7 +389,10 @@ fn sum_no_deadlock(s: &NetworkScenario, o: &Outcome) -> String {
         .min();
     match slowest {
         Some((rate, n, p)) if rate.0 < 1_000_000 => {
-            format!("{NO_DEADLOCK}, but slow progress: {} was slowed down to {rate}", s.topology.port_name(n as u32, p as u16))
+            format!(
+                "{NO_DEADLOCK}, but slow progress: {} was slowed down to {rate}",
+                s.topology.port_name(n as u32, p as u16)
+            )
         }
         _ => NO_DEADLOCK.into(),
     }
@@ -331,8 +402,12 @@ fn ended(s: &NetworkScenario, o: &Outcome) -> String {
     match o.ended {
         Ended::TimeUp => format!("stopped at {} (run.duration)", o.now),
         Ended::Quiet => format!("ended at {}: no event was left", o.now),
-        Ended::FlowsDone if o.flows_total() == 1 => format!("ended at {}: the flow is complete", o.now),
-        Ended::FlowsDone => format!("ended at {}: all {} flows are complete", o.now, grouped(o.flows_total())),
+        Ended::FlowsDone if o.flows_total() == 1 => {
+            format!("ended at {}: the flow is complete", o.now)
+        }
+        Ended::FlowsDone => {
+            format!("ended at {}: all {} flows are complete", o.now, grouped(o.flows_total()))
+        }
         Ended::Deadlock => format!("stopped at {}: deadlock (run.stop_on_deadlock)", o.now),
         Ended::Interrupted => format!("interrupted at {} of {}", o.now, s.until),
         Ended::RecorderFailed => format!("failed at {}: the tables could not be written", o.now),

@@ -1,4 +1,5 @@
-//! Broken NICs and slow receivers in the summary of a run: pauses at the switch port that leads to them, and their length.
+//! Broken NICs and slow receivers in the summary of a run: pauses at the switch port that leads to
+//! them, and their length.
 
 use xoff_sim::{Outcome, PortTotals};
 use xoff_units::{Bytes, Span, grouped};
@@ -7,17 +8,24 @@ use super::NetworkScenario;
 use super::summary::Summary;
 
 impl Summary {
-    /// A sentence for each host with a fault. A host without a fault accepts every frame, so that all pauses of the port before it are due
-    /// to faults.
+    /// A sentence for each host with a fault. A host without a fault accepts every frame, so that
+    /// all pauses of the port before it are due to faults.
     pub(super) fn faults(&mut self, s: &NetworkScenario, o: &Outcome) {
         let m = &s.model.faults;
-        let mut hosts: Vec<u32> = m.storms.iter().map(|f| f.host).chain(m.slow_receivers.iter().map(|f| f.host)).collect();
+        let mut hosts: Vec<u32> = m
+            .storms
+            .iter()
+            .map(|f| f.host)
+            .chain(m.slow_receivers.iter().map(|f| f.host))
+            .collect();
         hosts.sort_unstable();
         hosts.dedup();
         for host in hosts {
             let name = s.topology.name(host);
             let storms = m.storms.iter().filter(|f| f.host == host);
-            let storms = storms.map(|f| format!("pause storm of {name} (priority {}, from {})", f.priority, f.from));
+            let storms = storms.map(|f| {
+                format!("pause storm of {name} (priority {}, from {})", f.priority, f.from)
+            });
             let slow = m.slow_receivers.iter().filter(|f| f.host == host);
             let slow = slow.map(|f| {
                 let most = o.ports[host as usize].first().map_or(0, |p| p.ingress_bytes_max);
@@ -27,16 +35,22 @@ impl Summary {
             let peer = s.topology.nodes[host as usize].ports[0];
             let port = s.topology.port_name(peer.peer, peer.peer_port);
             let totals = &o.ports[peer.peer as usize][peer.peer_port as usize];
-            let freed = o.storms.iter().any(|found| (found.node, found.port) == (peer.peer, peer.peer_port));
+            let freed = o
+                .storms
+                .iter()
+                .any(|found| (found.node, found.port) == (peer.peer, peer.peer_port));
             match held(totals, s.topology.links[peer.link as usize].rate, freed) {
                 Some(how) => self.active.push(format!("{what}: {port} {how}")),
-                None => self.inactive.push(format!("{what} paused nothing: no frame waited for it at {port}")),
+                None => self
+                    .inactive
+                    .push(format!("{what} paused nothing: no frame waited for it at {port}")),
             }
         }
     }
 }
 
-/// Pause of a port, in words; `None`: no pause. A queue that the watchdog freed sends, whatever its peer does.
+/// Pause of a port, in words; `None`: no pause. A queue that the watchdog freed sends, whatever its
+/// peer does.
 fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
     let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n)) };
     let frames = match t.blocks {
@@ -45,9 +59,13 @@ fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
         n => format!(", and blocked frames {}, for {} in total", times(n), Span(t.blocked_ps)),
     };
     match t.pauses {
-        0 if t.blocks == 0 => t.allowed_min.filter(|r| *r < line).map(|rate| format!("was slowed down to {rate}")),
+        0 if t.blocks == 0 => {
+            t.allowed_min.filter(|r| *r < line).map(|rate| format!("was slowed down to {rate}"))
+        }
         0 if freed => Some(format!("blocked frames {}{frames}", times(t.blocks))),
-        0 => Some(format!("blocked frames {}, for {} in total", times(t.blocks), Span(t.blocked_ps))),
+        0 => {
+            Some(format!("blocked frames {}, for {} in total", times(t.blocks), Span(t.blocked_ps)))
+        }
         n => Some(format!("was paused {}, for {} in total{frames}", times(n), Span(t.paused_ps))),
     }
 }

@@ -5,9 +5,10 @@
 //!   culprit: a flow through a root          victim: a flow through leaves only
 //! ```
 //!
-//! After TCD (SIGCOMM'21), section 3.2 and Fig. 5. A run is deterministic, so it needs no log: it is repeated up to the
-//! requested time. The states are those of its own detectors. Without such a detector the tree shows which ports are paused and what
-//! they wait for, as the report does ([`World::waiters`]).
+//! After TCD (SIGCOMM'21), section 3.2 and Fig. 5. A run is deterministic, so it needs no log: it
+//! is repeated up to the requested time. The states are those of its own detectors. Without such a
+//! detector the tree shows which ports are paused and what they wait for, as the report does
+//! ([`World::waiters`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +33,8 @@ pub enum Role {
     Leaf,
     /// A host that is paused now.
     Host,
-    /// Paused or slowed down now, with frames that wait at its far end; no detector has a state for it.
+    /// Paused or slowed down now, with frames that wait at its far end; no detector has a state for
+    /// it.
     Paused,
     /// Free to send, and others wait for it; no detector has a state for it.
     Free,
@@ -51,7 +53,8 @@ pub struct Branch {
     pub queue: Bytes,
     /// True if its far end blocks a waiting frame at present.
     pub held: bool,
-    /// The branches that its frames wait for at its far end, most first: place in [`Tree::branches`], bytes.
+    /// The branches that its frames wait for at its far end, most first: place in
+    /// [`Tree::branches`], bytes.
     pub waits_for: Vec<(usize, Bytes)>,
 }
 
@@ -81,7 +84,8 @@ pub struct Tree {
     pub culprits: Vec<Member>,
     /// Flows under way through leaves and no root.
     pub victims: Vec<Member>,
-    /// Detection that has no states, so that only pauses are known; `None`: the detector distinguishes congested ports.
+    /// Detection that has no states, so that only pauses are known; `None`: the detector
+    /// distinguishes congested ports.
     pub stateless: Option<String>,
 }
 
@@ -89,9 +93,17 @@ pub struct Tree {
 ///
 /// # Errors
 /// A time after the end of the run, and a network that cannot be built.
-pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMut(Time) -> bool) -> Result<Tree, ParamError> {
+pub fn congestion_tree(
+    scenario: &NetworkScenario,
+    at: Time,
+    mut look: impl FnMut(Time) -> bool,
+) -> Result<Tree, ParamError> {
     if at > scenario.until {
-        return Err(ParamError::new("TIME", format!("{at} is after the end of the run at {}", scenario.until), "choose an earlier time"));
+        return Err(ParamError::new(
+            "TIME",
+            format!("{at} is after the end of the run at {}", scenario.until),
+            "choose an earlier time",
+        ));
     }
     scenario.keeps_flows()?;
     let mut model = scenario.model();
@@ -113,13 +125,15 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
 /// Role of a branch, whether it is held, and the branches that it waits for with the bytes.
 type Waiting = (Role, bool, Vec<(usize, Bytes)>);
 
-/// The paused ports, and the ports for which their frames wait; `queue`: bytes that wait to leave, by number of the port.
+/// The paused ports, and the ports for which their frames wait; `queue`: bytes that wait to leave,
+/// by number of the port.
 fn pauses(s: &NetworkScenario, at: Time, waiters: &[Waiter], queue: &[u32]) -> Tree {
     let t = &s.topology;
     let ports = PortNumbers::new(t);
     // Paused ports first, then the free ones for which they wait.
     let mut places: Vec<(u32, u8)> = waiters.iter().map(|w| (w.port.0, w.priority)).collect();
-    let mut place: BTreeMap<(u32, u8), usize> = places.iter().enumerate().map(|(i, &p)| (p, i)).collect();
+    let mut place: BTreeMap<(u32, u8), usize> =
+        places.iter().enumerate().map(|(i, &p)| (p, i)).collect();
     let mut branches = Vec::new();
     for w in waiters {
         let mut by_port = BTreeMap::<u32, u64>::new();
@@ -138,11 +152,28 @@ fn pauses(s: &NetworkScenario, at: Time, waiters: &[Waiter], queue: &[u32]) -> T
     branches.resize(places.len(), (Role::Free, false, Vec::new()));
     let branch = |((role, held, waits_for), (number, priority)): (Waiting, (u32, u8))| {
         let (node, port) = ports.place(number).into();
-        let role = if role == Role::Paused && t.nodes[node as usize].kind == NodeKind::Host { Role::Host } else { role };
-        Branch { port: t.port_name(node, port), priority, role, queue: Bytes(queue[number as usize].into()), held, waits_for }
+        let role = if role == Role::Paused && t.nodes[node as usize].kind == NodeKind::Host {
+            Role::Host
+        } else {
+            role
+        };
+        Branch {
+            port: t.port_name(node, port),
+            priority,
+            role,
+            queue: Bytes(queue[number as usize].into()),
+            held,
+            waits_for,
+        }
     };
     let branches = branches.into_iter().zip(places).map(branch).collect();
-    Tree { at, branches, culprits: Vec::new(), victims: Vec::new(), stateless: Some(s.detection.to_owned()) }
+    Tree {
+        at,
+        branches,
+        culprits: Vec::new(),
+        victims: Vec::new(),
+        stateless: Some(s.detection.to_owned()),
+    }
 }
 
 fn role(p: &PortNow) -> Role {
@@ -162,11 +193,15 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
         .filter(|(_, f)| f.flow.start <= at && f.received.is_none())
         .filter_map(|(n, f)| Some((n as u32, s.path(&routes, &f.flow)?)))
         .collect();
-    let place: BTreeMap<(PortId, u8), usize> = ports.iter().enumerate().map(|(i, p)| (((p.node, p.port), p.priority), i)).collect();
+    let place: BTreeMap<(PortId, u8), usize> =
+        ports.iter().enumerate().map(|(i, p)| (((p.node, p.port), p.priority), i)).collect();
     let branch = |p: &PortNow| {
         let here = (p.node, p.port);
-        let mut waits_for: Vec<(usize, Bytes)> =
-            p.behind.iter().filter_map(|&(out, bytes)| Some((*place.get(&(out.into(), p.priority))?, bytes))).collect();
+        let mut waits_for: Vec<(usize, Bytes)> = p
+            .behind
+            .iter()
+            .filter_map(|&(out, bytes)| Some((*place.get(&(out.into(), p.priority))?, bytes)))
+            .collect();
         if waits_for.is_empty() {
             // Its far end has just let everything go: the next hops of its flows decide.
             let mut next: Vec<usize> = paths
@@ -180,12 +215,29 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
             waits_for = next.into_iter().map(|i| (i, Bytes::ZERO)).collect();
         }
         waits_for.sort_by_key(|&(i, bytes)| (std::cmp::Reverse(bytes), i));
-        Branch { port: t.port_name(p.node, p.port), priority: p.priority, role: role(p), queue: p.queue, held: p.held, waits_for }
+        Branch {
+            port: t.port_name(p.node, p.port),
+            priority: p.priority,
+            role: role(p),
+            queue: p.queue,
+            held: p.held,
+            waits_for,
+        }
     };
-    let mut tree = Tree { at, branches: ports.iter().map(branch).collect(), culprits: Vec::new(), victims: Vec::new(), stateless: None };
+    let mut tree = Tree {
+        at,
+        branches: ports.iter().map(branch).collect(),
+        culprits: Vec::new(),
+        victims: Vec::new(),
+        stateless: None,
+    };
     for (n, path) in &paths {
         let f = &flows[*n as usize];
-        let met = |wanted: Role| path.iter().any(|&h| place.get(&(h, f.flow.priority)).is_some_and(|&i| role(&ports[i]) == wanted));
+        let met = |wanted: Role| {
+            path.iter().any(|&h| {
+                place.get(&(h, f.flow.priority)).is_some_and(|&i| role(&ports[i]) == wanted)
+            })
+        };
         let member = || Member {
             flow: *n,
             src: t.name(f.flow.src).to_owned(),
@@ -203,7 +255,8 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
 }
 
 impl Tree {
-    /// The branches that wait for nothing in the tree: its roots, and leaves whose root is gone or still undetermined.
+    /// The branches that wait for nothing in the tree: its roots, and leaves whose root is gone or
+    /// still undetermined.
     pub fn bases(&self) -> Vec<usize> {
         (0..self.branches.len()).filter(|&i| self.parent(i).is_none()).collect()
     }
@@ -219,7 +272,8 @@ impl Tree {
         (0..self.branches.len()).filter(|&c| self.parent(c) == Some(i)).collect()
     }
 
-    /// Ports that wait for each other, each for the next and the last for the first: one list for each cycle.
+    /// Ports that wait for each other, each for the next and the last for the first: one list for
+    /// each cycle.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let mut cycles: Vec<Vec<usize>> = Vec::new();
         let mut known = vec![false; self.branches.len()];
@@ -256,16 +310,24 @@ impl Tree {
         }
     }
 
-    fn write(&self, f: &mut fmt::Formatter<'_>, i: usize, indent: &str, seen: &mut Vec<usize>) -> fmt::Result {
+    fn write(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        i: usize,
+        indent: &str,
+        seen: &mut Vec<usize>,
+    ) -> fmt::Result {
         let b = &self.branches[i];
         writeln!(f, "{} (priority {}): {}", b.port, b.priority, self.state(i))?;
         seen.push(i);
-        let children: Vec<usize> = self.children(i).into_iter().filter(|c| !seen.contains(c)).collect();
+        let children: Vec<usize> =
+            self.children(i).into_iter().filter(|c| !seen.contains(c)).collect();
         for (k, &c) in children.iter().enumerate() {
             if seen.contains(&c) {
                 continue;
             }
-            let (here, below) = if k + 1 == children.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let (here, below) =
+                if k + 1 == children.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
             write!(f, "{indent}{here}")?;
             self.write(f, c, &format!("{indent}{below}"), seen)?;
         }
@@ -279,7 +341,11 @@ const NAMED: usize = 8;
 fn members(f: &mut fmt::Formatter<'_>, title: &str, members: &[Member]) -> fmt::Result {
     writeln!(f, "{title}: {}", members.len())?;
     for m in members.iter().take(NAMED) {
-        writeln!(f, "  flow {} {} to {}: {} frames marked CE, {} UE so far", m.flow, m.src, m.dst, m.ce_frames, m.ue_frames)?;
+        writeln!(
+            f,
+            "  flow {} {} to {}: {} frames marked CE, {} UE so far",
+            m.flow, m.src, m.dst, m.ce_frames, m.ue_frames
+        )?;
     }
     if members.len() > NAMED {
         writeln!(f, "  and {} more", members.len() - NAMED)?;
@@ -289,7 +355,11 @@ fn members(f: &mut fmt::Formatter<'_>, title: &str, members: &[Member]) -> fmt::
 
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let states = if self.stateless.is_some() { "paused or slowed down" } else { "congested, undetermined or paused" };
+        let states = if self.stateless.is_some() {
+            "paused or slowed down"
+        } else {
+            "congested, undetermined or paused"
+        };
         if self.branches.is_empty() {
             return writeln!(f, "At {} no port is {states}.", self.at);
         }
@@ -316,7 +386,10 @@ impl fmt::Display for Tree {
         members(f, "Victims (flows through undetermined ports only)", &self.victims)?;
         let mismarked = self.victims.iter().filter(|m| m.ce_frames > 0).count();
         if mismarked > 0 {
-            writeln!(f, "{mismarked} of the victims have frames marked CE: a port was congested before, or marked them wrongly")?;
+            writeln!(
+                f,
+                "{mismarked} of the victims have frames marked CE: a port was congested before, or marked them wrongly"
+            )?;
         }
         Ok(())
     }

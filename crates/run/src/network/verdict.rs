@@ -30,7 +30,8 @@ pub fn deadlock(topology: &Topology, o: &Outcome, unchecked: Option<String>) -> 
 /// Verdict about a scenario's run; `here`: the nodes that this process runs, if some are elsewhere.
 pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
     let is_here = |node: u32| here.is_none_or(|h| h[node as usize]);
-    let elsewhere = (0..s.topology.nodes.len() as u32).any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
+    let elsewhere = (0..s.topology.nodes.len() as u32)
+        .any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
     let unchecked = match () {
         _ if s.model.deadlock_interval.0 == 0 => Some("run.deadlock_interval is 0us".to_owned()),
         _ if elsewhere => Some("the other switches run in other processes".to_owned()),
@@ -72,12 +73,15 @@ fn promises(s: &NetworkScenario, o: &Outcome) -> Promises {
 fn nothing_ran(s: &NetworkScenario, o: &Outcome) -> Option<String> {
     let planned = s.flows.len();
     // A job may compute only.
-    let computed = o.ranks.iter().flatten().any(|r| r.log.ops.iter().any(|t| t.ended < Time::NEVER));
+    let computed =
+        o.ranks.iter().flatten().any(|r| r.log.ops.iter().any(|t| t.ended < Time::NEVER));
     match () {
         _ if computed => None,
         _ if o.now.0 == 0 => Some("the run simulated no time".into()),
         _ if o.flows_total() == 0 => Some(format!("none of {planned} flows started in {}", o.now)),
-        _ if o.frame_hops == 0 && o.lost.total().total() == 0 => Some(format!("no frame was transmitted in {}", o.now)),
+        _ if o.frame_hops == 0 && o.lost.total().total() == 0 => {
+            Some(format!("no frame was transmitted in {}", o.now))
+        }
         _ => None,
     }
 }

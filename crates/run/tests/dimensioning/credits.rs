@@ -1,4 +1,5 @@
-//! Credits never lose a frame, whatever the buffer; the buffer that `plan` answers is the smallest that keeps the link busy.
+//! Credits never lose a frame, whatever the buffer; the buffer that `plan` answers is the smallest
+//! that keeps the link busy.
 
 use xoff_units::{Bytes, Rate};
 
@@ -16,7 +17,10 @@ fn loses_nothing(case: u64) -> Result<(), String> {
     let text = draw.text(&format!("buffer = \"{buffer}B\"\n"), &format!("kind = \"cbfc\"\n{keys}"));
     let ran = run(&text);
     if ran.lost > 0 || ran.ingress.ingress_bytes_max > buffer / 64 * 64 {
-        return Err(format!("{} frames lost, {} B of {buffer} used\n{text}", ran.lost, ran.ingress.ingress_bytes_max));
+        return Err(format!(
+            "{} frames lost, {} B of {buffer} used\n{text}",
+            ran.lost, ran.ingress.ingress_bytes_max
+        ));
     }
     Ok(())
 }
@@ -32,8 +36,8 @@ fn credits_lose_nothing_in_two_thousand_draws() {
     all("cbfc", 0..2_000, loses_nothing);
 }
 
-/// H1 alone into a drain as fast as the link, with frames in the way of the credits in all phases: how often the drawn link waits for
-/// credits, with the buffer of the plan less so many frames.
+/// H1 alone into a drain as fast as the link, with frames in the way of the credits in all phases:
+/// how often the drawn link waits for credits, with the buffer of the plan less so many frames.
 fn waits(case: u64, less: u64, phase: u64) -> (u64, String) {
     let mut d = Dice::new(case);
     let mut draw = Draw::new(case);
@@ -48,7 +52,10 @@ fn waits(case: u64, less: u64, phase: u64) -> (u64, String) {
     let full = draw.plan("cbfc", (draw.rate, draw.delay), &given).integer("B_full").unwrap();
     let frames = full / (draw.mtu.div_ceil(64) * 64);
     let buffer = (frames - less.min(frames - 1)) * draw.mtu.div_ceil(64) * 64;
-    let text = draw.text(&format!("buffer = \"{buffer}B\"\n"), &format!("kind = \"cbfc\"\nperiod = \"{period}ps\"\n"));
+    let text = draw.text(
+        &format!("buffer = \"{buffer}B\"\n"),
+        &format!("kind = \"cbfc\"\nperiod = \"{period}ps\"\n"),
+    );
     (run(&text).egress.blocks, text)
 }
 
@@ -57,7 +64,11 @@ fn spare(case: u64) -> Result<u64, String> {
     for less in 0.. {
         let held = (0..8).map(|phase| waits(case, less, phase)).find(|(holds, _)| *holds > 0);
         match held {
-            Some((holds, text)) if less == 0 => return Err(format!("{holds} waits for credits with the buffer of the plan\n{text}")),
+            Some((holds, text)) if less == 0 => {
+                return Err(format!(
+                    "{holds} waits for credits with the buffer of the plan\n{text}"
+                ));
+            }
             Some(_) => return Ok(less),
             None if less > 20 => return Err("no buffer is too small".into()),
             None => {}
@@ -75,6 +86,8 @@ fn the_buffer_of_the_plan_keeps_the_link_busy_and_is_the_smallest() {
         Ok(())
     });
     let counts = counts.into_inner().unwrap();
-    println!("cbfc: the first buffer that is too small is so many frames below the plan's: {counts:?}");
+    println!(
+        "cbfc: the first buffer that is too small is so many frames below the plan's: {counts:?}"
+    );
     assert!(counts[1] > 0 && counts[4..].iter().all(|n| *n == 0), "{counts:?}");
 }

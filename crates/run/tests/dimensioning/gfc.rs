@@ -1,4 +1,5 @@
-//! Gentle Flow Control in its three forms with derived B_m, B_0 and B_1: no frame is lost, and how far above B_m the queue gets.
+//! Gentle Flow Control in its three forms with derived B_m, B_0 and B_1: no frame is lost, and how
+//! far above B_m the queue gets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,8 +7,8 @@ use crate::harness::{Dice, Draw, all, run};
 
 const KINDS: [&str; 3] = ["gfc-conceptual", "gfc-buffer", "gfc-time"];
 
-/// B_m and range are derived by the run; the buffer is the smallest of the plan or a little more. Returns by how much of a frame the
-/// queue passed B_m, in thousandths.
+/// B_m and range are derived by the run; the buffer is the smallest of the plan or a little more.
+/// Returns by how much of a frame the queue passed B_m, in thousandths.
 fn loses_nothing(kind: &str, case: u64) -> Result<u64, String> {
     let mut draw = Draw::new(case);
     let mut d = Dice::new(!case);
@@ -20,12 +21,17 @@ fn loses_nothing(kind: &str, case: u64) -> Result<u64, String> {
         // Not below the thousandth of the share of messages on the slowest link: xoff rejects that.
         let slowest = xoff_units::Rate(draw.rate.min(draw.sender_rate).min(draw.drain));
         let least = slowest.time_for(xoff_units::Bytes(8 * 64)).0 / 1000 + 1;
-        let period = least + d.roll(2 * xoff_units::Rate(draw.rate).time_for(xoff_units::Bytes(65_535)).0);
-        keys.push_str(&format!("period = \"{period}ps\"\nremaining = \"{}\"\n", d.pick(&["credits", "occupancy"])));
+        let period =
+            least + d.roll(2 * xoff_units::Rate(draw.rate).time_for(xoff_units::Bytes(65_535)).0);
+        keys.push_str(&format!(
+            "period = \"{period}ps\"\nremaining = \"{}\"\n",
+            d.pick(&["credits", "occupancy"])
+        ));
         given.push(("credit_period", format!("{period}ps")));
         draw.duration += period * 12;
     }
-    let buffer = draw.largest(kind, "B", &given) + if d.roll(2) == 0 { d.roll(4 * draw.longest()) } else { 0 };
+    let buffer = draw.largest(kind, "B", &given)
+        + if d.roll(2) == 0 { d.roll(4 * draw.longest()) } else { 0 };
     let text = draw.text(&format!("buffer = \"{buffer}B\"\n"), &keys);
     let ran = run(&text);
     if ran.lost > 0 {
@@ -44,7 +50,10 @@ fn nothing_is_lost(kind: &str, cases: std::ops::Range<u64>) {
         most.fetch_max(loses_nothing(kind, case)?, Ordering::Relaxed);
         Ok(())
     });
-    println!("{kind}: the queue passed B_m by {} thousandths of the largest frame at most", most.into_inner());
+    println!(
+        "{kind}: the queue passed B_m by {} thousandths of the largest frame at most",
+        most.into_inner()
+    );
 }
 
 #[test]

@@ -73,7 +73,8 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Draws a link and its traffic: a flow into a slow drain, others in both directions, frames of many sizes.
+    /// Draws a link and its traffic: a flow into a slow drain, others in both directions, frames of
+    /// many sizes.
     pub fn new(case: u64) -> Draw {
         let mut d = Dice::new(case);
         let rate = d.pick(&RATES);
@@ -90,13 +91,15 @@ impl Draw {
         };
         let (delay, sender_delay) = (far(&mut d), far(&mut d));
         let mut part = |odds: u64, most: u64| if d.roll(odds) == 0 { d.roll(most) } else { 0 };
-        let control = [part(3, frame * 3), part(3, frame * 3), part(2, frame * 4), part(3, frame * 3)];
+        let control =
+            [part(3, frame * 3), part(3, frame * 3), part(2, frame * 4), part(3, frame * 3)];
         let sender_rate = if d.roll(3) == 0 { d.pick(&RATES) } else { rate };
         let drain = rate / d.pick(&[2, 3, 7, 20, 100]);
         let acks = (d.roll(3) == 0).then(|| (d.pick(&[1, 64, 84, 700, 9_000]), d.roll(3)));
         let cut_through = (d.roll(5) == 0).then(|| 1 + d.roll(mtu));
         let other = d.roll(3);
-        let mut flows = vec![("H1", "H2", 0, 0, d.roll(frame)), ("H3", "H4", other, 0, d.roll(frame * 4))];
+        let mut flows =
+            vec![("H1", "H2", 0, 0, d.roll(frame)), ("H3", "H4", other, 0, d.roll(frame * 4))];
         if d.roll(2) == 0 {
             flows.push(("H5", "H2", d.roll(2), 0, d.roll(frame * 8)));
         }
@@ -104,7 +107,8 @@ impl Draw {
             flows.push(("H5", "H3", d.roll(3), 0, d.roll(frame * 8)));
         }
         for _ in 0..d.roll(8) {
-            let (src, dst) = d.pick(&[("H1", "H2"), ("H5", "H2"), ("H3", "H4"), ("H1", "H3"), ("H2", "H4")]);
+            let (src, dst) =
+                d.pick(&[("H1", "H2"), ("H5", "H2"), ("H3", "H4"), ("H1", "H3"), ("H2", "H4")]);
             flows.push((src, dst, d.roll(2), 1 + d.roll(mtu * 5), d.roll(frame * 200)));
         }
         let tau = 2 * delay + 3 * frame + control.iter().sum::<u64>();
@@ -127,7 +131,8 @@ impl Draw {
 
     /// Classes in use.
     pub fn classes(&self) -> u64 {
-        let mut all: Vec<u64> = self.flows.iter().map(|f| f.2).chain(self.acks.map(|a| a.1)).collect();
+        let mut all: Vec<u64> =
+            self.flows.iter().map(|f| f.2).chain(self.acks.map(|a| a.1)).collect();
         all.sort_unstable();
         all.dedup();
         all.len() as u64
@@ -140,7 +145,11 @@ impl Draw {
 
     /// Rate and delay of the three kinds of link.
     pub fn links(&self) -> [(u64, u64); 3] {
-        [(self.rate, self.delay), (self.sender_rate, self.sender_delay), (self.drain, self.sender_delay)]
+        [
+            (self.rate, self.delay),
+            (self.sender_rate, self.sender_delay),
+            (self.drain, self.sender_delay),
+        ]
     }
 
     /// The scenario with this `[switch]` and `[flow_control]`.
@@ -157,11 +166,19 @@ impl Draw {
         for (a, b) in [("H3", "S2"), ("H1", "S1"), ("H4", "S1"), ("H5", "S1")] {
             writeln!(t, "[[topology.link]]\na = \"{a}\"\nb = \"{b}\"").unwrap();
         }
-        writeln!(t, "[[topology.link]]\na = \"S1\"\nb = \"S2\"\nrate = \"{}bps\"\ndelay = \"{}ps\"", self.rate, self.delay).unwrap();
-        writeln!(t, "[[topology.link]]\na = \"S2\"\nb = \"H2\"\nrate = \"{}bps\"", self.drain).unwrap();
-        writeln!(t, "[host]\nframe_max = \"{}B\"\nheader = \"{}B\"", self.mtu, self.header).unwrap();
+        writeln!(
+            t,
+            "[[topology.link]]\na = \"S1\"\nb = \"S2\"\nrate = \"{}bps\"\ndelay = \"{}ps\"",
+            self.rate, self.delay
+        )
+        .unwrap();
+        writeln!(t, "[[topology.link]]\na = \"S2\"\nb = \"H2\"\nrate = \"{}bps\"", self.drain)
+            .unwrap();
+        writeln!(t, "[host]\nframe_max = \"{}B\"\nheader = \"{}B\"", self.mtu, self.header)
+            .unwrap();
         if let Some((len, priority)) = self.acks {
-            writeln!(t, "acks = \"per-frame\"\nack_len = \"{len}B\"\nack_priority = {priority}").unwrap();
+            writeln!(t, "acks = \"per-frame\"\nack_len = \"{len}B\"\nack_priority = {priority}")
+                .unwrap();
         }
         writeln!(t, "[control_delay]\ngeneration = \"{g}ps\"\ngeneration_jitter = \"{gj}ps\"\nprocessing = \"{p}ps\"\nprocessing_jitter = \"{pj}ps\"").unwrap();
         write!(t, "[switch]\n{switch}").unwrap();
@@ -179,7 +196,12 @@ impl Draw {
     }
 
     /// Answer of `xoff plan` for a link of this rate and delay, with more keys.
-    pub fn plan(&self, flow_control: &str, (rate, delay): (u64, u64), more: &[(&'static str, String)]) -> Plan {
+    pub fn plan(
+        &self,
+        flow_control: &str,
+        (rate, delay): (u64, u64),
+        more: &[(&'static str, String)],
+    ) -> Plan {
         let t_r: u64 = self.control.iter().sum();
         let given = [
             ("flow_control", flow_control.to_owned()),
@@ -189,17 +211,30 @@ impl Draw {
             ("t_r", format!("{t_r}ps")),
             ("priorities", self.classes().to_string()),
             ("rate_unit", "8kbps".to_owned()),
-            // A run knows how fast its nodes are: it derives the exact rule, where a plan takes the standard's if that is more.
+            // A run knows how fast its nodes are: it derives the exact rule, where a plan takes the
+            // standard's if that is more.
             ("headroom", "worst-case".to_owned()),
         ];
-        let v = given.iter().chain(more).fold(Defaults::of(plan::PARAMS), |v, (key, value)| v.with(key, value));
+        let v = given
+            .iter()
+            .chain(more)
+            .fold(Defaults::of(plan::PARAMS), |v, (key, value)| v.with(key, value));
         let input = { PlanInput::read(&mut { v }) }.unwrap_or_else(|e| panic!("{self:?}: {e}"));
         plan::plan(&input).unwrap_or_else(|e| panic!("{self:?}: {e}"))
     }
 
     /// The largest value of a row of the plans of all links [its unit].
-    pub fn largest(&self, flow_control: &str, symbol: &str, more: &[(&'static str, String)]) -> u64 {
-        self.links().iter().map(|&link| self.plan(flow_control, link, more).integer(symbol).unwrap()).max().unwrap()
+    pub fn largest(
+        &self,
+        flow_control: &str,
+        symbol: &str,
+        more: &[(&'static str, String)],
+    ) -> u64 {
+        self.links()
+            .iter()
+            .map(|&link| self.plan(flow_control, link, more).integer(symbol).unwrap())
+            .max()
+            .unwrap()
     }
 }
 
@@ -237,12 +272,19 @@ pub fn run(text: &str) -> Ran {
 
 /// Reads a scenario.
 pub fn load(text: &str) -> NetworkScenario {
-    NetworkScenario::from_text("drawn.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    NetworkScenario::from_text("drawn.toml", text, &[], Path::new(""))
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 /// Runs the draws of a flow control on two threads; `check` returns what is wrong.
-pub fn all(name: &str, cases: std::ops::Range<u64>, check: impl Fn(u64) -> Result<(), String> + Sync) {
-    let one = std::env::var("XOFF_TEST_DIM_CASE").ok().and_then(|c| c.strip_prefix(&format!("{name}:")).and_then(|c| c.parse().ok()));
+pub fn all(
+    name: &str,
+    cases: std::ops::Range<u64>,
+    check: impl Fn(u64) -> Result<(), String> + Sync,
+) {
+    let one = std::env::var("XOFF_TEST_DIM_CASE")
+        .ok()
+        .and_then(|c| c.strip_prefix(&format!("{name}:")).and_then(|c| c.parse().ok()));
     let cases = one.map_or(cases, |case: u64| case..case + 1);
     let (next, failures) = (AtomicU64::new(cases.start), Mutex::new(Vec::new()));
     std::thread::scope(|s| {
@@ -261,5 +303,11 @@ pub fn all(name: &str, cases: std::ops::Range<u64>, check: impl Fn(u64) -> Resul
         }
     });
     let failures = failures.into_inner().unwrap();
-    assert!(failures.is_empty(), "{} of {} draws; the first: {}", failures.len(), cases.end - cases.start, failures[0]);
+    assert!(
+        failures.is_empty(),
+        "{} of {} draws; the first: {}",
+        failures.len(),
+        cases.end - cases.start,
+        failures[0]
+    );
 }

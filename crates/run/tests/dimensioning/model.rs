@@ -1,6 +1,8 @@
-//! The occupancy of a two-node link by direct reasoning, without events: equal to the simulation's to the byte, in every phase.
+//! The occupancy of a two-node link by direct reasoning, without events: equal to the simulation's
+//! to the byte, in every phase.
 //!
-//! H1 sends frames of one size to H2 behind a slow link; H3 sends frames to H1, which messages of the switch may have to wait for.
+//! H1 sends frames of one size to H2 behind a slow link; H3 sends frames to H1, which messages of
+//! the switch may have to wait for.
 
 use std::fmt::Write;
 
@@ -24,8 +26,8 @@ struct Link {
     until: u64,
 }
 
-/// Times at which frames begin on a wire that are ready at these instants and take `each`, with control frames before them that are due at
-/// `own`.
+/// Times at which frames begin on a wire that are ready at these instants and take `each`, with
+/// control frames before them that are due at `own`.
 fn in_turn(ready: &[u64], each: u64, own: &[u64], own_each: u64) -> Vec<u64> {
     let (mut own, mut free) = (own.iter().peekable(), 0u64);
     let mut begin = |&ready: &u64| {
@@ -49,27 +51,38 @@ impl Link {
         sent + self.time(self.mtu) + self.delay
     }
 
-    /// Departures of frames from the buffer: at once if the slow wire is free, else when it is; credits for the switch's other buffers,
-    /// made at
-    /// `due`, go before them.
+    /// Departures of frames from the buffer: at once if the slow wire is free, else when it is;
+    /// credits for the switch's other buffers, made at `due`, go before them.
     fn departures(&self, arrivals: &[u64], due: &[u64]) -> Vec<u64> {
-        in_turn(arrivals, self.drain.time_for(Bytes(self.mtu)).0, due, self.drain.time_for(Bytes(64)).0)
+        in_turn(
+            arrivals,
+            self.drain.time_for(Bytes(self.mtu)).0,
+            due,
+            self.drain.time_for(Bytes(64)).0,
+        )
     }
 
-    /// Most frames in the buffer: counted whenever one has come in; what leaves at that instant has left, itself excepted.
+    /// Most frames in the buffer: counted whenever one has come in; what leaves at that instant has
+    /// left, itself excepted.
     fn peak(&self, arrivals: &[u64], due: &[u64]) -> u64 {
         let gone = self.departures(arrivals, due);
         let seen = arrivals.iter().enumerate().take_while(|(_, a)| **a <= self.until);
-        seen.map(|(k, &a)| (k + 1 - gone[..k].iter().filter(|d| **d <= a).count()) as u64).max().unwrap_or(0) * self.mtu
+        seen.map(|(k, &a)| (k + 1 - gone[..k].iter().filter(|d| **d <= a).count()) as u64)
+            .max()
+            .unwrap_or(0)
+            * self.mtu
     }
 
-    /// Times at which control frames due at these instants have arrived at H1 and taken effect. They go before data, but not into a
-    /// frame on the wire; of a frame and a control frame that come up at one instant, `data_first` decides which goes.
+    /// Times at which control frames due at these instants have arrived at H1 and taken effect.
+    /// They go before data, but not into a frame on the wire; of a frame and a control frame that
+    /// come up at one instant, `data_first` decides which goes.
     fn effects(&self, due: &[u64], crossing: &[u64], data_first: bool) -> Vec<u64> {
         let mut waiting = crossing.iter().copied().peekable();
         let mut free = 0;
         let mut effect = |&at: &u64| {
-            while let Some(begin) = waiting.peek().map(|r| free.max(*r)).filter(|b| *b < at || data_first && *b == at) {
+            while let Some(begin) =
+                waiting.peek().map(|r| free.max(*r)).filter(|b| *b < at || data_first && *b == at)
+            {
                 waiting.next();
                 free = begin + self.time(self.reverse);
             }
@@ -79,28 +92,38 @@ impl Link {
         due.iter().map(&mut effect).collect()
     }
 
-    /// PFC up to its first resume: H1 sends until the pause is obeyed. A frame that would begin at that very time does so only if
-    /// the pause takes effect as it comes in: what was processed is obeyed first.
+    /// PFC up to its first resume: H1 sends until the pause is obeyed. A frame that would begin at
+    /// that very time does so only if the pause takes effect as it comes in: what was processed is
+    /// obeyed first.
     fn under_pfc(&self, xoff: u64) -> u64 {
-        let endless: Vec<u64> = (0..4_000).map(|k| self.arrival(self.start + k * self.time(self.mtu))).collect();
+        let endless: Vec<u64> =
+            (0..4_000).map(|k| self.arrival(self.start + k * self.time(self.mtu))).collect();
         let gone = self.departures(&endless, &[]);
-        let above = |k: &usize| (k + 1 - gone[..*k].iter().filter(|d| **d <= endless[*k]).count()) as u64 * self.mtu > xoff;
+        let above = |k: &usize| {
+            (k + 1 - gone[..*k].iter().filter(|d| **d <= endless[*k]).count()) as u64 * self.mtu
+                > xoff
+        };
         let Some(passes) = (0..endless.len()).find(above) else { return self.peak(&endless, &[]) };
         let obeyed = self.effects(&[endless[passes]], &self.crossing, true)[0];
         let sent = |k: &usize| self.start + *k as u64 * self.time(self.mtu);
-        let n = (0..).take_while(|k| sent(k) < obeyed || self.processing == 0 && sent(k) == obeyed).count();
+        let n = (0..)
+            .take_while(|k| sent(k) < obeyed || self.processing == 0 && sent(k) == obeyed)
+            .count();
         self.peak(&endless[..n], &[])
     }
 
-    /// Credits: every period the blocks received and free at that instant; H1 sends while they last.
+    /// Credits: every period the blocks received and free at that instant; H1 sends while they
+    /// last.
     fn under_cbfc(&self, buffer: u64, period: u64) -> u64 {
         let (blocks, frame) = (buffer / 64, self.mtu.div_ceil(64));
         let due: Vec<u64> = (1..).map(|k| k * period).take_while(|t| *t <= self.until).collect();
         let (mut limit, mut sent, mut free) = (blocks, Vec::<u64>::new(), 0);
         // H3 sends one frame after the other, its own credits first.
-        let ready: Vec<u64> = self.crossing.iter().map(|at| at - self.time(self.reverse) - self.delay).collect();
+        let ready: Vec<u64> =
+            self.crossing.iter().map(|at| at - self.time(self.reverse) - self.delay).collect();
         let begun = in_turn(&ready, self.time(self.reverse), &due, self.time(64));
-        let crossing: Vec<u64> = begun.iter().map(|at| at + self.time(self.reverse) + self.delay).collect();
+        let crossing: Vec<u64> =
+            begun.iter().map(|at| at + self.time(self.reverse) + self.delay).collect();
         // H1 has a buffer of its own and reports it every period too, on the wire of its data.
         let mut own = due.clone().into_iter().peekable();
         let mut send_until = |instant: u64, limit: u64, sent: &mut Vec<u64>, since: u64| {
@@ -133,7 +156,8 @@ impl Link {
         self.peak(&sent.iter().map(|&s| self.arrival(s)).collect::<Vec<_>>(), &due)
     }
 
-    /// Result of the simulator for the same link: most that the ingress of H1 held [bytes], and frames lost.
+    /// Result of the simulator for the same link: most that the ingress of H1 held [bytes], and
+    /// frames lost.
     fn simulated(&self, buffer: u64, flow_control: &str) -> (u64, u64) {
         let mut t = format!(
             "[run]\nduration = \"{}ps\"\nwatch = \"0us\"\nchecks = false\n[topology]\nkind = \"custom\"\nrate = \"{}bps\"\ndelay = \"{}ps\"\n",
@@ -143,14 +167,35 @@ impl Link {
             let kind = if n == "S" { "switch" } else { "host" };
             write!(t, "[[topology.node]]\nname = \"{n}\"\nkind = \"{kind}\"\n").unwrap();
         }
-        write!(t, "[[topology.link]]\na = \"H3\"\nb = \"S\"\n[[topology.link]]\na = \"H1\"\nb = \"S\"\n").unwrap();
-        write!(t, "[[topology.link]]\na = \"S\"\nb = \"H2\"\nrate = \"{}bps\"\n", self.drain.0).unwrap();
-        write!(t, "[host]\nframe_max = \"{}B\"\n[switch]\nbuffer = \"{buffer}B\"\n", self.mtu.max(self.reverse)).unwrap();
-        write!(t, "[control_delay]\nprocessing = \"{}ps\"\n[flow_control]\n{flow_control}", self.processing).unwrap();
-        // H3 sends single frames; H1 sends frames of `mtu` one after the other as flows of one frame each where they are not the largest.
+        write!(
+            t,
+            "[[topology.link]]\na = \"H3\"\nb = \"S\"\n[[topology.link]]\na = \"H1\"\nb = \"S\"\n"
+        )
+        .unwrap();
+        write!(t, "[[topology.link]]\na = \"S\"\nb = \"H2\"\nrate = \"{}bps\"\n", self.drain.0)
+            .unwrap();
+        write!(
+            t,
+            "[host]\nframe_max = \"{}B\"\n[switch]\nbuffer = \"{buffer}B\"\n",
+            self.mtu.max(self.reverse)
+        )
+        .unwrap();
+        write!(
+            t,
+            "[control_delay]\nprocessing = \"{}ps\"\n[flow_control]\n{flow_control}",
+            self.processing
+        )
+        .unwrap();
+        // H3 sends single frames; H1 sends frames of `mtu` one after the other as flows of one
+        // frame each where they are not the largest.
         for at in &self.crossing {
             let start = at - self.time(self.reverse) - self.delay;
-            write!(t, "[[flow]]\nsrc = \"H3\"\ndst = \"H1\"\nsize = \"{}B\"\nstart = \"{start}ps\"\n", self.reverse).unwrap();
+            write!(
+                t,
+                "[[flow]]\nsrc = \"H3\"\ndst = \"H1\"\nsize = \"{}B\"\nstart = \"{start}ps\"\n",
+                self.reverse
+            )
+            .unwrap();
         }
         write!(t, "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nstart = \"{}ps\"\n", self.start).unwrap();
         let s = load(&t);
@@ -170,9 +215,20 @@ fn drawn(d: &mut Dice, crossings: u64) -> Link {
     let processing = if d.roll(3) == 0 { 0 } else { d.roll(frame * 4) };
     let drain = Rate((rate.0 / d.pick(&[2, 3, 10, 1_000])).max(1));
     let start = 4 * frame + 2 * delay;
-    let mut crossing: Vec<u64> = (0..crossings).map(|_| start + frame + delay + d.roll(frame * 30)).collect();
+    let mut crossing: Vec<u64> =
+        (0..crossings).map(|_| start + frame + delay + d.roll(frame * 30)).collect();
     crossing.sort_unstable();
-    Link { rate, drain, mtu, delay, processing, crossing, reverse, start, until: start + 2 * delay + 60 * frame + processing }
+    Link {
+        rate,
+        drain,
+        mtu,
+        delay,
+        processing,
+        crossing,
+        reverse,
+        start,
+        until: start + 2 * delay + 60 * frame + processing,
+    }
 }
 
 #[test]
@@ -185,14 +241,24 @@ fn pfc_holds_exactly_what_the_model_holds_in_every_phase() {
         let xoff = (2 + d.roll(4)) * link.mtu + d.roll(link.mtu);
         // XON 0: resumed when all of it has drained, and the run ends before that.
         let fc = format!("kind = \"pfc\"\nxoff = \"{xoff}B\"\nxon = \"0B\"\n");
-        // The frame in the way begins at 12 instants around the one at which XOFF is passed, two of them a picosecond away.
+        // The frame in the way begins at 12 instants around the one at which XOFF is passed, two of
+        // them a picosecond away.
         let passes = link.arrival(link.start + (xoff / link.mtu + 1) * frame);
-        let instants = (0..10).map(|k| passes + frame - k * (reverse + frame) / 8).chain([passes - 1, passes, passes + 1]);
+        let instants = (0..10).map(|k| passes + frame - k * (reverse + frame) / 8).chain([
+            passes - 1,
+            passes,
+            passes + 1,
+        ]);
         for instant in instants.filter(|m| *m > reverse + link.delay) {
             link.crossing = vec![instant];
             link.until = passes + 2 * link.delay + link.processing + 4 * frame + reverse;
-            let (model, (simulated, lost)) = (link.under_pfc(xoff), link.simulated(10_000_000, &fc));
-            assert_eq!((model, 0), (simulated, lost), "case {case}, frame in the way at {instant} ps");
+            let (model, (simulated, lost)) =
+                (link.under_pfc(xoff), link.simulated(10_000_000, &fc));
+            assert_eq!(
+                (model, 0),
+                (simulated, lost),
+                "case {case}, frame in the way at {instant} ps"
+            );
             peaks.push(model - xoff);
         }
     }
@@ -212,14 +278,16 @@ fn credits_hold_exactly_what_the_model_holds_in_every_phase() {
         link.until += period * 3;
         // Crossing frames have credits from the start.
         link.crossing.truncate((buffer / 64 / link.reverse.div_ceil(64)) as usize);
-        // The slow link has credits of its own: only where those never run out is it the drain that the model has.
+        // The slow link has credits of its own: only where those never run out is it the drain that
+        // the model has.
         let drained = buffer / 64 / link.mtu.div_ceil(64) * link.drain.time_for(Bytes(link.mtu)).0;
         if drained < period + 2 * link.delay + link.processing + 6 * frame {
             continue;
         }
         tested += 1;
         let fc = format!("kind = \"cbfc\"\nperiod = \"{period}ps\"\n");
-        let (model, (simulated, lost)) = (link.under_cbfc(buffer, period), link.simulated(buffer, &fc));
+        let (model, (simulated, lost)) =
+            (link.under_cbfc(buffer, period), link.simulated(buffer, &fc));
         assert_eq!((model, 0), (simulated, lost), "case {case}: buffer {buffer}, period {period}");
         assert!(model <= buffer / 64 * 64);
         full += (model + link.mtu > buffer / 64 * 64) as u32;

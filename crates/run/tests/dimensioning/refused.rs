@@ -1,4 +1,5 @@
-//! Values that cannot work are refused, or warned of with what to do, the inequality and both numbers.
+//! Values that cannot work are refused, or warned of with what to do, the inequality and both
+//! numbers.
 
 use std::path::Path;
 
@@ -18,7 +19,10 @@ fn text(switch: &str, flow_control: &str) -> String {
 /// Frames lost, and the warnings.
 fn run(text: &str) -> (u64, Vec<String>) {
     let s = load(text);
-    (s.run(Sink::Nothing).unwrap().outcome.dropped_frames, s.warnings.iter().map(|w| w.line()).collect())
+    (
+        s.run(Sink::Nothing).unwrap().outcome.dropped_frames,
+        s.warnings.iter().map(|w| w.line()).collect(),
+    )
 }
 
 fn refusal(switch: &str, flow_control: &str) -> String {
@@ -38,7 +42,11 @@ fn what_cannot_work_is_refused_with_both_numbers() {
             &["shared_buffer", "1 B is less than S1 reserves", "expected at least"][..],
         ),
         (&*format!("{pool}shared_buffer = \"1B\""), "kind = \"cbfc\"", &["shared_buffer"]),
-        (&*format!("{pool}headroom = \"5MB\""), "kind = \"pfc\"\nthreshold = \"dynamic\"", &["shared_buffer", "headroom"]),
+        (
+            &*format!("{pool}headroom = \"5MB\""),
+            "kind = \"pfc\"\nthreshold = \"dynamic\"",
+            &["shared_buffer", "headroom"],
+        ),
         ("buffer = \"5KB\"", "kind = \"pfc\"", &["xoff", "has no room for an XOFF", "xoff plan"]),
         ("", "kind = \"pfc\"\nxoff = \"10KB\"\nxon = \"11KB\"", &["xon"]),
         ("", "kind = \"pfc\"\nquanta = 0", &["quanta"]),
@@ -55,31 +63,64 @@ fn what_cannot_work_is_refused_with_both_numbers() {
 fn what_may_lose_frames_is_warned_of_with_what_to_do() {
     let warned = |switch: &str, fc: &str| run(&text(switch, fc)).1.join("\n");
     for (switch, fc, words) in [
-        ("", "kind = \"pfc\"\nquanta = 1", &["half of a pause >= wait of its repeat", "set quanta to"][..]),
-        ("", "kind = \"pffc\"\nquanta = 1", &["half of a pause >= wait of its repeat", "set quanta to"]),
-        ("buffer = \"20KB\"", "kind = \"pfc\"\nxoff = \"15KB\"", &["XOFF + headroom <= buffer", "set XOFF to", "20 KB"]),
-        ("", "kind = \"pfc\"\nxoff = \"200KB\"\nxon = \"199KB\"", &["XOFF - XON >= MTU", "set XON to"]),
+        (
+            "",
+            "kind = \"pfc\"\nquanta = 1",
+            &["half of a pause >= wait of its repeat", "set quanta to"][..],
+        ),
+        (
+            "",
+            "kind = \"pffc\"\nquanta = 1",
+            &["half of a pause >= wait of its repeat", "set quanta to"],
+        ),
+        (
+            "buffer = \"20KB\"",
+            "kind = \"pfc\"\nxoff = \"15KB\"",
+            &["XOFF + headroom <= buffer", "set XOFF to", "20 KB"],
+        ),
+        (
+            "",
+            "kind = \"pfc\"\nxoff = \"200KB\"\nxon = \"199KB\"",
+            &["XOFF - XON >= MTU", "set XON to"],
+        ),
         ("", "kind = \"pfc\"\nxoff = \"6KB\"", &["XON >= C tau", "set XON to"]),
         (
             "memory = \"shared\"\nshared_buffer = \"100KB\"",
             "kind = \"pfc\"",
             &["pool >= (ingresses + 1/alpha) x (held - reserve)", "set shared_buffer to"],
         ),
-        ("memory = \"shared\"\nshared_buffer = \"100KB\"", "kind = \"cbfc\"", &["pool >= (ingresses + 1/alpha) x (held - reserve)"]),
-        ("memory = \"shared\"\nshared_buffer = \"100KB\"", "kind = \"uec-cbfc\"", &["pool >= (ingresses + 1/alpha) x (held - reserve)"]),
-        ("memory = \"shared\"\nshared_buffer = \"100KB\"", "kind = \"bfc\"", &["pool >= (ingresses + 1/alpha) x (held - reserve)"]),
+        (
+            "memory = \"shared\"\nshared_buffer = \"100KB\"",
+            "kind = \"cbfc\"",
+            &["pool >= (ingresses + 1/alpha) x (held - reserve)"],
+        ),
+        (
+            "memory = \"shared\"\nshared_buffer = \"100KB\"",
+            "kind = \"uec-cbfc\"",
+            &["pool >= (ingresses + 1/alpha) x (held - reserve)"],
+        ),
+        (
+            "memory = \"shared\"\nshared_buffer = \"100KB\"",
+            "kind = \"bfc\"",
+            &["pool >= (ingresses + 1/alpha) x (held - reserve)"],
+        ),
         (
             "memory = \"shared\"\nheadroom = \"0B\"",
             "kind = \"pfc\"\nthreshold = \"dynamic\"",
             &["headroom >= C tau + MTU", "set switch.headroom to"],
         ),
-        ("", "kind = \"gfc-buffer\"\nbm = \"300KB\"", &["B_m + 2 MTU <= buffer", "set B_m to 297 KB or less"]),
+        (
+            "",
+            "kind = \"gfc-buffer\"\nbm = \"300KB\"",
+            &["B_m + 2 MTU <= buffer", "set B_m to 297 KB or less"],
+        ),
     ] {
         let stated = warned(switch, fc);
         words.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
     }
     // Credits for less than the buffer count on no more.
-    let few = warned("memory = \"shared\"\nshared_buffer = \"2MB\"", "kind = \"uec-cbfc\"\nlimit = 100");
+    let few =
+        warned("memory = \"shared\"\nshared_buffer = \"2MB\"", "kind = \"uec-cbfc\"\nlimit = 100");
     assert!(!few.contains("pool >="), "{few}");
     for fc in ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc", "uec-cbfc"] {
         let stated = warned("", &format!("kind = \"{fc}\""));
@@ -87,14 +128,21 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
     }
 }
 
-/// The number in the warning of quanta works: with it nothing is lost and nothing is reported, with 10 frames are lost.
+/// The number in the warning of quanta works: with it nothing is lost and nothing is reported, with
+/// 10 frames are lost.
 #[test]
 fn the_quanta_of_the_warning_are_enough() {
-    let with = |quanta: &str| run(&text("buffer = \"14KB\"", &format!("kind = \"pfc\"\nquanta = {quanta}")));
+    let with = |quanta: &str| {
+        run(&text("buffer = \"14KB\"", &format!("kind = \"pfc\"\nquanta = {quanta}")))
+    };
     let (lost, warnings) = with("10");
     assert!(lost > 0);
     let stated = warnings.iter().find(|w| w.contains("set quanta to")).unwrap();
     let number = stated.split("set quanta to ").nth(1).unwrap().split(' ').next().unwrap();
     let (lost, warnings) = with(number);
-    assert_eq!((lost, warnings.iter().filter(|w| w.contains("quanta")).count()), (0, 0), "quanta = {number}");
+    assert_eq!(
+        (lost, warnings.iter().filter(|w| w.contains("quanta")).count()),
+        (0, 0),
+        "quanta = {number}"
+    );
 }

@@ -40,7 +40,8 @@ pub use tree::{Entry, Item, Override, Table, parse};
 
 use crate::{Place, Problem, Problems, Source, suggest};
 
-/// A parsed document with its settings. Sections are opened from it; it collects the problems, and the keys that were read.
+/// A parsed document with its settings. Sections are opened from it; it collects the problems, and
+/// the keys that were read.
 #[derive(Debug)]
 pub struct Document {
     source: Arc<Source>,
@@ -99,10 +100,18 @@ impl Document {
     ///
     /// # Errors
     /// A source that is no TOML, and settings that do not fit it.
-    pub fn parse_as(source: Arc<Source>, settings: &[Override], least: &str) -> Result<Document, Problems> {
+    pub fn parse_as(
+        source: Arc<Source>,
+        settings: &[Override],
+        least: &str,
+    ) -> Result<Document, Problems> {
         let mut root = tree::parse(&source)?;
         if root.entries.is_empty() && settings.is_empty() {
-            let what = if source.text().trim().is_empty() { "the file is empty" } else { "the file contains only comments" };
+            let what = if source.text().trim().is_empty() {
+                "the file is empty"
+            } else {
+                "the file contains only comments"
+            };
             return Err(Problem::new(what, least).at(source.place(0..0)).into());
         }
         let mut problems = Problems::default();
@@ -116,16 +125,25 @@ impl Document {
                 problems.push(p);
             }
         }
-        problems.or(Document { source, settings: settings.to_vec(), root, log: RefCell::new(Log { warnings, ..Log::default() }) })
+        problems.or(Document {
+            source,
+            settings: settings.to_vec(),
+            root,
+            log: RefCell::new(Log { warnings, ..Log::default() }),
+        })
     }
 
-    /// Lets a setting name a kind directly: `flow_control=pfc` for `flow_control.kind=pfc`, also where the file has no
-    /// such section.
+    /// Lets a setting name a kind directly: `flow_control=pfc` for `flow_control.kind=pfc`, also
+    /// where the file has no such section.
     pub fn spread_kinds(&mut self, sections: &[SectionSpec]) {
         for spec in sections {
             let Some(kinds) = &spec.kinds else { continue };
             let found = self.root.entries.iter_mut().find(|(name, _)| name == spec.path);
-            let Some((_, entry)) = found.filter(|(_, e)| e.setting.is_some() && matches!(e.item, Item::Text(_))) else { continue };
+            let Some((_, entry)) =
+                found.filter(|(_, e)| e.setting.is_some() && matches!(e.item, Item::Text(_)))
+            else {
+                continue;
+            };
             let kind = std::mem::replace(&mut entry.item, Item::Table(Table::default()));
             let value = Entry { item: kind, ..entry.clone() };
             entry.setting = None;
@@ -143,8 +161,8 @@ impl Document {
         &self.source
     }
 
-    /// Declares which sections exist at all, so that [`Document::finish`] can distinguish a section that is unknown from one
-    /// that is known but has no effect here.
+    /// Declares which sections exist at all, so that [`Document::finish`] can distinguish a section
+    /// that is unknown from one that is known but has no effect here.
     pub fn declare(&self, sections: &[SectionSpec]) {
         self.log.borrow_mut().known.extend(sections.iter().map(|s| s.path.to_owned()));
     }
@@ -163,7 +181,10 @@ impl Document {
         let found = self.find(spec);
         let Some((path, entry)) = found.first() else {
             if spec.required {
-                self.push(Problem::new(format!("missing section {}", spec.header()), spec.doc).at(self.start()));
+                self.push(
+                    Problem::new(format!("missing section {}", spec.header()), spec.doc)
+                        .at(self.start()),
+                );
                 // Nothing more is reported about a section that is not there.
                 self.suppress(spec.path);
             }
@@ -173,7 +194,10 @@ impl Document {
             Item::Table(t) => Some(t),
             _ => {
                 let hint = format!("expected one section, written {}", spec.header());
-                self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
+                self.push(
+                    Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint)
+                        .at(entry.key.clone()),
+                );
                 self.suppress(path);
                 None
             }
@@ -192,24 +216,47 @@ impl Document {
         self.note(spec);
         let found = self.find(spec);
         if found.is_empty() && spec.required {
-            self.push(Problem::new(format!("missing section {}", spec.header()), spec.doc).at(self.start()));
+            self.push(
+                Problem::new(format!("missing section {}", spec.header()), spec.doc)
+                    .at(self.start()),
+            );
         }
         found.into_iter().flat_map(|(path, entry)| self.open_entry(spec, path, entry)).collect()
     }
 
-    fn open_below<'d>(&'d self, spec: &SectionSpec, path: &str, table: Option<&'d Table>) -> Vec<Section<'d>> {
+    fn open_below<'d>(
+        &'d self,
+        spec: &SectionSpec,
+        path: &str,
+        table: Option<&'d Table>,
+    ) -> Vec<Section<'d>> {
         self.note(spec);
         let entry = table.and_then(|t| t.get(spec.name()));
-        entry.map(|e| self.open_entry(spec, resolved::join(path, spec.name()), e)).unwrap_or_default()
+        entry
+            .map(|e| self.open_entry(spec, resolved::join(path, spec.name()), e))
+            .unwrap_or_default()
     }
 
     /// Opens the section at `path`: a list of tables, or a table if the section occurs once.
-    fn open_entry<'d>(&'d self, spec: &SectionSpec, path: String, entry: &'d Entry) -> Vec<Section<'d>> {
+    fn open_entry<'d>(
+        &'d self,
+        spec: &SectionSpec,
+        path: String,
+        entry: &'d Entry,
+    ) -> Vec<Section<'d>> {
         match (&entry.item, spec.repeat) {
-            (Item::Table(t), false) => vec![Section::open(self, spec, path, Some(entry.key.clone()), Some(t))],
+            (Item::Table(t), false) => {
+                vec![Section::open(self, spec, path, Some(entry.key.clone()), Some(t))]
+            }
             (Item::List(items), true) if entry.is_section() || items.is_empty() => {
                 let one = |(i, item): (usize, &'d Entry)| match &item.item {
-                    Item::Table(t) => Some(Section::open(self, spec, format!("{path}[{i}]"), Some(item.place.clone()), Some(t))),
+                    Item::Table(t) => Some(Section::open(
+                        self,
+                        spec,
+                        format!("{path}[{i}]"),
+                        Some(item.place.clone()),
+                        Some(t),
+                    )),
                     _ => None,
                 };
                 items.iter().enumerate().filter_map(one).collect()
@@ -217,9 +264,16 @@ impl Document {
             _ => {
                 let hint = format!(
                     "expected {}",
-                    if spec.repeat { format!("{} in double brackets, any number of times", spec.header()) } else { spec.header() }
+                    if spec.repeat {
+                        format!("{} in double brackets, any number of times", spec.header())
+                    } else {
+                        spec.header()
+                    }
                 );
-                self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
+                self.push(
+                    Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint)
+                        .at(entry.key.clone()),
+                );
                 self.suppress(&path);
                 Vec::new()
             }
@@ -235,16 +289,23 @@ impl Document {
                 let path = resolved::join(&path, step);
                 match table.get(step).map(|e| &e.item) {
                     Some(Item::Table(t)) => next.push((path, t)),
-                    Some(Item::List(items)) => next.extend(items.iter().enumerate().filter_map(|(i, e)| match &e.item {
-                        Item::Table(t) => Some((format!("{path}[{i}]"), t)),
-                        _ => None,
-                    })),
+                    Some(Item::List(items)) => {
+                        next.extend(items.iter().enumerate().filter_map(|(i, e)| match &e.item {
+                            Item::Table(t) => Some((format!("{path}[{i}]"), t)),
+                            _ => None,
+                        }))
+                    }
                     _ => {}
                 }
             }
             around = next;
         }
-        around.into_iter().filter_map(|(path, table)| table.get(spec.name()).map(|e| (resolved::join(&path, spec.name()), e))).collect()
+        around
+            .into_iter()
+            .filter_map(|(path, table)| {
+                table.get(spec.name()).map(|e| (resolved::join(&path, spec.name()), e))
+            })
+            .collect()
     }
 
     /// The errors so far, as a failure: a stage that needs a sound document ends with this.
@@ -257,7 +318,8 @@ impl Document {
         problems.or(())
     }
 
-    /// Checks that nothing in the document was left unread, then everything else as [`Document::check`] does.
+    /// Checks that nothing in the document was left unread, then everything else as
+    /// [`Document::check`] does.
     ///
     /// # Errors
     /// All problems, and every section and key that was not read, each with its place.
@@ -270,19 +332,29 @@ impl Document {
         self.check()
     }
 
-    /// Warns about given keys that no owner read. The reason, where known, comes from `Values::without_effect`.
+    /// Warns about given keys that no owner read. The reason, where known, comes from
+    /// `Values::without_effect`.
     fn warn_of_unread(&self) {
         let mut log = self.log.borrow_mut();
         let Log { given, rows, warnings, .. } = &mut *log;
         if given.is_empty() {
             return;
         }
-        let read: HashSet<(&str, &str)> = rows.iter().map(|r| (r.section.as_str(), r.key.as_str())).collect();
-        let is_known = |place: &Place, warnings: &Problems| warnings.iter().any(|w| w.place.as_ref() == Some(place));
-        for (section, key, place) in given.drain(..).filter(|(section, key, _)| !read.contains(&(section.as_str(), *key))) {
+        let read: HashSet<(&str, &str)> =
+            rows.iter().map(|r| (r.section.as_str(), r.key.as_str())).collect();
+        let is_known = |place: &Place, warnings: &Problems| {
+            warnings.iter().any(|w| w.place.as_ref() == Some(place))
+        };
+        for (section, key, place) in
+            given.drain(..).filter(|(section, key, _)| !read.contains(&(section.as_str(), *key)))
+        {
             if !is_known(&place, warnings) {
                 let what = format!("{key} has no effect with the other values of {section}");
-                warnings.push(Problem::new(what, "remove the key, or see its description").at(place).warning());
+                warnings.push(
+                    Problem::new(what, "remove the key, or see its description")
+                        .at(place)
+                        .warning(),
+                );
             }
         }
     }
@@ -300,23 +372,37 @@ impl Document {
                 Item::List(items) if entry.is_section() => items
                     .iter()
                     .enumerate()
-                    .filter_map(|(i, e)| if let Item::Table(t) = &e.item { Some((format!("{path}[{i}]"), t)) } else { None })
+                    .filter_map(|(i, e)| {
+                        if let Item::Table(t) = &e.item {
+                            Some((format!("{path}[{i}]"), t))
+                        } else {
+                            None
+                        }
+                    })
                     .collect(),
                 _ => Vec::new(),
             };
             if children.is_empty() {
                 if self.knows(&plain) {
-                    // An empty list of sections says that there is none; a value here would go unread.
+                    // An empty list of sections says that there is none; a value here would go
+                    // unread.
                     if !entry.is_empty_list() && !self.is_suppressed(&path) {
-                        let p = Problem::new(format!("'{plain}' is {}", entry.describe()), "expected a section");
+                        let p = Problem::new(
+                            format!("'{plain}' is {}", entry.describe()),
+                            "expected a section",
+                        );
                         self.push(p.at(entry.key.clone()));
                     }
                     continue;
                 }
                 // Keys of an opened section were checked when it was opened.
-                let parent = path.strip_suffix(key.as_str()).map_or("", |p| p.trim_end_matches('.'));
+                let parent =
+                    path.strip_suffix(key.as_str()).map_or("", |p| p.trim_end_matches('.'));
                 if !opened(parent) {
-                    let p = Problem::new(format!("unknown key '{}'", suggest::clip(&path)), self.known_hint(&plain));
+                    let p = Problem::new(
+                        format!("unknown key '{}'", suggest::clip(&path)),
+                        self.known_hint(&plain),
+                    );
                     self.push(p.at(entry.key.clone()));
                 }
                 continue;
@@ -324,14 +410,25 @@ impl Document {
             if self.is_suppressed(&path) {
                 continue;
             }
-            let around_known = self.log.borrow().known.iter().any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
+            let around_known = self
+                .log
+                .borrow()
+                .known
+                .iter()
+                .any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
             if children.iter().any(|(p, _)| opened(p)) || around_known {
                 children.iter().for_each(|(p, t)| self.check_unopened(t, p, &plain, sound));
             } else if !self.knows(&plain) {
-                let p = Problem::new(format!("unknown section '{}'", suggest::clip(&plain)), self.known_hint(&plain));
+                let p = Problem::new(
+                    format!("unknown section '{}'", suggest::clip(&plain)),
+                    self.known_hint(&plain),
+                );
                 self.push(p.at(entry.key.clone()));
             } else if sound {
-                let p = Problem::new(format!("section '{plain}' has no effect in this document"), "remove the section, or choose its kind");
+                let p = Problem::new(
+                    format!("section '{plain}' has no effect in this document"),
+                    "remove the section, or choose its kind",
+                );
                 self.push(p.at(entry.key.clone()));
             }
         }
@@ -342,7 +439,8 @@ impl Document {
             return "switches mark frames by [detection], for instance with kind = \"ecn\"".into();
         }
         let log = self.log.borrow();
-        let known: Vec<&str> = log.known.iter().map(String::as_str).filter(|k| !k.is_empty()).collect();
+        let known: Vec<&str> =
+            log.known.iter().map(String::as_str).filter(|k| !k.is_empty()).collect();
         suggest::hint(word, "known sections", &known)
     }
 
@@ -408,7 +506,9 @@ impl Document {
 fn rename_sections(root: &mut Table, problems: &mut Problems, warnings: &mut Problems) {
     for &(old, new) in spec::RENAMED {
         let is_given = root.get(new).is_some();
-        let Some((name, entry)) = root.entries.iter_mut().find(|(name, _)| name == old) else { continue };
+        let Some((name, entry)) = root.entries.iter_mut().find(|(name, _)| name == old) else {
+            continue;
+        };
         if is_given {
             let what = format!("[{old}] is the old name of [{new}], which the file also has");
             problems.push(Problem::new(what, format!("remove [{old}]")).at(entry.key.clone()));

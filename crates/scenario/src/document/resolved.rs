@@ -1,4 +1,5 @@
-//! The values that took effect, each with its origin: stored in the manifest, and enough to reproduce a run.
+//! The values that took effect, each with its origin: stored in the manifest, and enough to
+//! reproduce a run.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -106,7 +107,8 @@ struct Node<'r> {
 }
 
 impl<'r> Node<'r> {
-    /// The node of a path, made if there is none. Steps keep their index, so that `flow[0]` and `flow[1]` are two.
+    /// The node of a path, made if there is none. Steps keep their index, so that `flow[0]` and
+    /// `flow[1]` are two.
     fn at(&mut self, path: &str) -> &mut Node<'r> {
         let mut node = self;
         for step in path.split('.').filter(|s| !s.is_empty()) {
@@ -124,16 +126,23 @@ impl<'r> Node<'r> {
             let comment = match (&row.origin, row.source.is_empty()) {
                 (Origin::File(_), _) => String::new(),
                 (o, true) => format!("  # {}", one_line(&o.to_string())),
-                (o, false) => format!("  # {}: {}", one_line(&o.to_string()), one_line(&row.source)),
+                (o, false) => {
+                    format!("  # {}: {}", one_line(&o.to_string()), one_line(&row.source))
+                }
             };
             out.push_str(&format!("{} = {}{comment}\n", row.key, to_toml(row.kind, &row.value)));
         }
         for (step, node) in &self.children {
-            let (name, repeat) = step.split_once('[').map_or((step.as_str(), false), |(name, _)| (name, true));
+            let (name, repeat) =
+                step.split_once('[').map_or((step.as_str(), false), |(name, _)| (name, true));
             let path = join(path, name);
             if node.present || !node.rows.is_empty() {
                 let gap = if out.is_empty() { "" } else { "\n" };
-                out.push_str(&if repeat { format!("{gap}[[{path}]]\n") } else { format!("{gap}[{path}]\n") });
+                out.push_str(&if repeat {
+                    format!("{gap}[[{path}]]\n")
+                } else {
+                    format!("{gap}[{path}]\n")
+                });
             }
             node.write(&path, out);
         }

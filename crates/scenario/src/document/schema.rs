@@ -1,4 +1,5 @@
-//! The JSON Schema (draft 2020-12) of a document, from the same descriptions that the reader checks against.
+//! The JSON Schema (draft 2020-12) of a document, from the same descriptions that the reader checks
+//! against.
 
 use serde_json::{Map, Value, json};
 use xoff_units::params::{Kind, ParamSpec};
@@ -25,7 +26,12 @@ pub fn schema(sections: &[SectionSpec]) -> Value {
 }
 
 /// Adds the sections directly below `path`.
-fn below(path: &str, all: &[SectionSpec], properties: &mut Map<String, Value>, required: &mut Vec<String>) {
+fn below(
+    path: &str,
+    all: &[SectionSpec],
+    properties: &mut Map<String, Value>,
+    required: &mut Vec<String>,
+) {
     for spec in all.iter().filter(|s| !s.path.is_empty() && s.parent() == path) {
         properties.insert(spec.name().into(), section(spec, all));
         if spec.required {
@@ -44,8 +50,12 @@ fn below(path: &str, all: &[SectionSpec], properties: &mut Map<String, Value>, r
 /// Names directly below `path` that only deeper sections mention.
 fn undeclared<'s>(path: &str, all: &'s [SectionSpec]) -> Vec<&'s str> {
     let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-    let mut names: Vec<&str> =
-        all.iter().filter_map(|s| s.path.strip_prefix(&prefix)).filter_map(|rest| rest.split_once('.')).map(|(name, _)| name).collect();
+    let mut names: Vec<&str> = all
+        .iter()
+        .filter_map(|s| s.path.strip_prefix(&prefix))
+        .filter_map(|rest| rest.split_once('.'))
+        .map(|(name, _)| name)
+        .collect();
     names.dedup();
     names.retain(|n| !all.iter().any(|s| s.path.strip_prefix(&prefix) == Some(n)));
     names
@@ -53,11 +63,16 @@ fn undeclared<'s>(path: &str, all: &'s [SectionSpec]) -> Vec<&'s str> {
 
 fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
     let object = |kind: Option<&KindSpec>| {
-        let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(kind.iter().flat_map(|k| &k.specs)).copied().collect();
+        let tables: Vec<&'static [ParamSpec]> =
+            spec.specs.iter().chain(kind.iter().flat_map(|k| &k.specs)).copied().collect();
         let (mut properties, mut required) = keys(&tables);
         if let (Some(kind), Some(kinds)) = (kind, &spec.kinds) {
             let names: Vec<&str> = kinds.names_of(kind.name).collect();
-            let name = if let [name] = names[..] { json!({"const": name}) } else { json!({"enum": names}) };
+            let name = if let [name] = names[..] {
+                json!({"const": name})
+            } else {
+                json!({"enum": names})
+            };
             properties.insert(kinds.key.into(), name);
             properties[kinds.key]["description"] = json!(kind.doc);
             if kinds.default != Some(kind.name) {
@@ -65,8 +80,10 @@ fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
             }
         }
         for other in spec.kinds.iter().flat_map(|k| &k.list) {
-            // Keys of any kind may stand in a section of their own, so that one file can hold several.
-            let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(&other.specs).copied().collect();
+            // Keys of any kind may stand in a section of their own, so that one file can hold
+            // several.
+            let tables: Vec<&'static [ParamSpec]> =
+                spec.specs.iter().chain(&other.specs).copied().collect();
             let doc = format!("Keys of the kind {}.", other.name);
             properties
                 .entry(other.name)
@@ -95,7 +112,8 @@ fn keys(tables: &[&'static [ParamSpec]]) -> (Map<String, Value>, Vec<String>) {
         v["deprecated"] = json!(true);
         properties.insert(old.to_owned(), v);
     }
-    let required = all().filter(|s| s.default.is_none() && !s.optional).map(|s| s.key.to_owned()).collect();
+    let required =
+        all().filter(|s| s.default.is_none() && !s.optional).map(|s| s.key.to_owned()).collect();
     (properties, required)
 }
 
@@ -113,7 +131,8 @@ fn key(spec: &ParamSpec) -> Value {
         Kind::Text => json!({"type": "string"}),
         Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
     };
-    let source = if spec.source.is_empty() { String::new() } else { format!(" Source: {}.", spec.source) };
+    let source =
+        if spec.source.is_empty() { String::new() } else { format!(" Source: {}.", spec.source) };
     let doc = spec.doc.trim_end_matches('.');
     v["description"] = json!(format!("{doc}.{source}"));
     if let Some(default) = spec.default {

@@ -1,7 +1,8 @@
 //! One section of a document, opened against the keys its owner declares.
 //!
-//! Opening checks the whole section at once: unknown keys, wrong types, missing units, missing keys. Reading then
-//! records each value with its origin. An owner's own refusal (`XON above XOFF`) is located at the key.
+//! Opening checks the whole section at once: unknown keys, wrong types, missing units, missing
+//! keys. Reading then records each value with its origin. An owner's own refusal (`XON above XOFF`)
+//! is located at the key.
 
 use xoff_units::params::{ParamError, ParamSpec, Values};
 
@@ -42,8 +43,18 @@ impl<'d> Section<'d> {
     ) -> Section<'d> {
         let specs = spec.specs.iter().flat_map(|s| s.iter()).collect();
         let quiet = doc.is_suppressed(&path);
-        let mut section =
-            Section { doc, path, header, table, own: None, set_aside: Vec::new(), specs, kind: None, refused: Vec::new(), quiet };
+        let mut section = Section {
+            doc,
+            path,
+            header,
+            table,
+            own: None,
+            set_aside: Vec::new(),
+            specs,
+            kind: None,
+            refused: Vec::new(),
+            quiet,
+        };
         doc.opened(&section.path, table.is_some());
         let kind_known = section.choose_kind(spec);
         if kind_known {
@@ -73,15 +84,20 @@ impl<'d> Section<'d> {
                 Some(name) => (name.to_owned(), Origin::Default),
                 None => {
                     let hint = format!("kinds: {}", kinds.names().join(", "));
-                    self.complain(self.at_header(Problem::new(format!("missing key '{}' in {}", kinds.key, self.shown()), hint)));
+                    self.complain(self.at_header(Problem::new(
+                        format!("missing key '{}' in {}", kinds.key, self.shown()),
+                        hint,
+                    )));
                     return false;
                 }
             },
         };
         let Some(kind) = kinds.list.iter().find(|k| k.name == name) else {
             let place = self.entry(kinds.key).map(|e| e.place.clone());
-            let p =
-                Problem::new(format!("unknown {} '{}'", kinds.key, suggest::clip(&name)), suggest::hint(&name, "known", &kinds.names()));
+            let p = Problem::new(
+                format!("unknown {} '{}'", kinds.key, suggest::clip(&name)),
+                suggest::hint(&name, "known", &kinds.names()),
+            );
             self.complain(match place {
                 Some(place) => p.at(place),
                 None => self.at_header(p),
@@ -94,13 +110,17 @@ impl<'d> Section<'d> {
         true
     }
 
-    /// Finds the keys of the chosen kind below the section, checks the names of the others', and sets aside what
-    /// stands in the section for another kind.
+    /// Finds the keys of the chosen kind below the section, checks the names of the others', and
+    /// sets aside what stands in the section for another kind.
     fn open_alternatives(&mut self, spec: &SectionSpec) {
         let (Some(kinds), Some(table)) = (&spec.kinds, self.table) else { return };
         let mut others: Vec<(&str, &'d Entry)> = Vec::new();
         for kind in &kinds.list {
-            let Some((name, entry)) = kinds.names_of(kind.name).find_map(|name| Some((name, table.get(name)?))) else { continue };
+            let Some((name, entry)) =
+                kinds.names_of(kind.name).find_map(|name| Some((name, table.get(name)?)))
+            else {
+                continue;
+            };
             let path = resolved::join(&self.path, name);
             let super::tree::Item::Table(keys) = &entry.item else { continue };
             // Keys below were read, or belong to a kind that was not chosen.
@@ -108,9 +128,16 @@ impl<'d> Section<'d> {
             let specs = || spec.specs.iter().chain(&kind.specs).flat_map(|s| s.iter());
             let known: Vec<&str> = specs().map(|s| s.key).collect();
             let old: Vec<&str> = specs().flat_map(|s| s.renamed_from).copied().collect();
-            for (key, entry) in keys.entries.iter().filter(|(key, _)| !known.contains(&key.as_str()) && !old.contains(&key.as_str())) {
+            for (key, entry) in keys
+                .entries
+                .iter()
+                .filter(|(key, _)| !known.contains(&key.as_str()) && !old.contains(&key.as_str()))
+            {
                 let what = format!("unknown key '{}' in [{path}]", suggest::clip(key));
-                self.complain(Problem::new(what, suggest::hint(key, "known keys", &known)).at(entry.key.clone()));
+                self.complain(
+                    Problem::new(what, suggest::hint(key, "known keys", &known))
+                        .at(entry.key.clone()),
+                );
             }
             if self.kind == Some(kind.name) {
                 self.own = Some(keys);
@@ -120,7 +147,8 @@ impl<'d> Section<'d> {
         }
         self.refuse_twice();
         let setting = table.get(kinds.key).filter(|e| e.setting.is_some());
-        let before = setting.map(|s| s.replaced.as_deref().map(|name| kinds.of(name)).or(kinds.default));
+        let before =
+            setting.map(|s| s.replaced.as_deref().map(|name| kinds.of(name)).or(kinds.default));
         if before.is_none_or(|before| before == self.kind) {
             self.warn_of_others(spec, &others);
             return;
@@ -128,19 +156,32 @@ impl<'d> Section<'d> {
         self.warn_of_settings(&others);
         // The file's keys are for the file's kind; settings are for the kind that was set.
         let names = |s: &'static ParamSpec| s.renamed_from.iter().copied().chain([s.key]);
-        let common: Vec<&str> = spec.specs.iter().flat_map(|s| s.iter()).flat_map(names).chain([kinds.key]).collect();
+        let common: Vec<&str> =
+            spec.specs.iter().flat_map(|s| s.iter()).flat_map(names).chain([kinds.key]).collect();
         let of_file = |e: &Entry| e.setting.is_none() && !e.is_section();
-        let aside = table.entries.iter().filter(|(k, e)| of_file(e) && !common.contains(&k.as_str()));
+        let aside =
+            table.entries.iter().filter(|(k, e)| of_file(e) && !common.contains(&k.as_str()));
         self.set_aside = aside.map(|(k, _)| k.as_str()).collect();
     }
 
-    /// A key in the section and again below it, both in the file or both set: it would be open which holds.
+    /// A key in the section and again below it, both in the file or both set: it would be open
+    /// which holds.
     fn refuse_twice(&self) {
-        let (Some(table), Some(own), Some(kind)) = (self.table, self.own, self.kind) else { return };
+        let (Some(table), Some(own), Some(kind)) = (self.table, self.own, self.kind) else {
+            return;
+        };
         for (key, below) in &own.entries {
-            let Some(entry) = table.get(key).filter(|e| e.setting.is_some() == below.setting.is_some()) else { continue };
+            let Some(entry) =
+                table.get(key).filter(|e| e.setting.is_some() == below.setting.is_some())
+            else {
+                continue;
+            };
             let path = resolved::join(&self.path, kind);
-            let what = format!("'{key}' is defined twice: in [{path}] and in {} ({})", self.shown(), entry.key);
+            let what = format!(
+                "'{key}' is defined twice: in [{path}] and in {} ({})",
+                self.shown(),
+                entry.key
+            );
             self.complain(Problem::new(what, "keep one of the two").at(below.key.clone()));
         }
     }
@@ -151,25 +192,45 @@ impl<'d> Section<'d> {
         for (other, entry) in others {
             let super::tree::Item::Table(keys) = &entry.item else { continue };
             for (key, e) in keys.entries.iter().filter(|(_, e)| e.setting.is_some()) {
-                let what = format!("{key} belongs to kind '{other}', but the kind of {} is '{kind}': the key has no effect", self.shown());
-                self.doc
-                    .push_warning(Problem::new(what, format!("choose kind '{other}', or remove the key")).at(e.place.clone()).warning());
+                let what = format!(
+                    "{key} belongs to kind '{other}', but the kind of {} is '{kind}': the key has no effect",
+                    self.shown()
+                );
+                self.doc.push_warning(
+                    Problem::new(what, format!("choose kind '{other}', or remove the key"))
+                        .at(e.place.clone())
+                        .warning(),
+                );
             }
         }
     }
 
-    /// Keys of kinds that are not chosen. A file that holds several kinds has the keys of each below its name; one that has those of its
-    /// kind in the section itself is not such a file, and whoever wrote the others expects them to hold.
+    /// Keys of kinds that are not chosen. A file that holds several kinds has the keys of each
+    /// below its name; one that has those of its kind in the section itself is not such a file, and
+    /// whoever wrote the others expects them to hold.
     fn warn_of_others(&self, spec: &SectionSpec, others: &[(&str, &'d Entry)]) {
         self.warn_of_settings(others);
-        let (Some(kind), Some(table)) = (self.kind.filter(|_| !self.quiet), self.table) else { return };
-        let common: Vec<&str> = spec.specs.iter().flat_map(|s| s.iter()).map(|s| s.key).chain(spec.kinds.iter().map(|k| k.key)).collect();
-        let is_of_kind = |key: &str| self.specs.iter().any(|s| s.key == key) && !common.contains(&key);
+        let (Some(kind), Some(table)) = (self.kind.filter(|_| !self.quiet), self.table) else {
+            return;
+        };
+        let common: Vec<&str> = spec
+            .specs
+            .iter()
+            .flat_map(|s| s.iter())
+            .map(|s| s.key)
+            .chain(spec.kinds.iter().map(|k| k.key))
+            .collect();
+        let is_of_kind =
+            |key: &str| self.specs.iter().any(|s| s.key == key) && !common.contains(&key);
         if !table.entries.iter().any(|(key, e)| e.setting.is_none() && is_of_kind(key)) {
             return;
         }
         for (other, entry) in others.iter().filter(|(_, e)| !e.key.source.is_setting()) {
-            let what = format!("[{}] has no effect: {} has kind '{kind}' and its keys", resolved::join(&self.path, other), self.shown());
+            let what = format!(
+                "[{}] has no effect: {} has kind '{kind}' and its keys",
+                resolved::join(&self.path, other),
+                self.shown()
+            );
             let hint = format!(
                 "remove the section; if the file keeps several kinds, put the keys of '{kind}' into [{}]",
                 resolved::join(&self.path, kind)
@@ -208,15 +269,22 @@ impl<'d> Section<'d> {
 
     /// An old name of a key is accepted with a warning; both names in one file are refused.
     fn check_renamed(&self) {
-        for (spec, old) in self.specs.iter().flat_map(|s| s.renamed_from.iter().map(move |old| (s, *old))) {
+        for (spec, old) in
+            self.specs.iter().flat_map(|s| s.renamed_from.iter().map(move |old| (s, *old)))
+        {
             let Some(entry) = self.entry_named(old) else { continue };
-            let twice = self.entry_named(spec.key).is_some_and(|e| e.setting.is_none() == entry.setting.is_none());
+            let twice = self
+                .entry_named(spec.key)
+                .is_some_and(|e| e.setting.is_none() == entry.setting.is_none());
             if twice {
-                let what = format!("'{old}' is the old name of '{}', which the file also has", spec.key);
+                let what =
+                    format!("'{old}' is the old name of '{}', which the file also has", spec.key);
                 self.complain(Problem::new(what, format!("remove '{old}'")).at(entry.key.clone()));
             } else if !self.quiet {
                 let what = format!("write '{}' instead of '{old}', its old name", spec.key);
-                self.doc.push_warning(Problem::new(what, "the old name still works").at(entry.key.clone()).warning());
+                self.doc.push_warning(
+                    Problem::new(what, "the old name still works").at(entry.key.clone()).warning(),
+                );
             }
         }
     }
@@ -242,7 +310,11 @@ impl<'d> Section<'d> {
                 None if spec.default.is_none() && !spec.optional && all_known => {
                     let p = Problem::new(
                         format!("missing key '{}' in {}", spec.key, self.shown()),
-                        format!("{}; expected {}", spec.doc.trim_end_matches('.'), expected(spec.kind)),
+                        format!(
+                            "{}; expected {}",
+                            spec.doc.trim_end_matches('.'),
+                            expected(spec.kind)
+                        ),
                     );
                     self.complain(self.at_header(p));
                     self.refused.push(spec.key);
@@ -258,11 +330,20 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Value given for `key`, under its name or an old one. A setting overrides the file, under either name.
+    /// Value given for `key`, under its name or an old one. A setting overrides the file, under
+    /// either name.
     fn entry(&self, key: &str) -> Option<&'d Entry> {
         let now = self.entry_named(key);
-        let old = self.specs.iter().find(|s| s.key == key).and_then(|s| s.renamed_from.iter().find_map(|old| self.entry_named(old)));
-        if old.is_some_and(|e| e.setting.is_some()) && now.is_none_or(|e| e.setting.is_none()) { old } else { now.or(old) }
+        let old = self
+            .specs
+            .iter()
+            .find(|s| s.key == key)
+            .and_then(|s| s.renamed_from.iter().find_map(|old| self.entry_named(old)));
+        if old.is_some_and(|e| e.setting.is_some()) && now.is_none_or(|e| e.setting.is_none()) {
+            old
+        } else {
+            now.or(old)
+        }
     }
 
     fn entry_named(&self, key: &str) -> Option<&'d Entry> {
@@ -270,8 +351,13 @@ impl<'d> Section<'d> {
             return self.own.and_then(|t| t.get(key));
         }
         // Settings override the file, in any place.
-        let (here, below) = (self.table.and_then(|t| t.get(key)), self.own.and_then(|t| t.get(key)));
-        if below.is_some_and(|e| e.setting.is_some()) && here.is_none_or(|e| e.setting.is_none()) { below } else { here.or(below) }
+        let (here, below) =
+            (self.table.and_then(|t| t.get(key)), self.own.and_then(|t| t.get(key)));
+        if below.is_some_and(|e| e.setting.is_some()) && here.is_none_or(|e| e.setting.is_none()) {
+            below
+        } else {
+            here.or(below)
+        }
     }
 
     fn refuse_at(&self, place: Place, key: &str, what: &str, hint: &str) {
@@ -293,8 +379,22 @@ impl<'d> Section<'d> {
         p.at(self.header.clone().unwrap_or_else(|| self.doc.start()))
     }
 
-    fn record(&self, key: &str, kind: xoff_units::params::Kind, value: String, origin: Origin, source: &str) {
-        self.doc.record(Row { section: self.path.clone(), key: key.to_owned(), value, origin, source: source.to_owned(), kind });
+    fn record(
+        &self,
+        key: &str,
+        kind: xoff_units::params::Kind,
+        value: String,
+        origin: Origin,
+        source: &str,
+    ) {
+        self.doc.record(Row {
+            section: self.path.clone(),
+            key: key.to_owned(),
+            value,
+            origin,
+            source: source.to_owned(),
+            kind,
+        });
     }
 
     /// The kind, if the section has kinds and names a known one.
@@ -322,7 +422,8 @@ impl<'d> Section<'d> {
         self.entry(key).is_some()
     }
 
-    /// The text of `key` as it was given, or its default; without an entry in the list of keys read.
+    /// The text of `key` as it was given, or its default; without an entry in the list of keys
+    /// read.
     pub fn chosen(&self, key: &str) -> Option<String> {
         let spec = self.specs.iter().find(|s| s.key == key)?;
         match self.entry(key) {
@@ -351,12 +452,21 @@ impl<'d> Section<'d> {
     }
 
     /// Keeps an owner's refusal of the `i`th item of the list `key`, located at that item.
-    pub fn refuse_item(&self, key: &str, i: usize, what: impl Into<String>, hint: impl Into<String>) {
+    pub fn refuse_item(
+        &self,
+        key: &str,
+        i: usize,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         let item = match self.entry(key).map(|e| &e.item) {
             Some(super::tree::Item::List(items)) => items.get(i).map(|item| item.place.clone()),
             _ => None,
         };
-        self.complain(Problem::new(format!("{key}: {}", what.into()), hint).at(item.unwrap_or_else(|| self.place(key))));
+        self.complain(
+            Problem::new(format!("{key}: {}", what.into()), hint)
+                .at(item.unwrap_or_else(|| self.place(key))),
+        );
     }
 
     /// Stores the problems of a file that a key names.
@@ -369,8 +479,8 @@ impl<'d> Section<'d> {
         self.doc.push_warning(self.locate(e).warning());
     }
 
-    /// Warns that `key` has no effect, and why. One that is given with its default value says what is so all the same, and resolved
-    /// scenarios give all: no warning then.
+    /// Warns that `key` has no effect, and why. One that is given with its default value says what
+    /// is so all the same, and resolved scenarios give all: no warning then.
     pub fn has_no_effect(&self, key: &str, why: &str, hint: &str) {
         if self.is_given_beyond_default(key) {
             self.warn(&ParamError::new(key, format!("{why}: the key has no effect"), hint));
@@ -381,7 +491,8 @@ impl<'d> Section<'d> {
     fn is_given_beyond_default(&self, key: &str) -> bool {
         // The key of the kind is in no list: a given key is a choice.
         let spec = self.specs.iter().find(|s| s.key == key);
-        self.entry(key).is_some_and(|entry| spec.is_none_or(|spec| is_more_than_default(spec, entry)))
+        self.entry(key)
+            .is_some_and(|entry| spec.is_none_or(|spec| is_more_than_default(spec, entry)))
     }
 
     /// The place of `key`'s value, else of the section, for problems that the caller makes.
@@ -392,7 +503,8 @@ impl<'d> Section<'d> {
 
     fn locate(&self, e: &ParamError) -> Problem {
         let given = self.entry(&e.key).is_some();
-        let default = self.specs.iter().find(|s| s.key == e.key).and_then(|s| s.default).filter(|_| !given);
+        let default =
+            self.specs.iter().find(|s| s.key == e.key).and_then(|s| s.default).filter(|_| !given);
         let note = default.map(|d| format!(" (default \"{d}\")")).unwrap_or_default();
         let name = resolved::join(if given { "" } else { &self.path }, &e.key);
         Problem::new(format!("{name}{note}: {}", e.what), e.hint.clone()).at(self.place(&e.key))
@@ -425,14 +537,19 @@ impl Values for Section<'_> {
 
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
         let Some(spec) = self.specs.iter().find(|s| s.key == key).copied() else {
-            return Err(ParamError::new(key, "read but not declared", "add the key to the declaration"));
+            return Err(ParamError::new(
+                key,
+                "read but not declared",
+                "add the key to the declaration",
+            ));
         };
         if self.refused.contains(&spec.key) {
             return Err(ParamError::new(key, "refused", "see the messages about it above"));
         }
         let (value, origin, source) = match (self.entry(key), spec.default) {
             (Some(entry), _) => {
-                let value = text_of(spec.kind, entry).map_err(|(what, hint)| ParamError::new(key, what, hint))?;
+                let value = text_of(spec.kind, entry)
+                    .map_err(|(what, hint)| ParamError::new(key, what, hint))?;
                 (value, origin_of(entry), "")
             }
             (None, Some(default)) => (default.to_owned(), Origin::Default, spec.source),

@@ -32,16 +32,22 @@ pub struct Kinds {
     pub default: Option<&'static str>,
     /// All kinds.
     pub list: Vec<KindSpec>,
-    /// Further names of kinds, each with the name of its kind. They need no warning: users know a mechanism by several names.
+    /// Further names of kinds, each with the name of its kind. They need no warning: users know a
+    /// mechanism by several names.
     pub aliases: &'static [(&'static str, &'static str)],
 }
 
-/// Sections at the top that were renamed: earlier name and current name. The earlier name still works, with a warning.
+/// Sections at the top that were renamed: earlier name and current name. The earlier name still
+/// works, with a warning.
 pub(super) const RENAMED: &[(&str, &str)] = &[("fabric", "scheduled_fabric")];
 
 /// Warning about an earlier name of a section.
 pub(super) fn renamed_warning(old: &str, new: &str) -> Problem {
-    Problem::new(format!("write [{new}] instead of [{old}], its old name"), "the old name still works").warning()
+    Problem::new(
+        format!("write [{new}] instead of [{old}], its old name"),
+        "the old name still works",
+    )
+    .warning()
 }
 
 /// Current name of a section at the top, if it was renamed.
@@ -62,15 +68,28 @@ pub struct KindSpec {
 
 impl SectionSpec {
     /// `[path]`, at most once.
-    pub fn once(path: &'static str, doc: &'static str, specs: Vec<&'static [ParamSpec]>) -> SectionSpec {
+    pub fn once(
+        path: &'static str,
+        doc: &'static str,
+        specs: Vec<&'static [ParamSpec]>,
+    ) -> SectionSpec {
         SectionSpec { path, repeat: false, required: false, doc, specs, kinds: None }
     }
     /// `[[path]]`, any number of times.
-    pub fn many(path: &'static str, doc: &'static str, specs: Vec<&'static [ParamSpec]>) -> SectionSpec {
+    pub fn many(
+        path: &'static str,
+        doc: &'static str,
+        specs: Vec<&'static [ParamSpec]>,
+    ) -> SectionSpec {
         SectionSpec { repeat: true, ..SectionSpec::once(path, doc, specs) }
     }
     /// With a choice of kinds.
-    pub fn kinds(mut self, key: &'static str, default: Option<&'static str>, list: Vec<KindSpec>) -> SectionSpec {
+    pub fn kinds(
+        mut self,
+        key: &'static str,
+        default: Option<&'static str>,
+        list: Vec<KindSpec>,
+    ) -> SectionSpec {
         self.kinds = Some(Kinds { key, default, list, aliases: &[] });
         self
     }
@@ -111,7 +130,8 @@ impl Kinds {
     }
     /// All names of a kind, its own first.
     pub fn names_of(&self, kind: &'static str) -> impl Iterator<Item = &'static str> + '_ {
-        std::iter::once(kind).chain(self.aliases.iter().filter(move |(_, of)| *of == kind).map(|(alias, _)| *alias))
+        std::iter::once(kind)
+            .chain(self.aliases.iter().filter(move |(_, of)| *of == kind).map(|(alias, _)| *alias))
     }
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.list.iter().map(|k| k.name).collect()

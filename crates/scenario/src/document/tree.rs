@@ -1,7 +1,7 @@
 //! The document as a tree in which every key and value knows its place.
 //!
-//! Settings (`--set a.b=c`) are laid over the tree before anything is read, so that they pass the same checks as the
-//! file, and a wrong one is reported at its own text.
+//! Settings (`--set a.b=c`) are laid over the tree before anything is read, so that they pass the
+//! same checks as the file, and a wrong one is reported at its own text.
 
 use std::sync::Arc;
 
@@ -41,7 +41,8 @@ pub struct Entry {
     pub place: Place,
     /// The value.
     pub item: Item,
-    /// The text as written, if it comes from a setting: a shell eats quotes, so `--set name=5` may mean a text.
+    /// The text as written, if it comes from a setting: a shell eats quotes, so `--set name=5` may
+    /// mean a text.
     pub setting: Option<String>,
     /// The text that a setting replaced.
     pub replaced: Option<String>,
@@ -83,7 +84,9 @@ impl Entry {
     pub fn is_section(&self) -> bool {
         match &self.item {
             Item::Table(_) => true,
-            Item::List(items) => !items.is_empty() && items.iter().all(|i| matches!(i.item, Item::Table(_))),
+            Item::List(items) => {
+                !items.is_empty() && items.iter().all(|i| matches!(i.item, Item::Table(_)))
+            }
             _ => false,
         }
     }
@@ -96,8 +99,12 @@ impl Entry {
 pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
     let (size, max) = (Bytes(source.text().len() as u64), crate::read::DOCUMENT_MAX);
     if size > max {
-        let hint = format!("expected at most {max}; describe repetition by a pattern ([[workload]], a builder)");
-        return Err(Problem::new(format!("a document of {size}"), hint).at(source.place(0..0)).into());
+        let hint = format!(
+            "expected at most {max}; describe repetition by a pattern ([[workload]], a builder)"
+        );
+        return Err(Problem::new(format!("a document of {size}"), hint)
+            .at(source.place(0..0))
+            .into());
     }
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let mut problems = Problems::default();
@@ -108,10 +115,14 @@ pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
             problems.push(duplicate(source, span));
             continue;
         }
-        // The slip most likely in a language where a number with a unit is a text deserves its own words.
+        // The slip most likely in a language where a number with a unit is a text deserves its own
+        // words.
         let (what, hint) = match (e.message().contains("must be quoted"), span.is_empty()) {
             (true, true) => ("there is no value after '='", "expected key = value"),
-            (true, false) => ("the text has no quotes", "put texts and numbers with units in quotes, such as rate = \"10Gbps\""),
+            (true, false) => (
+                "the text has no quotes",
+                "put texts and numbers with units in quotes, such as rate = \"10Gbps\"",
+            ),
             _ => (e.message().trim(), "TOML syntax; see toml.io"),
         };
         problems.push(Problem::new(what, hint).at(source.place(span)));
@@ -130,14 +141,26 @@ fn duplicate(source: &Arc<Source>, span: std::ops::Range<usize>) -> Problem {
     let is_first = |line: &str| match is_header {
         true => {
             line.trim_matches(['[', ']', ' ', '\t'])
-                == text[line_start..].lines().next().unwrap_or_default().trim_matches(['[', ']', ' ', '\t'])
+                == text[line_start..]
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .trim_matches(['[', ']', ' ', '\t'])
         }
         false => line.split('=').next().is_some_and(|key| key.trim() == name),
     };
     let before: Vec<&str> = text[..line_start].lines().collect();
-    let own = if is_header { 0 } else { before.iter().rposition(|l| l.trim_start().starts_with('[')).map_or(0, |at| at + 1) };
+    let own = if is_header {
+        0
+    } else {
+        before.iter().rposition(|l| l.trim_start().starts_with('[')).map_or(0, |at| at + 1)
+    };
     let first = before.iter().skip(own).position(|l| is_first(l.trim())).map(|at| own + at + 1);
-    let what = format!("{} '{}' is defined twice", if is_header { "section" } else { "key" }, crate::suggest::clip(name));
+    let what = format!(
+        "{} '{}' is defined twice",
+        if is_header { "section" } else { "key" },
+        crate::suggest::clip(name)
+    );
     let hint = match first {
         Some(line) => format!("first defined on line {line}; keep one"),
         None => "keep one of the two".into(),
@@ -174,7 +197,9 @@ fn convert(value: &Spanned<DeValue<'_>>, source: &Arc<Source>, key: Place, skip:
         DeValue::Float(f) => Item::Float(f.as_str().to_owned()),
         DeValue::Boolean(b) => Item::Flag(*b),
         DeValue::Datetime(_) => Item::Date,
-        DeValue::Array(a) => Item::List(a.iter().map(|v| convert(v, source, place(source, v.span(), skip), skip)).collect()),
+        DeValue::Array(a) => Item::List(
+            a.iter().map(|v| convert(v, source, place(source, v.span(), skip), skip)).collect(),
+        ),
         DeValue::Table(t) => Item::Table(convert_table(t, source, skip)),
     };
     Entry { key, place: place(source, value.span(), skip), item, setting: None, replaced: None }
@@ -192,8 +217,8 @@ pub struct Override {
 }
 
 impl Override {
-    /// From `path=value`, as in `--set topology.rate=40Gbps` or `--set flow[0].size=1MB`. The value is TOML, or plain
-    /// text if it is not TOML.
+    /// From `path=value`, as in `--set topology.rate=40Gbps` or `--set flow[0].size=1MB`. The value
+    /// is TOML, or plain text if it is not TOML.
     ///
     /// # Errors
     /// A text without `=`, or without a path before it.
@@ -219,7 +244,10 @@ impl Override {
 
     fn named(name: &str, text: &str) -> Result<Override, Problem> {
         let source = Source::setting(name, text);
-        let refuse = |what: &str, span| Err(Problem::new(what, "expected path=value, such as topology.rate=40Gbps").at(source.place(span)));
+        let refuse = |what: &str, span| {
+            Err(Problem::new(what, "expected path=value, such as topology.rate=40Gbps")
+                .at(source.place(span)))
+        };
         match text.find('=') {
             None => refuse("no '='", 0..text.len()),
             Some(0) => refuse("no path before '='", 0..1),
@@ -281,7 +309,8 @@ impl Override {
             Some((_, v)) => convert(v, &self.source, key.clone(), 2).item,
             None => plain(),
         };
-        let mut entry = Entry { key, place: span, item, setting: Some(text.trim().to_owned()), replaced: None };
+        let mut entry =
+            Entry { key, place: span, item, setting: Some(text.trim().to_owned()), replaced: None };
         shift_places(&mut entry.item, shift);
         entry
     }
@@ -297,12 +326,17 @@ impl Override {
     pub(super) fn apply(&self, root: &mut Table) -> Result<(), Problem> {
         let mut steps = self.steps();
         if let Some((_, place)) = steps.get(STEPS_MAX) {
-            let p =
-                Problem::new(format!("the path has {} parts", steps.len()), format!("expected at most {STEPS_MAX}, such as topology.rate"));
+            let p = Problem::new(
+                format!("the path has {} parts", steps.len()),
+                format!("expected at most {STEPS_MAX}, such as topology.rate"),
+            );
             return Err(p.at(place.clone()));
         }
         if let Some((_, place)) = steps.iter().find(|(word, _)| word.is_empty()) {
-            let p = Problem::new("the path has an empty part", "expected dotted keys, such as topology.rate=40Gbps");
+            let p = Problem::new(
+                "the path has an empty part",
+                "expected dotted keys, such as topology.rate=40Gbps",
+            );
             return Err(p.at(place.clone()));
         }
         if let Some(new) = steps.first().and_then(|(old, _)| renamed(old)) {
@@ -354,13 +388,21 @@ fn descend(table: &mut Table, steps: &[(&str, Place)], setting: &Override) -> Re
         // `failure[0].at` where there is no such entry yet: the first of a list.
         let list = rest[0].0 == "0";
         let item = if list { Item::List(Vec::new()) } else { Item::Table(Table::default()) };
-        table.entries.push(((*word).to_owned(), Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None }));
+        table.entries.push((
+            (*word).to_owned(),
+            Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None },
+        ));
         table.entries.len() - 1
     });
     descend_entry(&mut table.entries[i].1, word, rest, setting)
 }
 
-fn descend_entry(entry: &mut Entry, name: &str, rest: &[(&str, Place)], setting: &Override) -> Result<(), Problem> {
+fn descend_entry(
+    entry: &mut Entry,
+    name: &str,
+    rest: &[(&str, Place)],
+    setting: &Override,
+) -> Result<(), Problem> {
     let what = entry.describe();
     match &mut entry.item {
         Item::Table(t) => descend(t, rest, setting),
@@ -370,11 +412,19 @@ fn descend_entry(entry: &mut Entry, name: &str, rest: &[(&str, Place)], setting:
             // The entry after the last one is a new one, where entries are sections.
             if word.parse() == Ok(count) && items.iter().all(Entry::is_section) {
                 let item = Item::Table(Table::default());
-                items.push(Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None });
+                items.push(Entry {
+                    key: place.clone(),
+                    place: place.clone(),
+                    item,
+                    setting: None,
+                    replaced: None,
+                });
             }
             let Some(item) = word.parse::<usize>().ok().and_then(|i| items.get_mut(i)) else {
-                let hint = format!("'{name}' has {count} entries, numbered from 0, as in {name}[0]");
-                return Err(Problem::new(format!("'{word}' is not an entry of '{name}'"), hint).at(place.clone()));
+                let hint =
+                    format!("'{name}' has {count} entries, numbered from 0, as in {name}[0]");
+                return Err(Problem::new(format!("'{word}' is not an entry of '{name}'"), hint)
+                    .at(place.clone()));
             };
             if rest.is_empty() {
                 *item = setting.entry(place.clone());
@@ -384,7 +434,11 @@ fn descend_entry(entry: &mut Entry, name: &str, rest: &[(&str, Place)], setting:
         }
         _ => {
             let place = rest[0].1.clone();
-            Err(Problem::new(format!("'{name}' is {what}, not a section"), "expected a path through sections to one key").at(place))
+            Err(Problem::new(
+                format!("'{name}' is {what}, not a section"),
+                "expected a path through sections to one key",
+            )
+            .at(place))
         }
     }
 }

@@ -1,4 +1,5 @@
-//! From a TOML value to the text form that a key's owner reads, rejecting values that the key's kind does not take.
+//! From a TOML value to the text form that a key's owner reads, rejecting values that the key's
+//! kind does not take.
 
 use xoff_units::params::Kind;
 use xoff_units::{Bytes, Length, Rate, Span, UnitError};
@@ -32,7 +33,10 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::Float => "a number without quotes, such as 0.5".into(),
         Kind::Flag => "true or false, without quotes".into(),
         Kind::Choice(words) => {
-            format!("one of {}", words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", "))
+            format!(
+                "one of {}",
+                words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", ")
+            )
         }
         Kind::Texts => "a list of texts, such as [\"a\", \"b\"]".into(),
         _ => "a text in quotes".into(),
@@ -41,7 +45,8 @@ pub(super) fn expected(kind: Kind) -> String {
 
 /// The text form of `entry` for a key of `kind`.
 pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
-    let wrong_type = || Err((format!("found {}", entry.describe()), format!("expected {}", expected(kind))));
+    let wrong_type =
+        || Err((format!("found {}", entry.describe()), format!("expected {}", expected(kind))));
     // A setting may represent a text without its quotes.
     let text = match (&entry.item, &entry.setting) {
         (Item::Text(s), _) => Some(s.as_str()),
@@ -54,9 +59,10 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
                 Some(Err(e)) => Err((e.what, format!("expected {}", e.expected))),
                 _ => Ok(text.trim().to_owned()),
             },
-            (Item::Integer(n) | Item::Float(n), None) => {
-                Err((format!("{} has no unit", suggest::clip(n)), format!("expected {}", expected(kind))))
-            }
+            (Item::Integer(n) | Item::Float(n), None) => Err((
+                format!("{} has no unit", suggest::clip(n)),
+                format!("expected {}", expected(kind)),
+            )),
             _ => wrong_type(),
         },
         Kind::Count | Kind::Integer => match &entry.item {
@@ -64,10 +70,13 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
             _ => wrong_type(),
         },
         Kind::Float => match &entry.item {
-            Item::Integer(n) | Item::Float(n) if n.parse::<f64>().is_ok_and(f64::is_finite) => Ok(n.clone()),
-            Item::Integer(n) | Item::Float(n) => {
-                Err((format!("{} is not a finite number", suggest::clip(n)), format!("expected {}", expected(kind))))
+            Item::Integer(n) | Item::Float(n) if n.parse::<f64>().is_ok_and(f64::is_finite) => {
+                Ok(n.clone())
             }
+            Item::Integer(n) | Item::Float(n) => Err((
+                format!("{} is not a finite number", suggest::clip(n)),
+                format!("expected {}", expected(kind)),
+            )),
             _ => wrong_type(),
         },
         Kind::Flag => match entry.item {
@@ -76,18 +85,28 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
         },
         Kind::Choice(words) => match text {
             Some(t) if words.contains(&t) => Ok(t.to_owned()),
-            Some(t) => Err((format!("unknown choice '{}'", suggest::clip(t)), suggest::hint(t, "choices", words))),
+            Some(t) => Err((
+                format!("unknown choice '{}'", suggest::clip(t)),
+                suggest::hint(t, "choices", words),
+            )),
             None => wrong_type(),
         },
         Kind::Text => text.map_or_else(wrong_type, plain),
         Kind::Texts => match &entry.item {
-            Item::List(items) => match items.iter().position(|i| matches!(&i.item, Item::Text(s) if s.is_empty())) {
-                // In the form that `list` has it would not be there.
-                Some(nth) => Err((format!("text number {} of the list is empty", nth + 1), "remove the text, or fill it in".into())),
-                None => list(items).map_or_else(wrong_type, Ok),
-            },
+            Item::List(items) => {
+                match items.iter().position(|i| matches!(&i.item, Item::Text(s) if s.is_empty())) {
+                    // In the form that `list` has it would not be there.
+                    Some(nth) => Err((
+                        format!("text number {} of the list is empty", nth + 1),
+                        "remove the text, or fill it in".into(),
+                    )),
+                    None => list(items).map_or_else(wrong_type, Ok),
+                }
+            }
             // `--set names=a` is a list of one.
-            Item::Text(s) if entry.setting.is_some() => s.split('\n').map(plain).collect::<Result<Vec<_>, _>>().map(|all| all.join("\n")),
+            Item::Text(s) if entry.setting.is_some() => {
+                s.split('\n').map(plain).collect::<Result<Vec<_>, _>>().map(|all| all.join("\n"))
+            }
             _ => wrong_type(),
         },
     }
@@ -99,11 +118,17 @@ fn whole(kind: Kind, digits: &str) -> Result<String, Refusal> {
         _ => digits.parse::<i64>().is_ok(),
     };
     let range = if kind == Kind::Count { "0 to 2^64 - 1" } else { "-2^63 to 2^63 - 1" };
-    let out = || (format!("{} is out of range", suggest::clip(digits)), format!("expected a whole number, {range}"));
+    let out = || {
+        (
+            format!("{} is out of range", suggest::clip(digits)),
+            format!("expected a whole number, {range}"),
+        )
+    };
     if fits { Ok(digits.to_owned()) } else { Err(out()) }
 }
 
-/// The items joined by line ends, the form of a list in `Values::raw`; an item with a line end would fall apart.
+/// The items joined by line ends, the form of a list in `Values::raw`; an item with a line end
+/// would fall apart.
 fn list(items: &[Entry]) -> Option<String> {
     let texts: Option<Vec<&str>> = items
         .iter()
@@ -137,7 +162,8 @@ pub(super) fn to_toml(kind: Kind, text: &str) -> String {
         // `5.` and `.5` are numbers to Rust, not to TOML.
         Kind::Float => text.parse::<f64>().map_or_else(|_| quote(text), |v| format!("{v:?}")),
         Kind::Texts => {
-            let items: Vec<String> = text.split('\n').filter(|s| !s.is_empty()).map(quote).collect();
+            let items: Vec<String> =
+                text.split('\n').filter(|s| !s.is_empty()).map(quote).collect();
             format!("[{}]", items.join(", "))
         }
         _ => quote(text),
@@ -160,12 +186,15 @@ fn quote(text: &str) -> String {
     out
 }
 
-/// A text as it may be shown anywhere: without characters that move the cursor of a terminal, break a line or turn the direction of
-/// writing.
+/// A text as it may be shown anywhere: without characters that move the cursor of a terminal, break
+/// a line or turn the direction of writing.
 fn plain(text: &str) -> Result<String, (String, String)> {
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     match text.chars().find(|c| c.is_control() || turns(*c)) {
         None => Ok(text.to_owned()),
-        Some(c) => Err((format!("a text with the character U+{:04X}", c as u32), "expected one line of printable characters".into())),
+        Some(c) => Err((
+            format!("a text with the character U+{:04X}", c as u32),
+            "expected one line of printable characters".into(),
+        )),
     }
 }

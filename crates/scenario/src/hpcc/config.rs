@@ -1,7 +1,8 @@
 //! `config.txt`: words, each a key followed by its values; line ends carry no meaning.
 //!
-//! The original skips an unknown key without a word and takes its values for keys. Here each key is known, read,
-//! and either used, or named as having no effect, or refused because the run would mean something else.
+//! The original skips an unknown key without a word and takes its values for keys. Here each key is
+//! known, read, and either used, or named as having no effect, or refused because the run would
+//! mean something else.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,9 +57,11 @@ pub struct HpccConfig {
     pub payload: u32,
     /// Go-back-N chunk, with `l2_back_to_zero` [bytes].
     pub l2_chunk: u32,
-    /// Bytes from which on packets are acknowledged; 1: every packet; 0: every packet, and senders ignore them.
+    /// Bytes from which on packets are acknowledged; 1: every packet; 0: every packet, and senders
+    /// ignore them.
     pub l2_ack_interval: u32,
-    /// Go back to the start of a chunk (the original's documentation says the opposite of its code).
+    /// Go back to the start of a chunk (the original's documentation says the opposite of its
+    /// code).
     pub l2_back_to_zero: bool,
     /// Topology file, as written.
     pub topology_file: String,
@@ -116,7 +119,8 @@ pub struct HpccConfig {
     pub int_multi: u32,
     /// Senders keep a window.
     pub has_win: bool,
-    /// The window of all flows follows from the network's largest round-trip time (value 1), not from each pair's.
+    /// The window of all flows follows from the network's largest round-trip time (value 1), not
+    /// from each pair's.
     pub global_t: bool,
     /// The window follows the rate.
     pub var_win: bool,
@@ -222,14 +226,23 @@ impl<'t> Reader<'_, 't> {
             return Some(word);
         }
         let at = self.key_word.span.clone();
-        let next = self.rest.peek().map(|w| format!("; '{}' is the next key", w.text)).unwrap_or_default();
-        self.words.refuse(&at, format!("{}: a value is missing", self.key), format!("expected KEY value{next}"));
+        let next =
+            self.rest.peek().map(|w| format!("; '{}' is the next key", w.text)).unwrap_or_default();
+        self.words.refuse(
+            &at,
+            format!("{}: a value is missing", self.key),
+            format!("expected KEY value{next}"),
+        );
         None
     }
 
     /// Warns at the key.
     pub fn warn(&self, out: &mut HpccConfig, what: String, hint: &str) {
-        out.warnings.push(Problem::new(format!("{}: {what}", self.key), hint).at(self.words.place(&self.key_word.span)).warning());
+        out.warnings.push(
+            Problem::new(format!("{}: {what}", self.key), hint)
+                .at(self.words.place(&self.key_word.span))
+                .warning(),
+        );
     }
 }
 
@@ -248,7 +261,8 @@ impl HpccConfig {
         let mut out = HpccConfig::default();
         let mut seen: Vec<(&'static Key, Range<usize>)> = Vec::new();
         let none = Word { text: "", span: 0..0 };
-        let mut r = Reader { words: &mut words, rest: all.into_iter().peekable(), key: "", key_word: none };
+        let mut r =
+            Reader { words: &mut words, rest: all.into_iter().peekable(), key: "", key_word: none };
         while let Some(word) = r.rest.next() {
             let Some(key) = find(word.text) else {
                 unknown(&mut r, &word);
@@ -259,7 +273,8 @@ impl HpccConfig {
                 r.warn(&mut out, "given twice".into(), "the last one counts");
             }
             seen.push((key, r.key_word.span.clone()));
-            // A refused value is reported already; reading continues with the next word that is a key.
+            // A refused value is reported already; reading continues with the next word that is a
+            // key.
             if (key.read)(&mut r, &mut out).is_none() {
                 while r.rest.next_if(|w| find(w.text).is_none()).is_some() {}
             }
@@ -273,13 +288,19 @@ impl HpccConfig {
         let place = |key: &str| seen.iter().rev().find(|(k, _)| k.name == key).map(|(_, at)| at);
         for key in ["TOPOLOGY_FILE", "FLOW_FILE"] {
             if place(key).is_none() {
-                w.refuse(&(0..0), format!("missing key {key}"), format!("expected {key} followed by the name of a file"));
+                w.refuse(
+                    &(0..0),
+                    format!("missing key {key}"),
+                    format!("expected {key} followed by the name of a file"),
+                );
             }
         }
         if self.l2_ack_interval == 0 {
             let at = place("L2_ACK_INTERVAL").unwrap_or(&(0..0));
-            let problem =
-                Problem::new("L2_ACK_INTERVAL: 0", "as in the original, senders then ignore all acknowledgements, and no flow completes");
+            let problem = Problem::new(
+                "L2_ACK_INTERVAL: 0",
+                "as in the original, senders then ignore all acknowledgements, and no flow completes",
+            );
             self.warnings.push(problem.at(w.place(at)).warning());
         }
         for (key, what, hint) in self.impossible() {
@@ -295,12 +316,16 @@ impl HpccConfig {
         }
         if self.enable_trace {
             // It is on unless it is switched off.
-            self.ignored.push(Ignored { key: "ENABLE_TRACE", why: "the packet trace (mix.tr) is not written", missed: true });
+            self.ignored.push(Ignored {
+                key: "ENABLE_TRACE",
+                why: "the packet trace (mix.tr) is not written",
+                missed: true,
+            });
         }
     }
 
-    /// Values with which the rate control of this mode cannot work: the key, the problem, the expected value. Other modes do
-    /// not look at them.
+    /// Values with which the rate control of this mode cannot work: the key, the problem, the
+    /// expected value. Other modes do not look at them.
     fn impossible(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut out = Vec::new();
         let mut refuse = |wrong: bool, key, what: String, hint| {
@@ -315,7 +340,12 @@ impl HpccConfig {
         if self.cc_mode == CcMode::Hpcc {
             let hint = "expected HAS_WIN 1: the law of CC_MODE 3 divides by the window";
             refuse(!self.has_win, "HAS_WIN", "0 with HPCC".into(), hint);
-            refuse(self.u_target == 0.0, "U_TARGET", "a utilisation of 0".into(), "expected above 0, such as 0.95");
+            refuse(
+                self.u_target == 0.0,
+                "U_TARGET",
+                "a utilisation of 0".into(),
+                "expected above 0, such as 0.95",
+            );
             // Above this the unit of 128 bytes times INT_MULTI leaves the 32 bits it has there.
             let range = (1..1 << 25).contains(&self.int_multi);
             refuse(
@@ -338,11 +368,17 @@ fn unknown(r: &mut Reader<'_, '_>, word: &Word<'_>) {
         format!("unknown key '{}'", suggest::clip(word.text))
     };
     let near = suggest::nearest(word.text, known).map(|k| format!("did you mean '{k}'?"));
-    r.words.refuse(&word.span, what, near.unwrap_or_else(|| "expected a key of the HPCC simulator, such as CC_MODE".into()));
+    r.words.refuse(
+        &word.span,
+        what,
+        near.unwrap_or_else(|| "expected a key of the HPCC simulator, such as CC_MODE".into()),
+    );
     while r.rest.next_if(|w| find(w.text).is_none() && !is_key_like(w.text)).is_some() {}
 }
 
 /// Keys are capitals and underscores; values are numbers, files and rates.
 fn is_key_like(word: &str) -> bool {
-    word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && word.contains('_')
+    word.len() > 2
+        && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        && word.contains('_')
 }

@@ -58,7 +58,11 @@ fn parse(w: &mut Words<'_>, is_switch: &[bool], out: &mut HpccFlows) {
     for line in lines {
         found += 1;
         if found > count {
-            w.refuse(&line.words[0].span, "the file continues after the last flow", format!("the first line announces {count} flows"));
+            w.refuse(
+                &line.words[0].span,
+                "the file continues after the last flow",
+                format!("the first line announces {count} flows"),
+            );
             return;
         }
         let what = format!("flow {found}");
@@ -72,7 +76,11 @@ fn parse(w: &mut Words<'_>, is_switch: &[bool], out: &mut HpccFlows) {
     }
     if found < count {
         let end = w.source.text().len();
-        w.refuse(&(end..end), format!("{found} flows in the file"), format!("the first line announces {count}"));
+        w.refuse(
+            &(end..end),
+            format!("{found} flows in the file"),
+            format!("the first line announces {count}"),
+        );
     }
 }
 
@@ -88,7 +96,13 @@ fn announced(w: &mut Words<'_>, line: Option<Line<'_>>, what: &str) -> Option<u6
     w.count(&line.words[0], "count", u32::MAX.into())
 }
 
-fn flow_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool], warnings: &mut Problems) -> Option<HpccFlow> {
+fn flow_line(
+    w: &mut Words<'_>,
+    line: &Line<'_>,
+    what: &str,
+    is_switch: &[bool],
+    warnings: &mut Problems,
+) -> Option<HpccFlow> {
     if !w.expect(line, what, &["src", "dst", "pg", "dport", "size_bytes", "start_seconds"]) {
         return None;
     }
@@ -99,21 +113,34 @@ fn flow_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool],
         let end = is_switch.len().saturating_sub(1);
         match is_switch.get(id as usize) {
             Some(false) => return Some(id as u32),
-            Some(true) => w.refuse(&word.span, format!("{name}: node {id} is a switch"), "expected a host"),
-            None => w.refuse(&word.span, format!("{name}: there is no node {id}"), format!("nodes are 0 to {end}")),
+            Some(true) => {
+                w.refuse(&word.span, format!("{name}: node {id} is a switch"), "expected a host")
+            }
+            None => w.refuse(
+                &word.span,
+                format!("{name}: there is no node {id}"),
+                format!("nodes are 0 to {end}"),
+            ),
         }
         None
     };
     let ends = (host(src, "src"), host(dst, "dst"));
     if ends.0.is_some() && ends.0 == ends.1 {
-        w.refuse(&dst.span, format!("{what}: the source is the destination"), "expected two different hosts");
+        w.refuse(
+            &dst.span,
+            format!("{what}: the source is the destination"),
+            "expected two different hosts",
+        );
     }
     let pg = w.count(pg, &format!("{what}: pg"), 7);
     let dport = w.count(dport, &format!("{what}: dport"), u16::MAX.into());
     let bytes = w.count(size, &format!("{what}: size_bytes"), 1 << 60);
     match bytes {
         Some(0) => {
-            let p = Problem::new(format!("{what}: a flow of 0 bytes"), "as in the original, the flow sends nothing and never completes");
+            let p = Problem::new(
+                format!("{what}: a flow of 0 bytes"),
+                "as in the original, the flow sends nothing and never completes",
+            );
             warnings.push(p.at(w.place(&size.span)).warning());
         }
         Some(bytes) if bytes > u32::MAX.into() => {
@@ -129,15 +156,28 @@ fn flow_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool],
     let seconds = w.number(start, &format!("{what}: start_seconds"));
     let start_ns = seconds.and_then(ns3::seconds_to_ns);
     if seconds.is_some() && start_ns.is_none() {
-        w.refuse(&start.span, format!("{what}: start_seconds: {} is too late", start.text), "expected at most 18446744 seconds");
+        w.refuse(
+            &start.span,
+            format!("{what}: start_seconds: {} is too late", start.text),
+            "expected at most 18446744 seconds",
+        );
     }
-    Some(HpccFlow { src: ends.0?, dst: ends.1?, pg: pg? as u8, dport: dport? as u16, size: bytes?, start_ns: start_ns? })
+    Some(HpccFlow {
+        src: ends.0?,
+        dst: ends.1?,
+        pg: pg? as u8,
+        dport: dport? as u16,
+        size: bytes?,
+        start_ns: start_ns?,
+    })
 }
 
-/// Reads a trace file: a count and as many node ids. Ids beyond the last node are skipped there; here they are reported.
+/// Reads a trace file: a count and as many node ids. Ids beyond the last node are skipped there;
+/// here they are reported.
 ///
 /// # Errors
-/// A file that is not a count with as many numbers. Ids beyond the last node are no failure: they are returned as problems.
+/// A file that is not a count with as many numbers. Ids beyond the last node are no failure: they
+/// are returned as problems.
 pub fn read_trace(source: &Arc<Source>, nodes: usize) -> Result<(Vec<u32>, Problems), Problems> {
     let mut w = Words::new(source);
     let mut warnings = Problems::default();
@@ -147,10 +187,16 @@ pub fn read_trace(source: &Arc<Source>, nodes: usize) -> Result<(Vec<u32>, Probl
         w.refuse(&(0..0), "the trace file is empty", "expected the count on the first line");
         return w.problems.or((ids, warnings));
     };
-    let Some(count) = w.count(&count, "count", u32::MAX.into()) else { return w.problems.or((ids, warnings)) };
+    let Some(count) = w.count(&count, "count", u32::MAX.into()) else {
+        return w.problems.or((ids, warnings));
+    };
     for (i, word) in words.enumerate() {
         if i as u64 >= count {
-            w.refuse(&word.span, "the file continues after the last node id", format!("the first line announces {count}"));
+            w.refuse(
+                &word.span,
+                "the file continues after the last node id",
+                format!("the first line announces {count}"),
+            );
             break;
         }
         match w.count(&word, "node id", u32::MAX.into()) {
@@ -168,7 +214,11 @@ pub fn read_trace(source: &Arc<Source>, nodes: usize) -> Result<(Vec<u32>, Probl
     let found = ids.len() + warnings.len();
     if w.problems.is_empty() && (found as u64) < count {
         let end = source.text().len();
-        w.refuse(&(end..end), format!("{found} node ids in the file"), format!("the first line announces {count}"));
+        w.refuse(
+            &(end..end),
+            format!("{found} node ids in the file"),
+            format!("the first line announces {count}"),
+        );
     }
     w.problems.or((ids, warnings))
 }

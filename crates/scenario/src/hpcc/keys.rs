@@ -43,18 +43,24 @@ const PINT: &str = "only CC_MODE 10 (HPCC-PINT) uses it";
 /// All keys of the original (`scratch/third.cc:360-665`).
 pub(super) const KEYS: &[Key] = &[
     used("ENABLE_QCN", |r, c| set(&mut c.ecn, r.flag())),
-    ignored("USE_DYNAMIC_PFC_THRESHOLD", "the original's threshold is always dynamic", |r, _| r.flag().map(drop)),
-    used("CLAMP_TARGET_RATE", |r, c| set(&mut c.clamp_target_rate, r.flag())),
-    ignored("PAUSE_TIME", "the original's receiver ignores this key: a pause lasts until the resume", |r, _| {
-        let word = r.value()?;
-        // Cut off to whole microseconds there, and a pause of 0 is a resume.
-        if r.words.number(&word, r.key)? < 1.0 {
-            let hint = "expected at least 1: in the original, a pause of 0 us is a resume, so no port would ever pause";
-            r.words.refuse(&word.span, format!("{}: {} is too small", r.key, word.text), hint);
-            return None;
-        }
-        Some(())
+    ignored("USE_DYNAMIC_PFC_THRESHOLD", "the original's threshold is always dynamic", |r, _| {
+        r.flag().map(drop)
     }),
+    used("CLAMP_TARGET_RATE", |r, c| set(&mut c.clamp_target_rate, r.flag())),
+    ignored(
+        "PAUSE_TIME",
+        "the original's receiver ignores this key: a pause lasts until the resume",
+        |r, _| {
+            let word = r.value()?;
+            // Cut off to whole microseconds there, and a pause of 0 is a resume.
+            if r.words.number(&word, r.key)? < 1.0 {
+                let hint = "expected at least 1: in the original, a pause of 0 us is a resume, so no port would ever pause";
+                r.words.refuse(&word.span, format!("{}: {} is too small", r.key, word.text), hint);
+                return None;
+            }
+            Some(())
+        },
+    ),
     ignored("DATA_RATE", NEVER_USED, |r, _| r.text().map(drop)),
     ignored("LINK_DELAY", NEVER_USED, |r, _| r.text().map(drop)),
     used("PACKET_PAYLOAD_SIZE", |r, c| set(&mut c.payload, r.within(1, 65_000))),
@@ -78,7 +84,11 @@ pub(super) const KEYS: &[Key] = &[
         let seconds = r.words.number(&word, r.key)?;
         let ns = ns3::seconds_to_ns(seconds);
         if ns.is_none() {
-            r.words.refuse(&word.span, format!("{}: {} is too late", r.key, word.text), "expected at most 18446744 seconds");
+            r.words.refuse(
+                &word.span,
+                format!("{}: {} is too late", r.key, word.text),
+                "expected at most 18446744 seconds",
+            );
         }
         set(&mut c.stop_ns, ns)
     }),
@@ -167,7 +177,11 @@ impl Reader<'_, '_> {
         let word = self.value()?;
         let v = self.words.count(&word, self.key, max.into())? as u32;
         if v < min {
-            self.words.refuse(&word.span, format!("{}: {v} is too small", self.key), format!("expected {min} to {max}"));
+            self.words.refuse(
+                &word.span,
+                format!("{}: {v} is too small", self.key),
+                format!("expected {min} to {max}"),
+            );
             return None;
         }
         Some(v)
@@ -182,7 +196,11 @@ impl Reader<'_, '_> {
         let word = self.value()?;
         let v = self.words.number(&word, self.key)?;
         if v > 1.0 {
-            self.words.refuse(&word.span, format!("{}: {v} is out of range", self.key), "expected 0 to 1");
+            self.words.refuse(
+                &word.span,
+                format!("{}: {v} is out of range", self.key),
+                "expected 0 to 1",
+            );
             return None;
         }
         Some(v)
@@ -190,7 +208,10 @@ impl Reader<'_, '_> {
 
     fn rate(&mut self) -> Option<Rate> {
         let word = self.value()?;
-        ns3::rate(word.text).map(Rate).map_err(|(e, hint)| self.words.refuse(&word.span, format!("{}: {e}", self.key), hint)).ok()
+        ns3::rate(word.text)
+            .map(Rate)
+            .map_err(|(e, hint)| self.words.refuse(&word.span, format!("{}: {e}", self.key), hint))
+            .ok()
     }
 
     /// A number of microseconds; the original hands the double to a function of whole ones.
@@ -198,11 +219,19 @@ impl Reader<'_, '_> {
         let word = self.value()?;
         let us = self.words.number(&word, self.key)?;
         if us > 1e12 {
-            self.words.refuse(&word.span, format!("{}: {us} is too large", self.key), "expected microseconds");
+            self.words.refuse(
+                &word.span,
+                format!("{}: {us} is too large", self.key),
+                "expected microseconds",
+            );
             return None;
         }
         if us.fract() != 0.0 {
-            self.warn(out, format!("xoff rounds {us} us down to {} us", us.floor()), "the original counts whole microseconds");
+            self.warn(
+                out,
+                format!("xoff rounds {us} us down to {} us", us.floor()),
+                "the original counts whole microseconds",
+            );
         }
         Some(us as u64)
     }

@@ -1,13 +1,15 @@
 //! ns-3's arithmetic on numbers with units, to the last bit.
 //!
-//! Times become 64.64 fixed point (`int64x64-128.h`: whole part and fraction of the double, the fraction cut off at
-//! 2^-64), are multiplied by the unit and cut off to whole nanoseconds (`nstime.h`). So 2.01 seconds, whose double
-//! is just below, is 2009999999 ns. Rates are a double times the unit, cut off to whole bit/s (`data-rate.cc`).
+//! Times become 64.64 fixed point (`int64x64-128.h`: whole part and fraction of the double, the
+//! fraction cut off at 2^-64), are multiplied by the unit and cut off to whole nanoseconds
+//! (`nstime.h`). So 2.01 seconds, whose double is just below, is 2009999999 ns. Rates are a double
+//! times the unit, cut off to whole bit/s (`data-rate.cc`).
 
 /// The latest time that fits our clock of 2^64 ps [ns].
 pub const NS_MAX: u64 = u64::MAX / 1_000;
 
-/// `value` in a unit of `factor` nanoseconds, cut off to whole nanoseconds; `None` if negative or too large.
+/// `value` in a unit of `factor` nanoseconds, cut off to whole nanoseconds; `None` if negative or
+/// too large.
 pub fn time_to_ns(value: f64, factor: u64) -> Option<u64> {
     if !(0.0..1e18).contains(&value) {
         return None;
@@ -104,12 +106,13 @@ pub fn time(text: &str) -> Result<u64, Refusal> {
 
 fn unknown<'u>(unit: &str, known: impl Iterator<Item = &'u str>, hint: &'static str) -> Refusal {
     let mut known = known;
-    let near = known.find(|k| k.eq_ignore_ascii_case(unit)).map(|k| format!(" (did you mean '{k}'?)"));
+    let near =
+        known.find(|k| k.eq_ignore_ascii_case(unit)).map(|k| format!(" (did you mean '{k}'?)"));
     (format!("unknown unit '{}'{}", crate::suggest::clip(unit), near.unwrap_or_default()), hint)
 }
 
-/// Number and unit. ns-3 takes a number without unit as bit/s or seconds; this reader rejects it, because in these files it is always a
-/// mistake.
+/// Number and unit. ns-3 takes a number without unit as bit/s or seconds; this reader rejects it,
+/// because in these files it is always a mistake.
 fn split<'t>(text: &'t str, hint: &'static str) -> Result<(f64, &'t str), Refusal> {
     let shown = crate::suggest::clip(text);
     let at = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(text.len());

@@ -32,7 +32,8 @@ pub struct HpccLink {
     pub rate: Rate,
     /// Propagation delay [whole ns].
     pub delay_ns: u64,
-    /// Share of the frames that are lost on it, each direction; 0: the configuration's `ERROR_RATE_PER_LINK`.
+    /// Share of the frames that are lost on it, each direction; 0: the configuration's
+    /// `ERROR_RATE_PER_LINK`.
     pub error_rate: f64,
     /// Place of the rate.
     pub rate_place: Place,
@@ -58,21 +59,30 @@ impl HpccTopology {
         w.problems.or(topology).map(|t| t.expect("without problems there is a topology"))
     }
 
-    /// As a graph: node `i` is `H<i>` or `S<i>`, and ports are numbered from 0 in the order of the file. Levels are
-    /// not in the file; they are derived from the distance to the nearest host.
+    /// As a graph: node `i` is `H<i>` or `S<i>`, and ports are numbered from 0 in the order of the
+    /// file. Levels are not in the file; they are derived from the distance to the nearest host.
     ///
     /// # Errors
-    /// A network that no [`Topology`] can hold; see [`xoff_net::topology::builders::custom::graph`].
+    /// A network that no [`Topology`] can hold; see
+    /// [`xoff_net::topology::builders::custom::graph`].
     pub fn graph(&self) -> Result<Topology, ParamError> {
-        let name = |id: u32| if self.is_switch[id as usize] { format!("S{id}") } else { format!("H{id}") };
+        let name =
+            |id: u32| if self.is_switch[id as usize] { format!("S{id}") } else { format!("H{id}") };
         let kind = |&is_switch: &bool| if is_switch { NodeKind::Switch } else { NodeKind::Host };
-        let nodes: Vec<NodeSpec> = (0..).zip(&self.is_switch).map(|(id, s)| NodeSpec::new(name(id), kind(s))).collect();
-        let link = |l: &HpccLink| LinkSpec { a: name(l.a), b: name(l.b), rate: l.rate, delay: Span::from_ns(l.delay_ns) };
+        let nodes: Vec<NodeSpec> =
+            (0..).zip(&self.is_switch).map(|(id, s)| NodeSpec::new(name(id), kind(s))).collect();
+        let link = |l: &HpccLink| LinkSpec {
+            a: name(l.a),
+            b: name(l.b),
+            rate: l.rate,
+            delay: Span::from_ns(l.delay_ns),
+        };
         let links: Vec<LinkSpec> = self.links.iter().map(link).collect();
         custom::graph(&nodes, &links)
     }
 
-    /// By node: how many links the shortest way to host `to` has, without the link that joins the nodes `without`;
+    /// By node: how many links the shortest way to host `to` has, without the link that joins the
+    /// nodes `without`;
     /// [`u32::MAX`]: there is none. Hosts forward nothing.
     pub fn distances(&self, to: u32, without: Option<(u32, u32)>) -> Vec<u32> {
         let mut neighbours = vec![Vec::new(); self.is_switch.len()];
@@ -102,7 +112,11 @@ impl HpccTopology {
 fn parse(w: &mut Words<'_>) -> Option<HpccTopology> {
     let mut lines = w.lines();
     let Some(header) = lines.by_ref().find(|l| !l.words.is_empty()) else {
-        w.refuse(&(0..0), "the topology file is empty", "expected node_num switch_num link_num on the first line");
+        w.refuse(
+            &(0..0),
+            "the topology file is empty",
+            "expected node_num switch_num link_num on the first line",
+        );
         return None;
     };
     if !w.expect(&header, "first line", &["node_num", "switch_num", "link_num"]) {
@@ -124,7 +138,11 @@ fn parse(w: &mut Words<'_>) -> Option<HpccTopology> {
     if switches > 0 {
         let Some(ids) = rest.next() else {
             let end = w.source.text().len();
-            w.refuse(&(end..end), "the line of switch ids is missing", format!("expected {switches} ids"));
+            w.refuse(
+                &(end..end),
+                "the line of switch ids is missing",
+                format!("expected {switches} ids"),
+            );
             return None;
         };
         switch_ids(w, &ids, switches, &mut is_switch);
@@ -138,14 +156,27 @@ fn parse(w: &mut Words<'_>) -> Option<HpccTopology> {
 fn switch_ids(w: &mut Words<'_>, line: &Line<'_>, count: u64, is_switch: &mut [bool]) {
     if line.words.len() as u64 != count {
         // A link's words are no ids: then the whole line of ids is missing.
-        let at = line.words.get(count as usize).unwrap_or(&line.words[line.words.len() - 1]).span.clone();
-        w.refuse(&at, format!("{} switch ids on this line", line.words.len()), format!("the first line announces {count}"));
+        let at = line
+            .words
+            .get(count as usize)
+            .unwrap_or(&line.words[line.words.len() - 1])
+            .span
+            .clone();
+        w.refuse(
+            &at,
+            format!("{} switch ids on this line", line.words.len()),
+            format!("the first line announces {count}"),
+        );
         return;
     }
     for word in &line.words {
         let Some(id) = node(w, word, "switch id", is_switch.len()) else { continue };
         if std::mem::replace(&mut is_switch[id as usize], true) {
-            w.refuse(&word.span, format!("switch id: {id} is listed twice"), "expected each switch once");
+            w.refuse(
+                &word.span,
+                format!("switch id: {id} is listed twice"),
+                "expected each switch once",
+            );
         }
     }
 }
@@ -153,39 +184,68 @@ fn switch_ids(w: &mut Words<'_>, line: &Line<'_>, count: u64, is_switch: &mut [b
 fn node(w: &mut Words<'_>, word: &Word<'_>, what: &str, nodes: usize) -> Option<u32> {
     let id = w.count(word, what, u32::MAX.into())?;
     if id >= nodes as u64 {
-        w.refuse(&word.span, format!("{what}: there is no node {id}"), format!("nodes are 0 to {}", nodes - 1));
+        w.refuse(
+            &word.span,
+            format!("{what}: there is no node {id}"),
+            format!("nodes are 0 to {}", nodes - 1),
+        );
         return None;
     }
     Some(id as u32)
 }
 
-fn link_lines<'t>(w: &mut Words<'t>, lines: &mut impl Iterator<Item = Line<'t>>, count: u64, is_switch: &[bool]) -> Vec<HpccLink> {
+fn link_lines<'t>(
+    w: &mut Words<'t>,
+    lines: &mut impl Iterator<Item = Line<'t>>,
+    count: u64,
+    is_switch: &[bool],
+) -> Vec<HpccLink> {
     let mut links = Vec::new();
     let mut seen = HashMap::new();
     let mut found = 0;
     for line in lines {
         found += 1;
         if found > count {
-            w.refuse(&line.words[0].span, "the file continues after the last link", format!("the first line announces {count} links"));
+            w.refuse(
+                &line.words[0].span,
+                "the file continues after the last link",
+                format!("the first line announces {count} links"),
+            );
             return links;
         }
         let what = format!("link {found}");
         let Some(link) = link_line(w, &line, &what, is_switch) else { continue };
-        // There, a table by neighbour keeps only the last of parallel links: a run would differ without a word.
+        // There, a table by neighbour keeps only the last of parallel links: a run would differ
+        // without a word.
         if let Some(first) = seen.insert((link.a.min(link.b), link.a.max(link.b)), found) {
-            let hint = format!("link {first} joins the same nodes; like the original, xoff cannot use parallel links");
-            w.refuse(&line.words[0].span, format!("{what}: a second link between {} and {}", link.a, link.b), hint);
+            let hint = format!(
+                "link {first} joins the same nodes; like the original, xoff cannot use parallel links"
+            );
+            w.refuse(
+                &line.words[0].span,
+                format!("{what}: a second link between {} and {}", link.a, link.b),
+                hint,
+            );
         }
         links.push(link);
     }
     if found < count {
         let end = w.source.text().len();
-        w.refuse(&(end..end), format!("{found} links in the file"), format!("the first line announces {count}"));
+        w.refuse(
+            &(end..end),
+            format!("{found} links in the file"),
+            format!("the first line announces {count}"),
+        );
     }
     links
 }
 
-fn link_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool]) -> Option<HpccLink> {
+fn link_line(
+    w: &mut Words<'_>,
+    line: &Line<'_>,
+    what: &str,
+    is_switch: &[bool],
+) -> Option<HpccLink> {
     if !w.expect(line, what, &["a", "b", "rate", "delay", "error_rate"]) {
         return None;
     }
@@ -193,18 +253,30 @@ fn link_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool])
     let ends = (node(w, a, what, is_switch.len()), node(w, b, what, is_switch.len()));
     match ends {
         (Some(a), Some(same)) if a == same => {
-            w.refuse(&b.span, format!("{what}: node {a} is linked to itself"), "expected two different nodes");
+            w.refuse(
+                &b.span,
+                format!("{what}: node {a} is linked to itself"),
+                "expected two different nodes",
+            );
         }
         _ => {}
     }
-    let bps = ns3::rate(rate.text).map_err(|(e, hint)| w.refuse(&rate.span, format!("{what}: rate {e}"), hint)).ok();
+    let bps = ns3::rate(rate.text)
+        .map_err(|(e, hint)| w.refuse(&rate.span, format!("{what}: rate {e}"), hint))
+        .ok();
     if bps == Some(0) {
         w.refuse(&rate.span, format!("{what}: a rate of 0"), "expected a rate above 0");
     }
-    let delay_ns = ns3::time(delay.text).map_err(|(e, hint)| w.refuse(&delay.span, format!("{what}: delay {e}"), hint)).ok();
+    let delay_ns = ns3::time(delay.text)
+        .map_err(|(e, hint)| w.refuse(&delay.span, format!("{what}: delay {e}"), hint))
+        .ok();
     let error_rate = w.number(error, &format!("{what}: error_rate"));
     if let Some(e) = error_rate.filter(|&e| e > 1.0) {
-        w.refuse(&error.span, format!("{what}: error_rate: {e} is out of range"), "expected 0 to 1");
+        w.refuse(
+            &error.span,
+            format!("{what}: error_rate: {e} is out of range"),
+            "expected 0 to 1",
+        );
     }
     Some(HpccLink {
         a: ends.0?,
@@ -217,7 +289,12 @@ fn link_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool])
 }
 
 /// A host there has one NIC with one port; the flows of a second one would go astray.
-fn check_hosts(w: &mut Words<'_>, is_switch: &[bool], links: &[HpccLink], header: &std::ops::Range<usize>) {
+fn check_hosts(
+    w: &mut Words<'_>,
+    is_switch: &[bool],
+    links: &[HpccLink],
+    header: &std::ops::Range<usize>,
+) {
     if !w.problems.is_empty() {
         return; // Links are missing from the list; their hosts would be blamed.
     }

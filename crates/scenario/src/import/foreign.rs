@@ -1,4 +1,5 @@
-//! Files of other programs where a scenario is expected, and formats that xoff does not know: which command reads them.
+//! Files of other programs where a scenario is expected, and formats that xoff does not know: which
+//! command reads them.
 //!
 //! ```text
 //!   xoff check lab.clab.yml   'lab.clab.yml' is a file of containerlab, not a scenario    xoff check containerlab:lab.clab.yml
@@ -21,10 +22,11 @@ const FILES_MAX: usize = 64;
 /// Commands that read FORMAT:FILES in place of a scenario; the others need an import.
 const READS_FORMATS: [&str; 2] = ["check", "plan"];
 /// Formats of a folder, the most telling first: a lab of FRR has files of containerlab too.
-const BY_WEIGHT: [&str; 7] = ["sonic", "ibnetdiscover", "frr", "containerlab", "htsim", "graphml", "networkx"];
+const BY_WEIGHT: [&str; 7] =
+    ["sonic", "ibnetdiscover", "frr", "containerlab", "htsim", "graphml", "networkx"];
 
-/// The error of `xoff COMMAND PATH` if the file or folder is of another program: it names the format and the command that reads it. `None`:
-/// it is of no known format.
+/// The error of `xoff COMMAND PATH` if the file or folder is of another program: it names the
+/// format and the command that reads it. `None`: it is of no known format.
 pub fn foreign(path: &Path, command: &str) -> Option<Problem> {
     let format = format_of(path)?;
     let name = path.display().to_string();
@@ -32,7 +34,8 @@ pub fn foreign(path: &Path, command: &str) -> Option<Problem> {
     let hint = if READS_FORMATS.contains(&command) {
         format!("use xoff {command} {}", word(&format!("{}:{name}", format.name)))
     } else {
-        let stem = path.file_name().map_or_else(|| "network".into(), |n| n.to_string_lossy().into_owned());
+        let stem =
+            path.file_name().map_or_else(|| "network".into(), |n| n.to_string_lossy().into_owned());
         let scenario = format!("{}.toml", stem.split('.').next().unwrap_or("network"));
         let (files, scenario) = (word(&name), word(&scenario));
         format!("first write a scenario: xoff import {} {files} --out {scenario}", format.name)
@@ -41,14 +44,21 @@ pub fn foreign(path: &Path, command: &str) -> Option<Problem> {
     Some(Problem::new(format!("'{name}' is a {kind} of {}, not a {expected}", format.name), hint))
 }
 
-/// The error of FORMAT:FILES whose format is unknown; `None`: the text is not of this form, or the format is known.
+/// The error of FORMAT:FILES whose format is unknown; `None`: the text is not of this form, or the
+/// format is known.
 pub fn unknown_format(text: &str, command: &str) -> Option<Problem> {
-    let (name, files) = text.split_once(':').filter(|(name, _)| !name.contains(['/', '\\']) && find(name).is_none())?;
+    let (name, files) = text
+        .split_once(':')
+        .filter(|(name, _)| !name.contains(['/', '\\']) && find(name).is_none())?;
     let first = Path::new(files.split(',').next().unwrap_or_default());
     let known: Vec<&str> = FORMATS.iter().map(|f| f.name).collect();
     let hint = match format_of(first) {
         Some(format) if READS_FORMATS.contains(&command) => {
-            format!("use xoff {command} {}; formats: {}", word(&format!("{}:{files}", format.name)), known.join(", "))
+            format!(
+                "use xoff {command} {}; formats: {}",
+                word(&format!("{}:{files}", format.name)),
+                known.join(", ")
+            )
         }
         _ => formats::hint(name),
     };
@@ -60,12 +70,16 @@ fn format_of(path: &Path) -> Option<&'static Format> {
     if !path.is_dir() {
         return find(of_file(path)?);
     }
-    let mut inside: Vec<PathBuf> = std::fs::read_dir(path).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
+    let mut inside: Vec<PathBuf> =
+        std::fs::read_dir(path).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
     inside.sort();
     let found: Vec<&str> = inside.iter().take(FILES_MAX).filter_map(|p| of_file(p)).collect();
     // A folder stands for the files whose names end as the format's do.
-    let reads = |f: &Format| inside.iter().any(|p| f.endings.iter().any(|end| p.to_string_lossy().ends_with(end)));
-    let weighed = BY_WEIGHT.iter().filter(|name| found.contains(name)).filter_map(|name| find(name));
+    let reads = |f: &Format| {
+        inside.iter().any(|p| f.endings.iter().any(|end| p.to_string_lossy().ends_with(end)))
+    };
+    let weighed =
+        BY_WEIGHT.iter().filter(|name| found.contains(name)).filter_map(|name| find(name));
     weighed.into_iter().find(|f| reads(f))
 }
 
@@ -85,8 +99,18 @@ fn of_file(path: &Path) -> Option<&'static str> {
         _ if [".clab.yml", ".clab.yaml"].iter().any(|end| name.ends_with(end)) => "containerlab",
         _ if has(&["<graphml"]) => "graphml",
         _ if starts.starts_with(['{', '[']) => of_json(&has)?,
-        _ if has(&["# Topology file: generated", "vendid=0x", "Unicast lids", "dump_ucast_routes"]) => "ibnetdiscover",
-        _ if name.ends_with(".cm") || (name.ends_with(".topo") && has(&["Tiers", "Podsize"])) => "htsim",
+        _ if has(&[
+            "# Topology file: generated",
+            "vendid=0x",
+            "Unicast lids",
+            "dump_ucast_routes",
+        ]) =>
+        {
+            "ibnetdiscover"
+        }
+        _ if name.ends_with(".cm") || (name.ends_with(".topo") && has(&["Tiers", "Podsize"])) => {
+            "htsim"
+        }
         _ if name.ends_with(".ini") && has(&["xoff", "xon"]) => "sonic",
         _ => return None,
     })
@@ -94,9 +118,26 @@ fn of_file(path: &Path) -> Option<&'static str> {
 
 fn of_json(has: &dyn Fn(&[&str]) -> bool) -> Option<&'static str> {
     Some(match () {
-        _ if has(&["\"DEVICE_METADATA\"", "\"PORT_QOS_MAP\"", "\"BUFFER_PG\"", "\"DEVICE_NEIGHBOR\""]) => "sonic",
+        _ if has(&[
+            "\"DEVICE_METADATA\"",
+            "\"PORT_QOS_MAP\"",
+            "\"BUFFER_PG\"",
+            "\"DEVICE_NEIGHBOR\"",
+        ]) =>
+        {
+            "sonic"
+        }
         _ if has(&["\"clab\""]) => "containerlab",
-        _ if has(&["\"vrfName\"", "\"prefixLen\"", "\"node1\"", "\"runtimeData\"", "\"prefsrc\""]) => "frr",
+        _ if has(&[
+            "\"vrfName\"",
+            "\"prefixLen\"",
+            "\"node1\"",
+            "\"runtimeData\"",
+            "\"prefsrc\"",
+        ]) =>
+        {
+            "frr"
+        }
         _ if has(&["\"nodes\""]) && has(&["\"links\"", "\"edges\"", "\"adjacency\""]) => "networkx",
         _ => return None,
     })
@@ -105,14 +146,19 @@ fn of_json(has: &dyn Fn(&[&str]) -> bool) -> Option<&'static str> {
 /// A word of a command, so that a shell reads it as one.
 fn word(text: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:,=@%+-#".contains(c);
-    if text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")).into() }
+    if text.chars().all(plain) {
+        text.into()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''")).into()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Each sample under `tests/import` is told from the others, and the folder of each program too.
+    /// Each sample under `tests/import` is told from the others, and the folder of each program
+    /// too.
     #[test]
     fn samples_are_recognised() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import");
@@ -152,12 +198,27 @@ mod tests {
         assert_eq!(check.message, format!("'{name}' is a file of containerlab, not a scenario"));
         assert_eq!(check.hint, format!("use xoff check 'containerlab:{name}'"));
         let run = foreign(&file, "run").unwrap();
-        assert_eq!(run.hint, format!("first write a scenario: xoff import containerlab '{name}' --out 'my lab.toml'"));
+        assert_eq!(
+            run.hint,
+            format!(
+                "first write a scenario: xoff import containerlab '{name}' --out 'my lab.toml'"
+            )
+        );
         let wrong = unknown_format(&format!("moon:{name}"), "check").unwrap();
         assert_eq!(wrong.message, "there is no format 'moon'");
-        assert!(wrong.hint.starts_with(&format!("{}; formats: containerlab, ", check.hint)), "{}", wrong.hint);
+        assert!(
+            wrong.hint.starts_with(&format!("{}; formats: containerlab, ", check.hint)),
+            "{}",
+            wrong.hint
+        );
         let listed = unknown_format("sonik:x", "check").unwrap().hint;
-        assert!(listed.contains("did you mean 'sonic'") && listed.contains("ibnetdiscover"), "{listed}");
-        assert!(unknown_format("sonic:x", "check").is_none() && unknown_format("sonic", "check").is_none());
+        assert!(
+            listed.contains("did you mean 'sonic'") && listed.contains("ibnetdiscover"),
+            "{listed}"
+        );
+        assert!(
+            unknown_format("sonic:x", "check").is_none()
+                && unknown_format("sonic", "check").is_none()
+        );
     }
 }

@@ -41,7 +41,10 @@ fn refused(source: &Arc<Source>, e: &serde_json::Error) -> Problem {
         "the file is truncated: a bracket or a quote is still open".to_owned()
     } else if !matches!(first, Some('{' | '[')) {
         "expected JSON, which starts with { or [; for the text form, use the JSON output of the program instead".to_owned()
-    } else if rest.starts_with("NaN") || rest.starts_with("Infinity") || rest.starts_with("-Infinity") {
+    } else if rest.starts_with("NaN")
+        || rest.starts_with("Infinity")
+        || rest.starts_with("-Infinity")
+    {
         "JSON has no NaN and Infinity, although Python writes them".to_owned()
     } else if rest.starts_with(['}', ']']) && text[..at].trim_end().ends_with(',') {
         "JSON has no comma before a closing bracket".to_owned()
@@ -60,10 +63,15 @@ fn span(source: &Source, part: &str) -> Range<usize> {
 fn tree(source: &Arc<Source>, raw: &RawValue, depth: usize) -> Result<Tree, Problem> {
     let (text, span) = (raw.get(), span(source, raw.get()));
     // What was parsed as a whole can be parsed again in parts.
-    let broken = |e: serde_json::Error| Problem::new(format!("not JSON: {e}"), "expected JSON").at(point(source, span.start));
+    let broken = |e: serde_json::Error| {
+        Problem::new(format!("not JSON: {e}"), "expected JSON").at(point(source, span.start))
+    };
     if depth > DEPTH_MAX {
-        return Err(Problem::new(format!("values are nested more than {DEPTH_MAX} levels deep"), "expected a file of this format")
-            .at(point(source, span.start)));
+        return Err(Problem::new(
+            format!("values are nested more than {DEPTH_MAX} levels deep"),
+            "expected a file of this format",
+        )
+        .at(point(source, span.start)));
     }
     let item = match text.as_bytes().first() {
         Some(b'{') => {
@@ -79,7 +87,12 @@ fn tree(source: &Arc<Source>, raw: &RawValue, depth: usize) -> Result<Tree, Prob
         }
         Some(b'[') => {
             let Items(items) = serde_json::from_str(text).map_err(broken)?;
-            Item::List(items.into_iter().map(|raw| tree(source, raw, depth + 1)).collect::<Result<_, _>>()?)
+            Item::List(
+                items
+                    .into_iter()
+                    .map(|raw| tree(source, raw, depth + 1))
+                    .collect::<Result<_, _>>()?,
+            )
         }
         Some(b'"') => Item::Text(serde_json::from_str(text).map_err(broken)?),
         Some(b't') => Item::Flag(true),
@@ -168,7 +181,13 @@ mod tests {
             assert!(e.starts_with(place) && e.contains(what), "{text}: {e}");
         }
         let deep = "[".repeat(120) + &"]".repeat(120);
-        assert!(read(&deep).err().unwrap().line().contains("values are nested more than 100 levels deep"));
+        assert!(
+            read(&deep)
+                .err()
+                .unwrap()
+                .line()
+                .contains("values are nested more than 100 levels deep")
+        );
         assert!(read(&"[".repeat(1_000_000)).is_err());
     }
 }

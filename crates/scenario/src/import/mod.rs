@@ -6,8 +6,9 @@
 //!                                +-- tables --> analysis (a check of the routes that are installed)
 //! ```
 //!
-//! A reader accepts keys that it knows, rejects contradictions with file and place, and names its omissions
-//! ([`Network::left_out`]). Units are never guessed: a format without rates or lengths needs [`Options`].
+//! A reader accepts keys that it knows, rejects contradictions with file and place, and names its
+//! omissions ([`Network::left_out`]). Units are never guessed: a format without rates or lengths
+//! needs [`Options`].
 
 mod foreign;
 pub mod formats;
@@ -21,6 +22,9 @@ mod yaml;
 
 pub use foreign::{foreign, unknown_format};
 pub use formats::{FORMATS, Format, find, read};
-pub use network::{Buffering, End, Flow, Link, Members, Network, Node, Pool, PortSettings, Profile, Start, Threshold, Wire};
+pub use network::{
+    Buffering, End, Flow, Link, Members, Network, Node, Pool, PortSettings, Profile, Start,
+    Threshold, Wire,
+};
 pub use options::{Options, StartUnit};
 pub use write::{Written, scenario};

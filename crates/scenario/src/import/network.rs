@@ -94,8 +94,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// True if [`Self::size`] contains the headroom, as on Spectrum. On other chips, and where headroom is shared, the size is the reserve
-    /// alone.
+    /// True if [`Self::size`] contains the headroom, as on Spectrum. On other chips, and where
+    /// headroom is shared, the size is the reserve alone.
     pub fn contains_headroom(&self) -> bool {
         self.size >= self.headroom
     }
@@ -210,7 +210,13 @@ pub struct Network {
 
 impl Network {
     /// Adds a node and returns its index; refuses a name that is no name, or that is taken.
-    pub(crate) fn add_node(&mut self, names: &mut Names, name: &str, kind: NodeKind, place: Place) -> Result<usize, Problem> {
+    pub(crate) fn add_node(
+        &mut self,
+        names: &mut Names,
+        name: &str,
+        kind: NodeKind,
+        place: Place,
+    ) -> Result<usize, Problem> {
         names.add(name, self.nodes.len(), &place)?;
         self.nodes.push(Node { name: name.into(), kind, level: None, place });
         Ok(self.nodes.len() - 1)
@@ -224,16 +230,23 @@ impl Network {
         }
     }
 
-    /// The graph, for a check: rates and delays decide nothing there, so that links without them are taken as they are.
+    /// The graph, for a check: rates and delays decide nothing there, so that links without them
+    /// are taken as they are.
     ///
     /// # Errors
     /// What the graph contradicts, where it stands.
     pub fn graph(&self) -> Result<Topology, Problem> {
-        self.build(|link| (link.rate.unwrap_or(Rate::from_gbps(1)), link.wire.map_or(Span::ZERO, Wire::delay)))
+        self.build(|link| {
+            (link.rate.unwrap_or(Rate::from_gbps(1)), link.wire.map_or(Span::ZERO, Wire::delay))
+        })
     }
 
     fn build(&self, wire: impl Fn(&Link) -> (Rate, Span)) -> Result<Topology, Problem> {
-        let nodes: Vec<_> = self.nodes.iter().map(|n| NodeSpec { name: n.name.clone(), kind: n.kind, level: n.level }).collect();
+        let nodes: Vec<_> = self
+            .nodes
+            .iter()
+            .map(|n| NodeSpec { name: n.name.clone(), kind: n.kind, level: n.level })
+            .collect();
         let name = |end: &End| self.nodes[end.node].name.clone();
         let spec = |l: &Link| {
             let (rate, delay) = wire(l);
@@ -249,9 +262,12 @@ impl Network {
 
     /// A refusal of the graph, where its cause stands.
     fn problem(&self, e: &ParamError) -> Problem {
-        let index = |list: &str| e.key.strip_prefix(list)?.strip_prefix('[')?.split(']').next()?.parse::<usize>().ok();
+        let index = |list: &str| {
+            e.key.strip_prefix(list)?.strip_prefix('[')?.split(']').next()?.parse::<usize>().ok()
+        };
         let place = index("node").and_then(|i| self.nodes.get(i)).map(|n| n.place.clone());
-        let place = place.or_else(|| index("link").and_then(|i| self.links.get(i)).map(|l| l.place.clone()));
+        let place = place
+            .or_else(|| index("link").and_then(|i| self.links.get(i)).map(|l| l.place.clone()));
         let problem = Problem::new(e.what.clone(), e.hint.clone());
         match place {
             Some(place) => problem.at(place),
@@ -273,11 +289,21 @@ impl Names {
     /// A name that is none, and one that another node has.
     pub fn add(&mut self, name: &str, node: usize, place: &Place) -> Result<(), Problem> {
         let shown = crate::suggest::clip(name);
-        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') {
-            return Err(Problem::new(format!("'{shown}' is not a name"), "expected a name without spaces, such as leaf1").at(place.clone()));
+        if name.is_empty()
+            || name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"')
+        {
+            return Err(Problem::new(
+                format!("'{shown}' is not a name"),
+                "expected a name without spaces, such as leaf1",
+            )
+            .at(place.clone()));
         }
         if let Some((_, first)) = self.of.get(name) {
-            return Err(Problem::new(format!("node '{shown}' is defined twice"), format!("the first is at {first}")).at(place.clone()));
+            return Err(Problem::new(
+                format!("node '{shown}' is defined twice"),
+                format!("the first is at {first}"),
+            )
+            .at(place.clone()));
         }
         self.of.insert(name.into(), (node, place.clone()));
         Ok(())
@@ -295,8 +321,11 @@ impl Names {
     pub fn need(&self, name: &str, what: &str, place: &Place) -> Result<usize, Problem> {
         self.get(name).ok_or_else(|| {
             let near = crate::suggest::nearest(name, self.of.keys().map(String::as_str));
-            let hint = near.map_or("list every node before a link names it".into(), |n| format!("did you mean '{n}'?"));
-            Problem::new(format!("{what}: there is no node '{}'", crate::suggest::clip(name)), hint).at(place.clone())
+            let hint = near.map_or("list every node before a link names it".into(), |n| {
+                format!("did you mean '{n}'?")
+            });
+            Problem::new(format!("{what}: there is no node '{}'", crate::suggest::clip(name)), hint)
+                .at(place.clone())
         })
     }
 }

@@ -31,15 +31,23 @@ pub struct Options {
 
 impl Options {
     /// Keys of [`Options::set`].
-    pub const KEYS: &'static [&'static str] = &["rate", "delay", "length", "unit", "hosts_per_node", "start_unit"];
+    pub const KEYS: &'static [&'static str] =
+        &["rate", "delay", "length", "unit", "hosts_per_node", "start_unit"];
 
     /// Sets an option from its text.
     ///
     /// # Errors
     /// The problem, and the expected form.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), (String, String)> {
-        let problem = |e: xoff_units::UnitError| (format!("{key}: {}", e.what), format!("expected {}", e.expected));
-        let refuse = |expected: &str| Err((format!("{key}: '{}' is out of range", crate::suggest::clip(value)), expected.to_owned()));
+        let problem = |e: xoff_units::UnitError| {
+            (format!("{key}: {}", e.what), format!("expected {}", e.expected))
+        };
+        let refuse = |expected: &str| {
+            Err((
+                format!("{key}: '{}' is out of range", crate::suggest::clip(value)),
+                expected.to_owned(),
+            ))
+        };
         match key {
             "rate" => match value.parse::<Rate>().map_err(problem)? {
                 Rate(0) => return refuse("expected a rate above 0"),
@@ -60,7 +68,12 @@ impl Options {
                 "ps" => self.start_unit = StartUnit::Ps,
                 _ => return refuse("expected us or ps"),
             },
-            _ => return Err((format!("unknown option '{key}'"), format!("options: {}", Options::KEYS.join(", ")))),
+            _ => {
+                return Err((
+                    format!("unknown option '{key}'"),
+                    format!("options: {}", Options::KEYS.join(", ")),
+                ));
+            }
         }
         Ok(())
     }

@@ -32,7 +32,11 @@ impl<'s> Line<'s> {
 
     fn span_of(&self, part: &str) -> Range<usize> {
         let start = (part.as_ptr() as usize).wrapping_sub(self.source.text().as_ptr() as usize);
-        if start + part.len() <= self.source.text().len() { start..start + part.len() } else { self.start..self.start }
+        if start + part.len() <= self.source.text().len() {
+            start..start + part.len()
+        } else {
+            self.start..self.start
+        }
     }
 
     /// A problem at a part of the line.
@@ -49,7 +53,10 @@ impl<'s> Line<'s> {
         match part.parse::<u64>() {
             Ok(n) if n <= max && !part.starts_with('+') => Ok(n),
             _ => {
-                let what = format!("{what}: '{}' is not a whole number from 0 to {max}", crate::suggest::clip(part));
+                let what = format!(
+                    "{what}: '{}' is not a whole number from 0 to {max}",
+                    crate::suggest::clip(part)
+                );
                 Err(self.problem(part, what, "expected decimal digits"))
             }
         }

@@ -1,6 +1,7 @@
 //! A JSON or YAML document as one tree in which every value has its place.
 //!
-//! Typed access ([`Tree::object`], [`Tree::text`], ...) rejects with the place, the value found and the expected form.
+//! Typed access ([`Tree::object`], [`Tree::text`], ...) rejects with the place, the value found and
+//! the expected form.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -119,10 +120,16 @@ impl Document {
         let text = self.word(at, what)?;
         match text.parse::<u64>() {
             Ok(n) if n <= max => Ok(n),
-            Ok(n) => Err(self.problem(at, format!("{what}: {n} is out of range"), format!("expected 0 to {max}"))),
-            Err(_) => {
-                Err(self.problem(at, format!("{what}: '{}' is not a whole number", suggest::clip(text)), format!("expected 0 to {max}")))
-            }
+            Ok(n) => Err(self.problem(
+                at,
+                format!("{what}: {n} is out of range"),
+                format!("expected 0 to {max}"),
+            )),
+            Err(_) => Err(self.problem(
+                at,
+                format!("{what}: '{}' is not a whole number", suggest::clip(text)),
+                format!("expected 0 to {max}"),
+            )),
         }
     }
 
@@ -132,7 +139,13 @@ impl Document {
     /// An object without this key, with its place.
     pub fn need<'t>(&self, at: &'t Tree, key: &str, what: &str) -> Result<&'t Tree, Problem> {
         self.object(at, what)?;
-        at.get(key).ok_or_else(|| self.problem(at, format!("{what}: \"{key}\" is missing"), "the format requires this key"))
+        at.get(key).ok_or_else(|| {
+            self.problem(
+                at,
+                format!("{what}: \"{key}\" is missing"),
+                "the format requires this key",
+            )
+        })
     }
 }
 
@@ -200,19 +213,23 @@ impl Tree {
 
 /// The character at a byte.
 pub(crate) fn point(source: &Arc<Source>, at: usize) -> Place {
-    let len = source.text().get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    let len =
+        source.text().get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     source.place(at..at + len)
 }
 
-/// Refuses a key that occurs twice in an object. Most readers of JSON keep the last one and say nothing.
+/// Refuses a key that occurs twice in an object. Most readers of JSON keep the last one and say
+/// nothing.
 pub(crate) fn no_key_twice(source: &Arc<Source>, entries: &[(Key, Tree)]) -> Result<(), Problem> {
     let mut first = std::collections::HashMap::with_capacity(entries.len());
     for (key, _) in entries {
         if let Some(at) = first.insert(key.name.as_str(), key.span.start) {
             let hint = format!("first defined on line {}; keep one", source.position(at).0);
-            return Err(
-                Problem::new(format!("key '{}' is defined twice", suggest::clip(&key.name)), hint).at(source.place(key.span.clone()))
-            );
+            return Err(Problem::new(
+                format!("key '{}' is defined twice", suggest::clip(&key.name)),
+                hint,
+            )
+            .at(source.place(key.span.clone())));
         }
     }
     Ok(())

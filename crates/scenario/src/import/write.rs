@@ -26,7 +26,8 @@ pub struct Written {
     pub links: Option<String>,
 }
 
-/// Writes a scenario. `origin` says where it comes from, `links_file` is the name of the table of links, if one is needed.
+/// Writes a scenario. `origin` says where it comes from, `links_file` is the name of the table of
+/// links, if one is needed.
 ///
 /// # Errors
 /// Links without a rate or without a length: the file does not say them, and they are not guessed.
@@ -56,13 +57,22 @@ fn complete(network: &Network) -> Result<(), Problems> {
         let missing: Vec<&Link> = network.links.iter().filter(|l| lacks(l)).collect();
         if let Some(first) = missing.first() {
             let name = |end: &End| &network.nodes[end.node].name;
-            let more = if missing.len() > 1 { format!(" and {} more", missing.len() - 1) } else { String::new() };
-            let what = format!("the link {}-{}{more} has no {what}", name(&first.a), name(&first.b));
+            let more = if missing.len() > 1 {
+                format!(" and {} more", missing.len() - 1)
+            } else {
+                String::new()
+            };
+            let what =
+                format!("the link {}-{}{more} has no {what}", name(&first.a), name(&first.b));
             problems.push(Problem::new(what, hint).at(first.place.clone()));
         }
     };
     lack("rate", "set a rate for all links without one: --rate 100Gbps", &|l| l.rate.is_none());
-    lack("length or delay", "set a length or delay for all links without one: --length 5m, or --delay 100ns", &|l| l.wire.is_none());
+    lack(
+        "length or delay",
+        "set a length or delay for all links without one: --length 5m, or --delay 100ns",
+        &|l| l.wire.is_none(),
+    );
     problems.or(())
 }
 
@@ -75,7 +85,8 @@ fn topology(network: &Network, out: &mut String, links_file: &str) -> Option<Str
     // Levels have a place in the long form alone.
     let levels = network.nodes.iter().any(|n| n.level.is_some());
     if !levels {
-        let of = |kind| network.nodes.iter().filter(move |n| n.kind == kind).map(|n| n.name.as_str());
+        let of =
+            |kind| network.nodes.iter().filter(move |n| n.kind == kind).map(|n| n.name.as_str());
         list(out, "hosts", of(NodeKind::Host));
         list(out, "switches", of(NodeKind::Switch));
     }
@@ -122,11 +133,19 @@ fn table_of_links(network: &Network, out: &mut String, links_file: &str) -> Opti
         None => network.nodes[e.node].name.clone(),
     };
     // A name with a colon, or a port with a comma, would be taken apart.
-    let plain = |e: &End| !network.nodes[e.node].name.contains(':') && e.port.as_deref().is_none_or(|p| !p.contains(':'));
-    if network.links.len() <= LINKS_MAX && network.links.iter().all(|l| plain(&l.a) && plain(&l.b)) {
+    let plain = |e: &End| {
+        !network.nodes[e.node].name.contains(':')
+            && e.port.as_deref().is_none_or(|p| !p.contains(':'))
+    };
+    if network.links.len() <= LINKS_MAX && network.links.iter().all(|l| plain(&l.a) && plain(&l.b))
+    {
         out.push_str("# Two ends with their ports, rate, length of the cable (5 ns a metre) or delay.\nlinks = [\n");
         for l in &network.links {
-            let _ = writeln!(out, "  {},", quote(&format!("{} {} {} {}", end(&l.a), end(&l.b), rate(l), wire(l))));
+            let _ = writeln!(
+                out,
+                "  {},",
+                quote(&format!("{} {} {} {}", end(&l.a), end(&l.b), rate(l), wire(l)))
+            );
         }
         out.push_str("]\n\n");
         return None;
@@ -134,21 +153,37 @@ fn table_of_links(network: &Network, out: &mut String, links_file: &str) -> Opti
     let _ = writeln!(out, "links_file = {}\n", quote(links_file));
     let mut table = String::from("a,a_port,b,b_port,rate,length,delay\n");
     for l in &network.links {
-        let (name, port) = (|e: &End| csv(&network.nodes[e.node].name), |e: &End| csv(e.port.as_deref().unwrap_or_default()));
+        let (name, port) = (
+            |e: &End| csv(&network.nodes[e.node].name),
+            |e: &End| csv(e.port.as_deref().unwrap_or_default()),
+        );
         let (length, delay) = match l.wire {
             Some(Wire::Length(_)) => (wire(l), String::new()),
             _ => (String::new(), wire(l)),
         };
-        let _ = writeln!(table, "{},{},{},{},{},{length},{delay}", name(&l.a), port(&l.a), name(&l.b), port(&l.b), rate(l));
+        let _ = writeln!(
+            table,
+            "{},{},{},{},{},{length},{delay}",
+            name(&l.a),
+            port(&l.a),
+            name(&l.b),
+            port(&l.b),
+            rate(l)
+        );
     }
     Some(table)
 }
 
 fn csv(text: &str) -> String {
-    if text.contains([',', '"', '#']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if text.contains([',', '"', '#']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
-/// `[switch]` and `[flow_control]`, from settings by port where there are any. Returns the priorities that are lossless next to lossy ones.
+/// `[switch]` and `[flow_control]`, from settings by port where there are any. Returns the
+/// priorities that are lossless next to lossy ones.
 fn switch(network: &Network, out: &mut String) -> BTreeSet<u8> {
     let b = &network.buffering;
     let profiles: BTreeSet<_> = b.ports.values().flat_map(|p| p.profiles.values()).collect();
@@ -174,22 +209,36 @@ fn switch(network: &Network, out: &mut String) -> BTreeSet<u8> {
         of.dedup();
         for p in of {
             let name = format!("{} {port}", network.nodes[*node].name);
-            let offset = p.xon_offset.map(|o| format!(", xon_offset {}", bytes(o))).unwrap_or_default();
+            let offset =
+                p.xon_offset.map(|o| format!(", xon_offset {}", bytes(o))).unwrap_or_default();
             let threshold = match p.threshold {
                 Threshold::Dynamic(n) => format!("2^{n} of the free pool"),
                 Threshold::Static(b) => format!("{} of the pool", bytes(b)),
             };
-            let sizes = format!("{}, {}, {}{offset}, {threshold}", bytes(p.size), bytes(p.headroom), bytes(p.xon));
+            let sizes = format!(
+                "{}, {}, {}{offset}, {threshold}",
+                bytes(p.size),
+                bytes(p.headroom),
+                bytes(p.xon)
+            );
             let _ = writeln!(out, "#   {name:<24} {:<5} {}, {sizes}", pfc.join(","), p.name);
         }
     }
     let groups = b.ports.values().map(|p| p.profiles.len() as u64).max().unwrap_or(1);
-    let _ = writeln!(out, "#\n# xoff leaves out the pools, because {why}. One [switch] describes all switches:");
+    let _ = writeln!(
+        out,
+        "#\n# xoff leaves out the pools, because {why}. One [switch] describes all switches:"
+    );
     memory(network, &profiles, groups, out);
     BTreeSet::new()
 }
 
-fn memory(network: &Network, profiles: &BTreeSet<&crate::import::Profile>, groups: u64, out: &mut String) {
+fn memory(
+    network: &Network,
+    profiles: &BTreeSet<&crate::import::Profile>,
+    groups: u64,
+    out: &mut String,
+) {
     let pools: BTreeSet<_> = network.buffering.pools.values().map(|p| p.size).collect();
     let size = pools.first().copied();
     let mut lines = vec!["memory = \"shared\"".to_owned()];
@@ -202,9 +251,10 @@ fn memory(network: &Network, profiles: &BTreeSet<&crate::import::Profile>, group
         (all.len() == 1).then(|| all.first().copied().unwrap_or(0))
     };
     match one(&|p| p.size.0) {
-        Some(size) => {
-            lines.push(format!("reserve = \"{}\"          # of {groups} groups; SONiC counts it by group", bytes(Bytes(size * groups))))
-        }
+        Some(size) => lines.push(format!(
+            "reserve = \"{}\"          # of {groups} groups; SONiC counts it by group",
+            bytes(Bytes(size * groups))
+        )),
         None => lines.push("# reserve: the profiles differ; default of xoff".into()),
     }
     let shared = network.buffering.pools.values().any(|p| p.shared_headroom.0 > 0);
@@ -222,10 +272,14 @@ fn memory(network: &Network, profiles: &BTreeSet<&crate::import::Profile>, group
     let mut flow_control = vec!["kind = \"pfc\"".to_owned()];
     let threshold = one(&|p| dynamic(p) as u64).map(|n| n as i64);
     match threshold {
-        Some(i64::MIN) | None => flow_control.push("# threshold: static, or the profiles differ; default of xoff".into()),
+        Some(i64::MIN) | None => {
+            flow_control.push("# threshold: static, or the profiles differ; default of xoff".into())
+        }
         Some(n) => {
             flow_control.push("threshold = \"dynamic\"".into());
-            if let Some(offset) = one(&|p| p.xon_offset.map_or(u64::MAX, |o| o.0)).filter(|o| *o != u64::MAX) {
+            if let Some(offset) =
+                one(&|p| p.xon_offset.map_or(u64::MAX, |o| o.0)).filter(|o| *o != u64::MAX)
+            {
                 flow_control.push(format!("xon_offset = \"{}\"", bytes(Bytes(offset))));
             }
             match n {
@@ -234,7 +288,12 @@ fn memory(network: &Network, profiles: &BTreeSet<&crate::import::Profile>, group
             }
         }
     }
-    let _ = writeln!(out, "[switch]\n{}\n\n[flow_control]\n{}\n", lines.join("\n"), flow_control.join("\n"));
+    let _ = writeln!(
+        out,
+        "[switch]\n{}\n\n[flow_control]\n{}\n",
+        lines.join("\n"),
+        flow_control.join("\n")
+    );
 }
 
 /// `[watchdog]`, off: its times are those of the switches, and a run of a millisecond is shorter.
@@ -256,21 +315,35 @@ fn watchdog(network: &Network, out: &mut String) {
 /// `[[flow]]`, or a hint about it.
 fn flows(network: &Network, lossless: &BTreeSet<u8>, out: &mut String) -> Result<(), Problems> {
     if network.flows.len() > FLOWS_MAX {
-        let what = format!("{} flows are more than a scenario may have, {FLOWS_MAX}", network.flows.len());
+        let what =
+            format!("{} flows are more than a scenario may have, {FLOWS_MAX}", network.flows.len());
         return Err(Problem::new(what, "split the matrix").into());
     }
     for f in &network.flows {
         let Start::At(start) = f.start;
         let (src, dst) = (quote(&network.nodes[f.src].name), quote(&network.nodes[f.dst].name));
-        let _ = writeln!(out, "[[flow]]\nsrc = {src}\ndst = {dst}\nsize = \"{}\"\nstart = \"{}\"\n", bytes(f.size), span(start));
+        let _ = writeln!(
+            out,
+            "[[flow]]\nsrc = {src}\ndst = {dst}\nsize = \"{}\"\nstart = \"{}\"\n",
+            bytes(f.size),
+            span(start)
+        );
     }
-    let hosts: Vec<&str> = network.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str()).collect();
+    let hosts: Vec<&str> = network
+        .nodes
+        .iter()
+        .filter(|n| n.kind == NodeKind::Host)
+        .map(|n| n.name.as_str())
+        .collect();
     if let (true, [first, .., last]) = (network.flows.is_empty(), hosts.as_slice()) {
-        let flow = format!("[[flow]]\nsrc = {}\ndst = {}\nsize = \"1MB\"\n", quote(first), quote(last));
+        let flow =
+            format!("[[flow]]\nsrc = {}\ndst = {}\nsize = \"1MB\"\n", quote(first), quote(last));
         let lossy = (0..8u8).find(|p| !lossless.contains(p));
         match lossless.first().zip(lossy) {
             None => {
-                out.push_str("# The files have no traffic. Replace this example flow by your own.\n");
+                out.push_str(
+                    "# The files have no traffic. Replace this example flow by your own.\n",
+                );
                 out.push_str(&flow);
             }
             Some((lossless, lossy)) => {
@@ -297,7 +370,10 @@ fn quote(text: &str) -> String {
 
 /// A value in the largest unit that keeps it exact.
 fn exact(value: u64, units: &[(u64, &str)]) -> String {
-    let (size, name) = units.iter().find(|(size, _)| value != 0 && value.is_multiple_of(*size)).unwrap_or(&units[units.len() - 1]);
+    let (size, name) = units
+        .iter()
+        .find(|(size, _)| value != 0 && value.is_multiple_of(*size))
+        .unwrap_or(&units[units.len() - 1]);
     format!("{}{name}", value / size)
 }
 

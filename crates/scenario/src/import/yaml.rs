@@ -1,6 +1,7 @@
 //! YAML with places: the parser's events, made into the same tree as JSON.
 //!
-//! Anchors, aliases and merge keys (`<<`) are resolved; a document that aliases blow up beyond [`ALIASED_MAX`] values is rejected.
+//! Anchors, aliases and merge keys (`<<`) are resolved; a document that aliases blow up beyond
+//! [`ALIASED_MAX`] values is rejected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,22 +19,33 @@ const ALIASED_MAX: usize = 200_000;
 /// # Errors
 /// It is no YAML, a key occurs twice, or aliases blow it up; with the place.
 pub(crate) fn parse(source: &Arc<Source>) -> Result<Document, Problem> {
-    let mut build = Build { source, bytes: byte_offsets(source.text()), open: Vec::new(), anchors: HashMap::new(), aliased: 0, root: None };
+    let mut build = Build {
+        source,
+        bytes: byte_offsets(source.text()),
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        aliased: 0,
+        root: None,
+    };
     for event in Parser::new_from_str(source.text()) {
         let (event, span) = event.map_err(|e| {
             let at = build.byte(*e.marker());
             let templated = source.text().contains("{{");
-            let hint = if templated { "this is a Go template; render it first" } else { "expected YAML" };
+            let hint =
+                if templated { "this is a Go template; render it first" } else { "expected YAML" };
             Problem::new(format!("not YAML: {}", e.info()), hint).at(point(source, at))
         })?;
         let at = build.byte(span.start)..build.byte(span.end);
         build.take(event, at)?;
     }
-    let root = build.root.ok_or_else(|| Problem::new("the document is empty", "expected YAML").at(source.place(0..0)))?;
+    let root = build.root.ok_or_else(|| {
+        Problem::new("the document is empty", "expected YAML").at(source.place(0..0))
+    })?;
     Ok(Document { source: source.clone(), root })
 }
 
-/// Byte offset of every character and of the end, where the two differ; the parser counts characters.
+/// Byte offset of every character and of the end, where the two differ; the parser counts
+/// characters.
 fn byte_offsets(text: &str) -> Option<Vec<usize>> {
     (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).chain([text.len()]).collect())
 }
@@ -57,7 +69,10 @@ struct Build<'s> {
 
 impl Build<'_> {
     fn byte(&self, mark: Marker) -> usize {
-        self.bytes.as_ref().map_or(mark.index(), |b| b[mark.index().min(b.len() - 1)]).min(self.source.text().len())
+        self.bytes
+            .as_ref()
+            .map_or(mark.index(), |b| b[mark.index().min(b.len() - 1)])
+            .min(self.source.text().len())
     }
 
     fn refuse(&self, at: usize, what: String, hint: &str) -> Problem {
@@ -85,7 +100,8 @@ impl Build<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(open) = self.open.pop() else { return Ok(()) };
-                let item = if open.is_object { self.object(open.items)? } else { Item::List(open.items) };
+                let item =
+                    if open.is_object { self.object(open.items)? } else { Item::List(open.items) };
                 let span = open.start..span.end;
                 let tree = Tree::new(span, item);
                 self.put(tree, open.anchor)
@@ -100,13 +116,17 @@ impl Build<'_> {
                     let tree = tree.clone();
                     self.put(tree, 0)
                 }
-                None => {
-                    Err(self.refuse(span.start, "an alias refers to itself".into(), "name the anchor (&name) before its alias (*name)"))
-                }
+                None => Err(self.refuse(
+                    span.start,
+                    "an alias refers to itself".into(),
+                    "name the anchor (&name) before its alias (*name)",
+                )),
             },
-            Event::DocumentStart(_) if self.root.is_some() => {
-                Err(self.refuse(span.start, "a second document".into(), "expected one document in the file"))
-            }
+            Event::DocumentStart(_) if self.root.is_some() => Err(self.refuse(
+                span.start,
+                "a second document".into(),
+                "expected one document in the file",
+            )),
             _ => Ok(()),
         }
     }
@@ -133,7 +153,13 @@ impl Build<'_> {
                 Item::Text(text) | Item::Number(text) => text,
                 Item::Flag(flag) => flag.to_string(),
                 Item::Null => "null".into(),
-                _ => return Err(self.refuse(key.span.start, "a key is not a text".into(), "expected a name")),
+                _ => {
+                    return Err(self.refuse(
+                        key.span.start,
+                        "a key is not a text".into(),
+                        "expected a name",
+                    ));
+                }
             };
             if name == "<<" {
                 below.push(value);
@@ -149,7 +175,11 @@ impl Build<'_> {
             };
             for one in several {
                 let Item::Object(more) = one.item else {
-                    return Err(self.refuse(one.span.start, "the value of << is not an object".into(), "expected an alias of an object"));
+                    return Err(self.refuse(
+                        one.span.start,
+                        "the value of << is not an object".into(),
+                        "expected an alias of an object",
+                    ));
                 };
                 for (key, value) in more {
                     if !entries.iter().any(|(k, _)| k.name == key.name) {
@@ -176,7 +206,9 @@ fn scalar(text: &str) -> Item {
         "" | "~" | "null" | "Null" | "NULL" => Item::Null,
         "true" | "True" | "TRUE" => Item::Flag(true),
         "false" | "False" | "FALSE" => Item::Flag(false),
-        _ if text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) && text.parse::<f64>().is_ok() => {
+        _ if text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
+            && text.parse::<f64>().is_ok() =>
+        {
             Item::Number(text.into())
         }
         _ => Item::Text(text.into()),
@@ -193,9 +225,15 @@ mod tests {
 
     #[test]
     fn anchors_and_merge_keys_are_resolved() {
-        let d = read("base: &b {kind: linux, image: x}\nn:\n  <<: *b\n  image: y\né: [1, null, \"2\"]\n").unwrap();
+        let d = read(
+            "base: &b {kind: linux, image: x}\nn:\n  <<: *b\n  image: y\né: [1, null, \"2\"]\n",
+        )
+        .unwrap();
         let n = d.root.get("n").unwrap();
-        assert_eq!((n.get("kind").unwrap().as_text(), n.get("image").unwrap().as_text()), (Some("linux"), Some("y")));
+        assert_eq!(
+            (n.get("kind").unwrap().as_text(), n.get("image").unwrap().as_text()),
+            (Some("linux"), Some("y"))
+        );
         assert_eq!(d.place(d.root.get("é").unwrap()).to_string(), "f.yml:5:4");
     }
 

@@ -1,4 +1,5 @@
-//! The virtual clock of a partition of the network: the present event and its place in the order of the network.
+//! The virtual clock of a partition of the network: the present event and its place in the order of
+//! the network.
 
 use xoff_node::EventKey;
 use xoff_units::state::State;
@@ -11,9 +12,11 @@ pub(crate) struct Clock {
     pub now: Time,
     /// Rank among equal times.
     rank: u64,
-    /// The latest event that has asked for one of its own instant and a lower rank, which then still came after it.
+    /// The latest event that has asked for one of its own instant and a lower rank, which then
+    /// still came after it.
     floor: EventKey,
-    /// Time skipped by fast-forward: the time of the run is later than the nodes' time by this span.
+    /// Time skipped by fast-forward: the time of the run is later than the nodes' time by this
+    /// span.
     pub skipped: Span,
 }
 

@@ -46,7 +46,10 @@ pub(crate) enum Kind {
 impl Kind {
     /// True for a wake-up at a time at which something was due. Often nothing is due any more.
     pub fn is_timer(self) -> bool {
-        matches!(self, Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer | Kind::Clock)
+        matches!(
+            self,
+            Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer | Kind::Clock
+        )
     }
 
     /// By number, as far as four bits reach; a larger number counts as the last one.
@@ -75,7 +78,8 @@ impl Kind {
 
 /// Ports that can be distinguished: their numbers share 32 bits with the kind of an event.
 pub(crate) const PORTS_MAX: usize = 1 << 28;
-/// Flows of a list that can be distinguished: their numbers share 64 bits with the kind of an event, and a count.
+/// Flows of a list that can be distinguished: their numbers share 64 bits with the kind of an
+/// event, and a count.
 pub(crate) const FLOWS_MAX: usize = 1 << 28;
 
 /// 24 bytes, so that a frame in flight (an event and 32 bytes of frame) stays within a cache line.
@@ -136,11 +140,13 @@ impl Ord for Event {
 /// In which order events of equal time happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventOrder {
-    /// By kind, then by the entity that caused the event (the transmitting port, the flow), then by a per-entity
-    /// count: independent of how a run is split, and documented rather than accidental.
+    /// By kind, then by the entity that caused the event (the transmitting port, the flow), then by
+    /// a per-entity count: independent of how a run is split, and documented rather than
+    /// accidental.
     #[default]
     Entity,
-    /// First scheduled, first served, over the whole network: the rule of ns-3. Only for replaying it.
+    /// First scheduled, first served, over the whole network: the rule of ns-3. Only for replaying
+    /// it.
     Insertion,
 }
 
@@ -157,10 +163,11 @@ impl Ranks {
         Ranks { order, inserted: 0 }
     }
 
-    /// `entity`, `sub` and `nth` make the place of an event among equal times unique and independent of how the run is
-    /// split: the transmitting port of an arrival, the port of a wake-up, the flow of a start. They have 28, 4 and 28 bits: ports
-    /// ([`PORTS_MAX`]) and flows ([`FLOWS_MAX`]); classes and timers of a flow; flows of a host, and messages of a port in one instant, of
-    /// which memory holds fewer.
+    /// `entity`, `sub` and `nth` make the place of an event among equal times unique and
+    /// independent of how the run is split: the transmitting port of an arrival, the port of a
+    /// wake-up, the flow of a start. They have 28, 4 and 28 bits: ports ([`PORTS_MAX`]) and flows
+    /// ([`FLOWS_MAX`]); classes and timers of a flow; flows of a host, and messages of a port in
+    /// one instant, of which memory holds fewer.
     #[inline]
     pub fn of(&mut self, kind: Kind, entity: u32, sub: u8, nth: u32) -> u64 {
         match self.order {
@@ -188,21 +195,34 @@ mod tests {
         for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(15) {
             assert_eq!(kind as usize, number);
             let e = Event::new(EventKey { time: Time(5), rank: 6 }, kind, PORTS_MAX as u32 - 1, 7);
-            assert_eq!((e.kind(), e.port(), e.arg, e.key()), (kind, PORTS_MAX as u32 - 1, 7, 5 << 64 | 6));
+            assert_eq!(
+                (e.kind(), e.port(), e.arg, e.key()),
+                (kind, PORTS_MAX as u32 - 1, 7, 5 << 64 | 6)
+            );
         }
     }
 
     #[test]
     fn ranks_go_by_kind_then_entity_then_count() {
         let mut r = Ranks::new(EventOrder::Entity);
-        let in_order =
-            [r.of(Kind::FlowStart, 9, 0, 0), r.of(Kind::Arrive, 3, 0, 1), r.of(Kind::Arrive, 3, 0, 2), r.of(Kind::Arrive, 4, 0, 0)];
+        let in_order = [
+            r.of(Kind::FlowStart, 9, 0, 0),
+            r.of(Kind::Arrive, 3, 0, 1),
+            r.of(Kind::Arrive, 3, 0, 2),
+            r.of(Kind::Arrive, 4, 0, 0),
+        ];
         assert!(in_order.is_sorted());
-        // The last timer of a flow, for repetitions of its source, precedes every timer of the next host.
-        assert!(r.of(Kind::FlowTimer, 4, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1) < r.of(Kind::FlowTimer, 5, 0, 0));
-        let last = r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1);
+        // The last timer of a flow, for repetitions of its source, precedes every timer of the next
+        // host.
         assert!(
-            r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, FLOW_TIMERS - 1, 0) < last && last < r.of(Kind::Look, 0, 0, 0),
+            r.of(Kind::FlowTimer, 4, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1)
+                < r.of(Kind::FlowTimer, 5, 0, 0)
+        );
+        let last =
+            r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1);
+        assert!(
+            r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, FLOW_TIMERS - 1, 0) < last
+                && last < r.of(Kind::Look, 0, 0, 0),
             "no field reaches into the next"
         );
         assert!(r.of(Kind::FlowStart, FLOWS_MAX as u32 - 1, 0, 0) < r.of(Kind::Emit, 0, 0, 0));

@@ -5,13 +5,15 @@
 //!        sorted    unsorted   unsorted
 //! ```
 //!
-//! A bucket is sorted when its turn comes, so that an event costs O(1) to insert and a share of one small sort; an
-//! event that falls into the current bucket goes to a small separate heap. Order: time, then the given rank; equal
-//! keys leave in no particular order, so callers make ranks unique where order matters. What an event is about is the
-//! caller's ([`Pending`]): the packet simulator and the simulator of scheduled fabrics have one each.
+//! A bucket is sorted when its turn comes, so that an event costs O(1) to insert and a share of one
+//! small sort; an event that falls into the current bucket goes to a small separate heap. Order:
+//! time, then the given rank; equal keys leave in no particular order, so callers make ranks unique
+//! where order matters. What an event is about is the caller's ([`Pending`]): the packet simulator
+//! and the simulator of scheduled fabrics have one each.
 //!
-//! Width and number of the buckets follow the density of events, which differs by a factor of thousands between a ring of
-//! three switches and a fabric of 65,536 hosts, and between the burst and the tail of one run. They change no order.
+//! Width and number of the buckets follow the density of events, which differs by a factor of
+//! thousands between a ring of three switches and a fabric of 65,536 hosts, and between the burst
+//! and the tail of one run. They change no order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +42,8 @@ pub trait Pending: Copy + Ord {
     fn event_key(&self) -> EventKey {
         EventKey { time: Time(self.time()), rank: self.rank() }
     }
-    /// Time, then rank, in one number: one comparison without a branch instead of two with. The order of [`Ord`].
+    /// Time, then rank, in one number: one comparison without a branch instead of two with. The
+    /// order of [`Ord`].
     #[inline(always)]
     fn key(&self) -> u128 {
         (self.time() as u128) << 64 | self.rank() as u128
@@ -50,11 +53,13 @@ pub trait Pending: Copy + Ord {
 /// Buckets at least: their heads fit the first-level cache. And at most.
 const BUCKETS: usize = 1 << 12;
 const BUCKETS_MAX: usize = 1 << 17;
-/// Different times in a bucket from which on narrower ones pay, although there must be more of them to reach as far.
+/// Different times in a bucket from which on narrower ones pay, although there must be more of them
+/// to reach as far.
 const CROWDED: u64 = 64;
 /// Events in a bucket below which wider ones pay.
 const LONELY: u64 = 3;
-/// Largest memory of an empty bucket that is passed on [events]; the memory of a burst would be idle in the next one.
+/// Largest memory of an empty bucket that is passed on [events]; the memory of a burst would be
+/// idle in the next one.
 const SPARE_MAX: usize = 1 << 10;
 /// Buckets, or events, after which the width is checked again.
 const REVIEW_BUCKETS: u64 = 1 << 12;
@@ -93,8 +98,8 @@ pub struct EventQueue<E: Pending = Event> {
     following: usize,
     /// Buckets whose turn has come.
     buckets_begun: u64,
-    /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
-    /// it in the cache.
+    /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing
+    /// their memory round keeps it in the cache.
     spare: Vec<Vec<E>>,
     /// For sorting a bucket ahead of its turn, and how many events it held then.
     scratch: Vec<E>,
@@ -107,8 +112,8 @@ pub struct EventQueue<E: Pending = Event> {
 }
 
 impl<E: Pending> EventQueue<E> {
-    /// An empty queue whose buckets reach about `reach_ps` and are as wide as that needs, but about `bucket_ps` wide if
-    /// that is narrower and not too many are needed.
+    /// An empty queue whose buckets reach about `reach_ps` and are as wide as that needs, but about
+    /// `bucket_ps` wide if that is narrower and not too many are needed.
     pub fn new(bucket_ps: u64, reach_ps: u64) -> Self {
         let shift_of = |ps: u64| ps.max(1).ilog2();
         let widest = (shift_of(reach_ps) + 1).saturating_sub(BUCKETS.ilog2());
@@ -163,7 +168,9 @@ impl<E: Pending> EventQueue<E> {
     /// The places of buckets that hold something.
     fn occupied(&self) -> impl Iterator<Item = usize> {
         let words = self.occupied.iter().enumerate().filter(|w| *w.1 != 0);
-        words.flat_map(|(at, &word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at * 64 + bit))
+        words.flat_map(|(at, &word)| {
+            (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at * 64 + bit)
+        })
     }
 
     /// Keeps only some of the pending events.
@@ -236,7 +243,8 @@ impl<E: Pending> EventQueue<E> {
     /// Takes the next event if it happens before `bound`.
     #[inline(always)]
     pub fn pop_before(&mut self, bound: EventKey) -> Option<E> {
-        // By far the usual case: the bucket has not run out, and nothing was added to it after its turn had come.
+        // By far the usual case: the bucket has not run out, and nothing was added to it after its
+        // turn had come.
         match self.current.last() {
             Some(e) if self.added.is_empty() => {
                 if e.event_key() >= bound {
@@ -277,7 +285,8 @@ impl<E: Pending> EventQueue<E> {
         }
     }
 
-    /// The event that comes about `distance` events after the next one: a guess, for asking for its memory.
+    /// The event that comes about `distance` events after the next one: a guess, for asking for its
+    /// memory.
     #[inline]
     pub(crate) fn ahead(&self, distance: usize) -> Option<&E> {
         match self.current.len().checked_sub(distance + 1) {
@@ -301,15 +310,16 @@ impl<E: Pending> EventQueue<E> {
         self.buckets_begun
     }
 
-    /// The events of the bucket whose turn comes next, as far as they were known when the turn of the current one came, in no
-    /// particular order unless they were sorted.
+    /// The events of the bucket whose turn comes next, as far as they were known when the turn of
+    /// the current one came, in no particular order unless they were sorted.
     #[inline]
     pub(crate) fn upcoming(&self) -> &[E] {
         &self.buckets[self.following]
     }
 
-    /// Sorts the bucket whose turn comes next, so that [`EventQueue::ahead`] is right beyond the current one too: a small part
-    /// of events that are not prefetched would cause most of the waiting in a large network. Few events come into it later.
+    /// Sorts the bucket whose turn comes next, so that [`EventQueue::ahead`] is right beyond the
+    /// current one too: a small part of events that are not prefetched would cause most of the
+    /// waiting in a large network. Few events come into it later.
     pub(crate) fn sort_upcoming(&mut self) {
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         let bucket = &mut self.buckets[self.following];
@@ -334,7 +344,8 @@ impl<E: Pending> EventQueue<E> {
         }
         let near = self.next_occupied(self.at);
         let far = self.far.peek().map(|Reverse(e)| e.time() >> self.shift);
-        // After a change of width, due events may already be in the heap next to the current bucket.
+        // After a change of width, due events may already be in the heap next to the current
+        // bucket.
         let Some(at) = near.into_iter().chain(far).min() else { return !self.added.is_empty() };
         if !self.added.is_empty() {
             return true;
@@ -397,7 +408,8 @@ impl<E: Pending> EventQueue<E> {
         self.occupied = vec![0; buckets / 64];
         events.into_iter().for_each(|e| self.place(e));
         self.review = Review::default();
-        // There may be fewer buckets now than the place that was kept, and the next event may be elsewhere.
+        // There may be fewer buckets now than the place that was kept, and the next event may be
+        // elsewhere.
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         self.sorted_ahead = 0;
     }
@@ -440,8 +452,8 @@ mod tests {
         *state >> 33
     }
 
-    /// Against a sorted list, through densities that make the buckets narrower and wider: pushes between pops, random
-    /// times over every distance, bursts of equal times.
+    /// Against a sorted list, through densities that make the buckets narrower and wider: pushes
+    /// between pops, random times over every distance, bursts of equal times.
     #[test]
     fn leaves_in_order_of_time_then_rank_whatever_the_width() {
         let mut state = 12345;
@@ -451,8 +463,13 @@ mod tests {
         let (mut now, mut rank) = (0u64, 0);
         for phase in 0..5 {
             // Mean distance of a push, and how many events are kept pending.
-            let (spread, pending) =
-                [(3_000_000, 2_000), (3_000_000, 60_000), (50_000_000, 300), (1_000, 1_000), (4_000_000_000, 50)][phase];
+            let (spread, pending) = [
+                (3_000_000, 2_000),
+                (3_000_000, 60_000),
+                (50_000_000, 300),
+                (1_000, 1_000),
+                (4_000_000_000, 50),
+            ][phase];
             for _ in 0..200_000 {
                 while reference.len() < pending {
                     let distance = match random(&mut state) % 8 {
@@ -469,7 +486,8 @@ mod tests {
                 let e = q.pop_before(EventKey::NEVER).unwrap();
                 assert_eq!(e.key(), want);
                 now = e.time();
-                // A guess about what comes next may be wrong after a change of width, but there is one.
+                // A guess about what comes next may be wrong after a change of width, but there is
+                // one.
                 let _ = (q.ahead(0), q.ahead(7), q.upcoming().len());
             }
             widths.insert((q.shift, q.buckets.len()));

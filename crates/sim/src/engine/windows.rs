@@ -1,4 +1,5 @@
-//! Pending events by window and unit: nodes act one after the other, each for a whole window, instead of all of them in one global order.
+//! Pending events by window and unit: nodes act one after the other, each for a whole window,
+//! instead of all of them in one global order.
 //!
 //! ```text
 //!              window 7              window 8              window 9             ...   far (event queue)
@@ -8,13 +9,14 @@
 //!   unit 3  | e e e              | e                  |                      |
 //! ```
 //!
-//! What a node does at time t reaches another node no sooner than t plus the delay of the cable between them. So inside a window that is no
-//! longer than the shortest cable between two units, every unit may handle its own events without knowing what the others do, and
-//! their order among each other cannot matter: the result is that of the global order. What a unit needs stays in the cache for its
-//! whole turn, and sorting is by unit.
+//! What a node does at time t reaches another node no sooner than t plus the delay of the cable
+//! between them. So inside a window that is no longer than the shortest cable between two units,
+//! every unit may handle its own events without knowing what the others do, and their order among
+//! each other cannot matter: the result is that of the global order. What a unit needs stays in the
+//! cache for its whole turn, and sorting is by unit.
 //!
-//! A unit is a node, or several that short cables join: a rack with cables of 5 ns does not shorten the windows of a network whose other
-//! cables have 1 us.
+//! A unit is a node, or several that short cables join: a rack with cables of 5 ns does not shorten
+//! the windows of a network whose other cables have 1 us.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,24 +28,29 @@ use xoff_units::{Bytes, PortId, Span, Time, prefetch};
 use crate::engine::event::Event;
 use crate::engine::queue::{self, EventQueue, Pending};
 
-/// Windows that are kept by unit; later events are in an event queue. A frame lands in the next window or, after a long
-/// transmission, in the one after it.
+/// Windows that are kept by unit; later events are in an event queue. A frame lands in the next
+/// window or, after a long transmission, in the one after it.
 const WINDOWS: usize = 4;
 /// The longest window: the work of a unit in one turn should fit the second-level cache.
 const WIDTH_MAX: Span = Span::from_us(2);
 /// The shortest window that is worth a turn of every unit.
 const WIDTH_MIN: Span = Span::from_ns(100);
-/// Full frames that the links of an average unit carry in a window, below which a window costs more than it saves.
+/// Full frames that the links of an average unit carry in a window, below which a window costs more
+/// than it saves.
 const FRAMES_MIN: f64 = 4.0;
-/// A unit of several nodes holds at most one of this number of ports: within a unit events are in one order again.
+/// A unit of several nodes holds at most one of this number of ports: within a unit events are in
+/// one order again.
 const SHARE: usize = 4;
-/// Up to here an event is put in its place among those of the present turn; further away it goes to a heap.
+/// Up to here an event is put in its place among those of the present turn; further away it goes to
+/// a heap.
 const NEAR: usize = 24;
 const NO_UNIT: u32 = u32::MAX;
-/// Units whose lists fit into a second-level cache: each window has 24 bytes and the end of a list for each.
+/// Units whose lists fit into a second-level cache: each window has 24 bytes and the end of a list
+/// for each.
 const LARGE: usize = 1000;
-/// Events for other units on their way to their lists, in a large network: each list is asked for when its event comes, the end of it half
-/// way, and by the time the event is put there both have come. Where one would wait for memory twice, sixteen wait side by side.
+/// Events for other units on their way to their lists, in a large network: each list is asked for
+/// when its event comes, the end of it half way, and by the time the event is put there both have
+/// come. Where one would wait for memory twice, sixteen wait side by side.
 const UNDER_WAY: usize = 16;
 
 /// Groups of nodes that act together, and the length of their windows.
@@ -73,14 +80,17 @@ impl Units {
             let fits = |&(nodes, of_unit): &(usize, usize)| nodes == 1 || of_unit * SHARE <= ports;
             (units.count > 1 && sizes.iter().all(fits)).then_some(units)
         };
-        let (Some(&shortest), Some(&longest)) = (delays.first(), delays.last()) else { return Err("the network has no links".into()) };
+        let (Some(&shortest), Some(&longest)) = (delays.first(), delays.last()) else {
+            return Err("the network has no links".into());
+        };
         let mut candidates = delays.iter().rev().filter(|d| **d >= WIDTH_MIN);
         candidates.find_map(|&d| of(d)).ok_or_else(|| {
             format!("cables of {shortest} to {longest}: windows of at least {WIDTH_MIN} would join most of the network into one unit")
         })
     }
 
-    /// Reason why windows would cost more than they save for frames of this length: too few of them pass a unit in one window.
+    /// Reason why windows would cost more than they save for frames of this length: too few of them
+    /// pass a unit in one window.
     pub fn too_sparse(&self, t: &Topology, frame: Bytes) -> Option<String> {
         let window = self.window();
         // As floats: it decides about speed only, and is still the same on every machine.
@@ -137,15 +147,16 @@ struct Window {
     first: EventKey,
 }
 
-/// Memory of lists that are empty again, by size: a host, which has some dozens of events in a window, is not to keep a list in which a
-/// switch had thousands.
+/// Memory of lists that are empty again, by size: a host, which has some dozens of events in a
+/// window, is not to keep a list in which a switch had thousands.
 ///
-/// Of each size, as many lists are kept as there are units. A burst makes a small list a large one, so that in a network that is idle and
-/// busy by turns large lists become more with every burst.
+/// Of each size, as many lists are kept as there are units. A burst makes a small list a large one,
+/// so that in a network that is idle and busy by turns large lists become more with every burst.
 struct Spare {
     /// Lists for two to the power of their place in it.
     by_size: Vec<Vec<Vec<Event>>>,
-    /// By unit, the size of its next list as such a power: that of its last one, and after a larger one less in steps.
+    /// By unit, the size of its next list as such a power: that of its last one, and after a larger
+    /// one less in steps.
     sizes: Vec<u8>,
 }
 
@@ -158,7 +169,10 @@ impl Spare {
     #[inline]
     fn take(&mut self, unit: u32) -> Vec<Event> {
         let size = self.sizes[unit as usize] as usize;
-        self.by_size.get_mut(size).and_then(Vec::pop).unwrap_or_else(|| Vec::with_capacity(1 << size))
+        self.by_size
+            .get_mut(size)
+            .and_then(Vec::pop)
+            .unwrap_or_else(|| Vec::with_capacity(1 << size))
     }
 
     /// A unit is through with a list.
@@ -229,7 +243,11 @@ impl Windows {
     /// Nothing pending; `far` takes events beyond the windows.
     pub fn new(units: &Units, places: &[PortId], far: EventQueue) -> Windows {
         let large = units.count > LARGE;
-        let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: EventKey::NEVER };
+        let window = || Window {
+            by_unit: vec![Vec::new(); units.count],
+            active: Vec::new(),
+            first: EventKey::NEVER,
+        };
         Windows {
             width: units.window().0,
             unit_of: places.iter().map(|p| units.of_node[p.node as usize]).collect(),
@@ -263,7 +281,8 @@ impl Windows {
         self.start
     }
 
-    /// Holds these events and no others, none of them before the window that begins at `start`; between two passes.
+    /// Holds these events and no others, none of them before the window that begins at `start`;
+    /// between two passes.
     pub fn refill(&mut self, start: u64, events: Vec<Event>) {
         for window in &mut self.ring {
             window.by_unit.iter_mut().for_each(Vec::clear);
@@ -289,7 +308,10 @@ impl Windows {
             self.far_from = self.far_from.min(e.time());
             return self.far.push(e);
         }
-        debug_assert!(window > 0 || self.unit == NO_UNIT || unit == self.unit, "an event for another unit within the lookahead");
+        debug_assert!(
+            window > 0 || self.unit == NO_UNIT || unit == self.unit,
+            "an event for another unit within the lookahead"
+        );
         let window = (self.at + window) % WINDOWS;
         if self.large && self.unit != NO_UNIT {
             self.send(UnderWay { event: e, window: window as u32, unit })
@@ -298,13 +320,16 @@ impl Windows {
         }
     }
 
-    /// An event for a later window or another unit sets out for its list, and the one that has been under way longest arrives.
+    /// An event for a later window or another unit sets out for its list, and the one that has been
+    /// under way longest arrives.
     #[inline(always)]
     fn send(&mut self, e: UnderWay) {
         prefetch(&self.ring[e.window as usize].by_unit[e.unit as usize]);
         let half = self.under_way[(self.sent + UNDER_WAY / 2) % UNDER_WAY];
         if half.unit != NO_UNIT
-            && let Some(end) = self.ring[half.window as usize].by_unit[half.unit as usize].spare_capacity_mut().first()
+            && let Some(end) = self.ring[half.window as usize].by_unit[half.unit as usize]
+                .spare_capacity_mut()
+                .first()
         {
             prefetch(end);
         }
@@ -394,7 +419,8 @@ impl Windows {
         (self.unit, self.fresh) = (unit, true);
         let mut events = std::mem::take(&mut self.ring[self.at].by_unit[unit as usize]);
         if self.start.checked_add(self.width).is_none_or(|end| self.end.time.0 < end) {
-            // Something concerns the whole network in the middle of this window, or time ends in it: later events wait.
+            // Something concerns the whole network in the middle of this window, or time ends in
+            // it: later events wait.
             let end = self.end;
             for e in events.extract_if(.., |e| e.event_key() >= end) {
                 self.put(self.at, unit, e);
@@ -409,7 +435,10 @@ impl Windows {
 
     /// All that is pending, in no particular order; between two passes.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
-        let near = self.ring.iter().flat_map(|w| w.active.iter().flat_map(|&unit| &w.by_unit[unit as usize]));
+        let near = self
+            .ring
+            .iter()
+            .flat_map(|w| w.active.iter().flat_map(|&unit| &w.by_unit[unit as usize]));
         near.chain(self.far.pending())
     }
 
@@ -437,7 +466,10 @@ impl Windows {
         let ahead = first.time.0.saturating_sub(self.start) / self.width;
         self.start += ahead * self.width;
         self.at = (self.at + ahead as usize) % WINDOWS;
-        let reach = EventKey { time: Time(self.start.saturating_add(WINDOWS as u64 * self.width)), rank: 0 };
+        let reach = EventKey {
+            time: Time(self.start.saturating_add(WINDOWS as u64 * self.width)),
+            rank: 0,
+        };
         if self.far_from < reach.time.0 {
             while let Some(e) = self.far.pop_before(reach) {
                 let unit = self.unit_of[e.port() as usize];
@@ -493,7 +525,8 @@ mod tests {
         assert_eq!(after_burst, [1024, 512, 256, 128, 64, 32, 16, 8, 4, 4]);
     }
 
-    /// A unit that is idle and busy by turns takes a small list for each burst, and it comes back as a large one.
+    /// A unit that is idle and busy by turns takes a small list for each burst, and it comes back
+    /// as a large one.
     #[test]
     fn lists_do_not_become_more_with_every_burst() {
         let mut spare = Spare::new(2);

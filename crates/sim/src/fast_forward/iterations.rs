@@ -5,11 +5,13 @@
 //!   compared             x     x = the previous one: 3 to 98 are as 2
 //! ```
 //!
-//! A place to compare is some time after an iteration of the first rank began, always the same: when it began is known only once the
-//! nodes have gone on. A message is the same in every iteration, so is an operation; their numbers grow by iterations.
+//! A place to compare is some time after an iteration of the first rank began, always the same:
+//! when it began is known only once the nodes have gone on. A message is the same in every
+//! iteration, so is an operation; their numbers grow by iterations.
 //!
-//! The network and the ranks stay where they are, as in every jump: the ranks are that many iterations further than they have gone through,
-//! and outputs of the world - rows, completion times, the logs of the ranks - are numbered and timed as those of the run.
+//! The network and the ranks stay where they are, as in every jump: the ranks are that many
+//! iterations further than they have gone through, and outputs of the world - rows, completion
+//! times, the logs of the ranks - are numbered and timed as those of the run.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -31,14 +33,17 @@ use crate::observe::probe::Row;
 use crate::world::World;
 use crate::world::partition::Node;
 
-/// Events between two checks whether an iteration has begun, at first; later a part of the length of an iteration.
+/// Events between two checks whether an iteration has begun, at first; later a part of the length
+/// of an iteration.
 const LOOK: u64 = 128;
 const LOOKS_EACH: u64 = 32;
 
-/// States that are written before anything is known to recur; later ones in proportion to the simulated work.
+/// States that are written before anything is known to recur; later ones in proportion to the
+/// simulated work.
 const FREE_STATES: u64 = 16;
 
-/// Rows that one leap records at most, unless a round has more: who drives the run looks at its clock and at signals between two leaps.
+/// Rows that one leap records at most, unless a round has more: who drives the run looks at its
+/// clock and at signals between two leaps.
 const ROWS_AT_ONCE: u64 = 1 << 20;
 
 /// Memory of a place.
@@ -77,7 +82,18 @@ pub(super) struct Iterations {
 impl Iterations {
     pub fn new() -> Iterations {
         let (levels, look) = (Levels::default(), LOOK);
-        Iterations { first: (0, 0), begun: 0, after: Span::ZERO, place: None, levels, places: 0, written: 0, drawn: None, handled: 0, look }
+        Iterations {
+            first: (0, 0),
+            begun: 0,
+            after: Span::ZERO,
+            place: None,
+            levels,
+            places: 0,
+            written: 0,
+            drawn: None,
+            handled: 0,
+            look,
+        }
     }
 
     /// Drops the places that it has seen.
@@ -121,7 +137,8 @@ struct UnderWay {
 }
 
 impl World {
-    /// Continues the search; leaps if an iteration recurs. `until` is the end of the run, in local time.
+    /// Continues the search; leaps if an iteration recurs. `until` is the end of the run, in local
+    /// time.
     pub(super) fn iterate(
         &mut self,
         search: &mut Iterations,
@@ -164,10 +181,14 @@ impl World {
         Ok(Some(search.next()))
     }
 
-    /// The first rank that may leap, the iterations that it has begun, and when the latest was; `None`: none may.
+    /// The first rank that may leap, the iterations that it has begun, and when the latest was;
+    /// `None`: none may.
     fn first_begun(&self) -> Option<((usize, u32), usize, Time)> {
         let may = self.ranks().into_iter().filter(|(_, m)| m.may_leap() > 0);
-        may.map(|(job, m)| ((job, m.rank()), m.begun().len(), m.begun().last().map_or(Time::ZERO, |l| l.0))).next()
+        may.map(|(job, m)| {
+            ((job, m.rank()), m.begun().len(), m.begun().last().map_or(Time::ZERO, |l| l.0))
+        })
+        .next()
     }
 
     /// Compares the state at a place with earlier ones. Returns whether the search is over.
@@ -220,18 +241,27 @@ impl World {
             on_wire: Arc::new(self.on_wire()),
         };
         search.places += 1;
-        search.written += self.keep(&mut search.levels, |e| nth - e.more.nth, 1, place, false, seen)? as u64;
+        search.written +=
+            self.keep(&mut search.levels, |e| nth - e.more.nth, 1, place, false, seen)? as u64;
         Ok(false)
     }
 
-    /// Drops the receivers' state of complete messages without a repetition: no more frames of these messages arrive.
+    /// Drops the receivers' state of complete messages without a repetition: no more frames of
+    /// these messages arrive.
     fn drop_received(&mut self) {
         let over = |flow: u32| {
             let record = self.record_of(flow);
             record.end.is_some() && record.sent == record.flow.size
         };
-        let received = |n: &Node| if let Node::Nic(n) = n { n.received().filter(|&f| over(f)).collect() } else { FxHashSet::default() };
-        let over: Vec<Vec<FxHashSet<u32>>> = self.partitions.iter().map(|p| p.nodes.iter().map(received).collect()).collect();
+        let received = |n: &Node| {
+            if let Node::Nic(n) = n {
+                n.received().filter(|&f| over(f)).collect()
+            } else {
+                FxHashSet::default()
+            }
+        };
+        let over: Vec<Vec<FxHashSet<u32>>> =
+            self.partitions.iter().map(|p| p.nodes.iter().map(received).collect()).collect();
         let nodes = self.partitions.iter_mut().flat_map(|p| &mut p.nodes);
         for (node, over) in nodes.zip(over.iter().flatten()) {
             if let Node::Nic(n) = node {
@@ -256,7 +286,9 @@ impl World {
                     }
                     let ago = self.started_by(host) - r.nth;
                     let wire = self.wire_of(nth, job.message(message).from, flow);
-                    let wire = wire.map(|(begun, sent)| (on_wire[host as usize] - begun, on_wire[host as usize] - sent));
+                    let wire = wire.map(|(begun, sent)| {
+                        (on_wire[host as usize] - begun, on_wire[host as usize] - sent)
+                    });
                     let FlowRecord {
                         flow: f,
                         nth: _,
@@ -303,11 +335,14 @@ impl World {
     /// Bytes that each node has put on the wire of its first port.
     fn on_wire(&self) -> Vec<u64> {
         let ports = &self.layout.ports;
-        let bytes = |(node, &home): (usize, &u16)| self.partitions[home as usize].core.lines[ports.of(node as u32, 0) as usize].tx_bytes;
+        let bytes = |(node, &home): (usize, &u16)| {
+            self.partitions[home as usize].core.lines[ports.of(node as u32, 0) as usize].tx_bytes
+        };
         self.layout.partition_of.iter().enumerate().map(bytes).collect()
     }
 
-    /// Leaps as often as the round fits before the last iteration and before something comes from outside. Returns whether more may follow.
+    /// Leaps as often as the round fits before the last iteration and before something comes from
+    /// outside. Returns whether more may follow.
     #[expect(clippy::too_many_arguments, reason = "what a leap is made of")]
     fn leap(
         &mut self,
@@ -321,10 +356,16 @@ impl World {
     ) -> bool {
         let (seen, length) = (&from.more, at.time.since(from.at.time));
         let grown = |g: Group| growth.get(&g).copied().unwrap_or(0);
-        let rounds: Vec<u32> = (0..jobs.jobs.len() as u32).map(|job| grown(Group::Iteration(job)) as u32).collect();
-        // A byte offset of a message is the same in every iteration, and no flow of the list runs at the same time.
-        let others = growth.iter().any(|(g, &by)| matches!(g, Group::Flow(_) | Group::Message(..)) && by > 0);
-        let counters = growth.iter().any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
+        let rounds: Vec<u32> =
+            (0..jobs.jobs.len() as u32).map(|job| grown(Group::Iteration(job)) as u32).collect();
+        // A byte offset of a message is the same in every iteration, and no flow of the list runs
+        // at the same time.
+        let others = growth
+            .iter()
+            .any(|(g, &by)| matches!(g, Group::Flow(_) | Group::Message(..)) && by > 0);
+        let counters = growth
+            .iter()
+            .any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
         let inputs = self.inputs();
         let same = |of: fn(&Inputs) -> (u64, u64, u64, usize)| of(&inputs) == of(&seen.inputs);
         let listed: usize = self.partitions.iter().map(|p| p.starts.next).sum();
@@ -339,27 +380,50 @@ impl World {
             done.note("the control messages that are recorded hold counters");
             return false;
         }
-        if others || listed != seen.listed || !same(|i| (i.drawn, i.broken, i.failures, i.deadlocks)) {
+        if others
+            || listed != seen.listed
+            || !same(|i| (i.drawn, i.broken, i.failures, i.deadlocks))
+        {
             done.note("flows of other workloads were active during the iterations");
             return true;
         }
-        let left = self.ranks().into_iter().filter(|(job, _)| rounds[*job] > 0).map(|(job, m)| m.may_leap() / rounds[job]).min();
+        let left = self
+            .ranks()
+            .into_iter()
+            .filter(|(job, _)| rounds[*job] > 0)
+            .map(|(job, m)| m.may_leap() / rounds[job])
+            .min();
         let at_once = (ROWS_AT_ONCE / rows.len().max(1) as u64).clamp(1, u32::MAX as u64) as u32;
-        let times = left.unwrap_or(0).min(self.rounds_until(from.at.time, at, length, until)).min(at_once);
+        let times =
+            left.unwrap_or(0).min(self.rounds_until(from.at.time, at, length, until)).min(at_once);
         if times == 0 {
             return left.is_some_and(|l| l > 0);
         }
         done.periods += 1;
         done.longest = done.longest.max(length);
         let leap = |&round: &u32| (round > 0).then_some(Leap { round, times, length });
-        let on_wire: Vec<u64> = self.on_wire().iter().zip(seen.on_wire.iter()).map(|(now, before)| now - before).collect();
+        let on_wire: Vec<u64> = self
+            .on_wire()
+            .iter()
+            .zip(seen.on_wire.iter())
+            .map(|(now, before)| now - before)
+            .collect();
         let mut stood = vec![Vec::new(); jobs.jobs.len()];
         self.ranks().into_iter().for_each(|(job, m)| stood[job].push(m.stands()));
         let mut begins = vec![0; on_wire.len()];
         for (job, &round) in jobs.jobs.iter().zip(&rounds) {
-            job.messages.iter().for_each(|m| begins[job.hosts[m.from as usize] as usize] += round as u64);
+            job.messages
+                .iter()
+                .for_each(|m| begins[job.hosts[m.from as usize] as usize] += round as u64);
         }
-        let leapt = Leapt { jobs: rounds.iter().map(leap).collect(), stood, complete, on_wire, begins, times };
+        let leapt = Leapt {
+            jobs: rounds.iter().map(leap).collect(),
+            stood,
+            complete,
+            on_wire,
+            begins,
+            times,
+        };
         self.repeat_round(&leapt, jobs, from, rows);
         let mut per_run = counts;
         per_run.iter_mut().for_each(|c| *c = c.wrapping_mul(times as u64));
@@ -378,23 +442,35 @@ impl World {
     /// Number of rounds that fit before an external event.
     fn rounds_until(&self, from: Time, at: EventKey, length: Span, until: Time) -> u32 {
         let listed = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time);
-        // As for every jump: a poll that found no deadlock in these states would find none in those that follow.
+        // As for every jump: a poll that found no deadlock in these states would find none in those
+        // that follow.
         let looked = self.looked.is_some_and(|look| look >= from);
         let sees_nothing = |e: &Event| looked && e.kind() == Kind::DeadlockDetector;
-        let planned = self.global_events.iter().map(|Reverse(e)| e).filter(|e| !sees_nothing(e)).map(|e| Time(e.time()));
+        let planned = self
+            .global_events
+            .iter()
+            .map(|Reverse(e)| e)
+            .filter(|e| !sees_nothing(e))
+            .map(|e| Time(e.time()));
         let limit = listed.chain(planned).fold(until, Time::min);
         (limit.since(at.time).0.saturating_sub(1) / length.0.max(1)).min(u32::MAX as u64) as u32
     }
 
     /// By job and message: how many iterations of it are complete; `None`: they were not in order.
     fn complete(&self, jobs: &Jobs) -> Option<Vec<Vec<u32>>> {
-        let ended = |flow: u32| self.partitions.iter().any(|p| p.core.monitor.flows.records[flow as usize].end.is_some());
+        let ended = |flow: u32| {
+            self.partitions
+                .iter()
+                .any(|p| p.core.monitor.flows.records[flow as usize].end.is_some())
+        };
         let of_job = |job: &Arc<Job>| {
             let last = job.iterations;
             let of_message = |message: u32| {
-                let complete = (0..last).take_while(|&i| ended(job.flow(i, message))).count() as u32;
+                let complete =
+                    (0..last).take_while(|&i| ended(job.flow(i, message))).count() as u32;
                 // Iterations that no rank has reached have not begun.
-                let beyond = (complete..last.min(complete + 64)).any(|i| ended(job.flow(i, message)));
+                let beyond =
+                    (complete..last.min(complete + 64)).any(|i| ended(job.flow(i, message)));
                 (!beyond).then_some(complete)
             };
             (0..job.messages.len() as u32).map(of_message).collect()
@@ -402,8 +478,15 @@ impl World {
         jobs.jobs.iter().map(of_job).collect()
     }
 
-    /// Records the rows of the round for each time that it was leapt over, and the flows that were complete in it.
-    fn repeat_round(&mut self, leapt: &Leapt, jobs: &Jobs, from: &Earlier<Seen>, rows: &[(EventKey, Row)]) {
+    /// Records the rows of the round for each time that it was leapt over, and the flows that were
+    /// complete in it.
+    fn repeat_round(
+        &mut self,
+        leapt: &Leapt,
+        jobs: &Jobs,
+        from: &Earlier<Seen>,
+        rows: &[(EventKey, Row)],
+    ) {
         let Some(length) = leapt.jobs.iter().flatten().map(|l| l.length).next() else { return };
         let complete = self.completions_from(from.more.completions).to_vec();
         let rows: Vec<&(EventKey, Row)> = rows.iter().filter(|(key, _)| *key >= from.at).collect();
@@ -411,7 +494,9 @@ impl World {
             let by = self.skipped + Span(length.0 * time as u64);
             for (key, row) in &rows {
                 // Rows that are kept have the numbers of flows that were gone through.
-                if let Some(row) = row.with_flow(|flow| Some(leapt.later(jobs, self.of_run(flow as u32), time) as u64)) {
+                if let Some(row) = row.with_flow(|flow| {
+                    Some(leapt.later(jobs, self.of_run(flow as u32), time) as u64)
+                }) {
                     self.record(row.at(key.time.0 + by.0));
                 }
             }

@@ -13,23 +13,34 @@ use crate::world::partition::Node;
 
 /// Full frames that a flow keeps: the one that it sends next, and one more.
 const FRAMES_KEPT: u64 = 2;
-/// Rows that one jump records at most, unless a period has more: who drives the run looks at its clock and at signals between two jumps.
+/// Rows that one jump records at most, unless a period has more: who drives the run looks at its
+/// clock and at signals between two jumps.
 const ROWS_AT_ONCE: u64 = 1 << 18;
 
 impl World {
-    /// Skips as many periods as fit before something comes from outside. Returns whether the period still holds after that.
+    /// Skips as many periods as fit before something comes from outside. Returns whether the period
+    /// still holds after that.
     pub(super) fn jump(&mut self, period: &Period, until: Time, done: &mut FastForwarded) -> bool {
         let Some(at) = self.boundary() else { return false };
         let listed = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time);
-        // A deadlock lasts: a poll that found none in this state would find none in any later state of it.
+        // A deadlock lasts: a poll that found none in this state would find none in any later state
+        // of it.
         let looked = self.looked.is_some_and(|look| look >= period.start.time);
         let sees_nothing = |e: &Event| looked && e.kind() == Kind::DeadlockDetector;
-        let planned = self.global_events.iter().map(|Reverse(e)| e).filter(|e| !sees_nothing(e)).map(|e| Time(e.time()));
+        let planned = self
+            .global_events
+            .iter()
+            .map(|Reverse(e)| e)
+            .filter(|e| !sees_nothing(e))
+            .map(|e| Time(e.time()));
         let limit = listed.chain(planned).fold(until, Time::min);
         let fit = |limit: Time| (limit.since(at.time).0.saturating_sub(1)) / period.length.0;
         if fit(limit) == 0 {
             if done.skipped == Span::ZERO {
-                done.because = Some(format!("the state recurs after {}, but an external event comes sooner", period.length));
+                done.because = Some(format!(
+                    "the state recurs after {}, but an external event comes sooner",
+                    period.length
+                ));
             }
             return true; // later, perhaps
         }
@@ -81,7 +92,8 @@ impl World {
         let length = period.length.0;
         let phase = at.time.since(period.start.time).0 % length;
         let place = |key: &EventKey| (key.time.since(period.start.time).0, key.rank);
-        let (later, earlier): (Vec<_>, Vec<_>) = period.rows.iter().partition(|(key, _)| place(key) >= (phase, at.rank));
+        let (later, earlier): (Vec<_>, Vec<_>) =
+            period.rows.iter().partition(|(key, _)| place(key) >= (phase, at.rank));
         let from = at.time.0 + self.skipped.0;
         for nth in 0..times {
             let base = from + nth * length;
@@ -94,7 +106,8 @@ impl World {
         }
     }
 
-    /// Advances simulated time: the nodes keep their local time, and events from outside come sooner by the same time.
+    /// Advances simulated time: the nodes keep their local time, and events from outside come
+    /// sooner by the same time.
     pub(super) fn skip(&mut self, by: Span, at: EventKey) {
         self.skipped += by;
         let every = self.deadlock_interval;
@@ -103,7 +116,9 @@ impl World {
             let key = e.event_key();
             // Looks that were skipped are those of the detector.
             let missed = match e.kind() {
-                Kind::DeadlockDetector => (at.time.0 + by.0).saturating_sub(key.time.0).div_ceil(every.0),
+                Kind::DeadlockDetector => {
+                    (at.time.0 + by.0).saturating_sub(key.time.0).div_ceil(every.0)
+                }
                 _ => 0,
             };
             let mut time = Time(key.time.0 + missed * every.0 - by.0);

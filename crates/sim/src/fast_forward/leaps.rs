@@ -1,4 +1,5 @@
-//! Skipped periods of a run, and their results from the simulated ones: rows, flows and logs of ranks.
+//! Skipped periods of a run, and their results from the simulated ones: rows, flows and logs of
+//! ranks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,11 +69,17 @@ impl World {
                 let Some(leap) = leap else { continue };
                 for (message, &complete) in (0..).zip(complete) {
                     let begins = leapt.skipped_begins(source(job, message));
-                    let under_way = (complete..job.iterations).map(|i| job.flow(i, message) as usize);
-                    under_way.for_each(|flow| p.core.monitor.flows.records[flow].is_later(leap.skipped(), begins));
+                    let under_way =
+                        (complete..job.iterations).map(|i| job.flow(i, message) as usize);
+                    under_way.for_each(|flow| {
+                        p.core.monitor.flows.records[flow].is_later(leap.skipped(), begins)
+                    });
                 }
             }
-            p.starts.started.iter_mut().for_each(|(&(_, host), count)| *count += leapt.skipped_begins(host));
+            p.starts
+                .started
+                .iter_mut()
+                .for_each(|(&(_, host), count)| *count += leapt.skipped_begins(host));
         }
     }
 
@@ -80,7 +87,8 @@ impl World {
     pub(crate) fn of_run(&self, flow: u32) -> u32 {
         let Some(jobs) = self.jobs.as_ref().filter(|_| !self.leaps.is_empty()) else { return flow };
         let Some(job) = jobs.of_flow(flow) else { return flow };
-        let skipped: u32 = self.leaps.iter().filter_map(|l| l.jobs[job]).map(|l| l.iterations()).sum();
+        let skipped: u32 =
+            self.leaps.iter().filter_map(|l| l.jobs[job]).map(|l| l.iterations()).sum();
         flow + skipped * jobs.jobs[job].messages.len() as u32
     }
 }
@@ -101,16 +109,25 @@ pub(crate) fn unfold_flows(leaps: &[Leapt], jobs: &Jobs, flows: &mut [FlowRecord
         let leaps = of_job(leaps, nth);
         for message in (0..job.messages.len() as u32).filter(|_| !leaps.is_empty()) {
             let src = source(job, message) as usize;
-            let complete: Vec<(usize, Leap)> = leaps.iter().map(|(l, leap)| (l.complete[nth][message as usize] as usize, *leap)).collect();
-            let gone: Vec<FlowRecord> = (0..job.iterations).map(|i| flows[job.flow(i, message) as usize].clone()).collect();
+            let complete: Vec<(usize, Leap)> = leaps
+                .iter()
+                .map(|(l, leap)| (l.complete[nth][message as usize] as usize, *leap))
+                .collect();
+            let gone: Vec<FlowRecord> =
+                (0..job.iterations).map(|i| flows[job.flow(i, message) as usize].clone()).collect();
             let later = |r: &FlowRecord, leap: usize, time: u32| {
                 let mut r = r.clone();
-                r.is_later(Span(complete[leap].1.length.0 * time as u64), leaps[leap].0.begins[src] * time as u64);
+                r.is_later(
+                    Span(complete[leap].1.length.0 * time as u64),
+                    leaps[leap].0.begins[src] * time as u64,
+                );
                 r
             };
             let run = unfold(&gone, &complete, later, |r, _| r.clone());
             // Those that it did not get to are left over at the end.
-            (0..job.iterations).zip(run).for_each(|(i, r)| flows[job.flow(i, message) as usize] = r);
+            (0..job.iterations)
+                .zip(run)
+                .for_each(|(i, r)| flows[job.flow(i, message) as usize] = r);
         }
     }
 }
@@ -120,27 +137,44 @@ pub(crate) fn unfold_ranks(leaps: &[Leapt], jobs: &Arc<Jobs>, ranks: &mut [Vec<R
     for (nth, (job, logs)) in jobs.jobs.iter().zip(ranks).enumerate() {
         let leaps = of_job(leaps, nth);
         for (rank, log) in logs.iter_mut().enumerate().filter(|_| !leaps.is_empty()) {
-            let stood: Vec<(Stood, Leap)> = leaps.iter().map(|(l, leap)| (l.stood[nth][rank].clone(), *leap)).collect();
+            let stood: Vec<(Stood, Leap)> =
+                leaps.iter().map(|(l, leap)| (l.stood[nth][rank].clone(), *leap)).collect();
             log.log = std::mem::take(&mut log.log).unfolded(&stood);
-            log.wire = unfold_wire(job, nth, job.hosts[rank], &leaps, std::mem::take(&mut log.wire));
+            log.wire =
+                unfold_wire(job, nth, job.hosts[rank], &leaps, std::mem::take(&mut log.wire));
         }
     }
 }
 
 /// Bytes of a host on the wire at the start and at the end of each message of a rank, in the run.
-fn unfold_wire(job: &Job, nth: usize, host: u32, leaps: &[(&Leapt, Leap)], wire: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
+fn unfold_wire(
+    job: &Job,
+    nth: usize,
+    host: u32,
+    leaps: &[(&Leapt, Leap)],
+    wire: Vec<(u32, u64, u64)>,
+) -> Vec<(u32, u64, u64)> {
     // In order of their flows, so each message's are in order of its iterations.
     let mut by_message: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-    wire.iter().for_each(|&(flow, begun, sent)| by_message.entry(job.of_flow(flow).1).or_default().push((begun, sent)));
+    wire.iter().for_each(|&(flow, begun, sent)| {
+        by_message.entry(job.of_flow(flow).1).or_default().push((begun, sent))
+    });
     let mut all = Vec::new();
     for (message, gone) in by_message {
-        let complete: Vec<(usize, Leap)> = leaps.iter().map(|(l, leap)| (l.complete[nth][message as usize] as usize, *leap)).collect();
+        let complete: Vec<(usize, Leap)> = leaps
+            .iter()
+            .map(|(l, leap)| (l.complete[nth][message as usize] as usize, *leap))
+            .collect();
         let later = |&(begun, sent): &(u64, u64), leap: usize, time: u32| {
             let more = leaps[leap].0.on_wire[host as usize] * time as u64;
             (begun + more, sent + more)
         };
         let run = unfold(&gone, &complete, later, |w, _| *w);
-        all.extend((0..job.iterations).zip(run).map(|(i, (begun, sent))| (job.flow(i, message), begun, sent)));
+        all.extend(
+            (0..job.iterations)
+                .zip(run)
+                .map(|(i, (begun, sent))| (job.flow(i, message), begun, sent)),
+        );
     }
     all.sort_unstable();
     all

@@ -25,13 +25,14 @@ const ROWS_MAX: usize = 1 << 22;
 /// Flows that all episodes together keep.
 const FLOWS_MAX: usize = 1 << 20;
 
-/// A state at rest, in words that are equal whenever it recurs: times as of now, every other number that grows as of the first of its
-/// group.
+/// A state at rest, in words that are equal whenever it recurs: times as of now, every other number
+/// that grows as of the first of its group.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Rest(Words);
 
 impl Rest {
-    /// Words written at `at`: growing numbers relative to the first of their group, and these first numbers.
+    /// Words written at `at`: growing numbers relative to the first of their group, and these first
+    /// numbers.
     pub fn new(mut words: Words, at: Time) -> (Rest, FxHashMap<Group, u64>) {
         let mut first: FxHashMap<Group, u64> = FxHashMap::from_iter([(Group::Time, at.0)]);
         for (group, value) in words.iter_mut().filter(|w| w.0 != Group::Plain) {
@@ -162,14 +163,23 @@ impl Memory {
         }
     }
 
-    /// The episode that begins in a state with the group of this number, `start` giving the start of a group.
-    pub fn find(&self, from: usize, group: usize, start: impl Fn(usize) -> Option<Time>) -> Option<&Episode> {
+    /// The episode that begins in a state with the group of this number, `start` giving the start
+    /// of a group.
+    pub fn find(
+        &self,
+        from: usize,
+        group: usize,
+        start: impl Fn(usize) -> Option<Time>,
+    ) -> Option<&Episode> {
         let base = start(group)?;
         self.episodes[from].iter().find(|e| {
             let kinds = self.plan.groups.get(group..group + e.groups.len());
             let same = kinds.is_some_and(|g| {
                 let after = |nth| start(group + nth).map(|t: Time| t.since(base));
-                g.iter().zip(&e.groups).enumerate().all(|(nth, (g, &(at, kind)))| g.kind == Some(kind) && after(nth) == Some(at))
+                g.iter()
+                    .zip(&e.groups)
+                    .enumerate()
+                    .all(|(nth, (g, &(at, kind)))| g.kind == Some(kind) && after(nth) == Some(at))
             });
             // The next event has to come at the same time, or later if no other event precedes it.
             same && start(group + e.groups.len()).is_none_or(|next| {

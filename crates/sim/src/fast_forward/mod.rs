@@ -8,16 +8,19 @@
 //!
 //! Ranks of jobs send when they have received, so whole iterations recur (iterations.rs, leaps.rs).
 //!
-//! What begins and ends with a network at rest is remembered as a whole: where the same flows begin in the same state again, nothing of
-//! it is simulated a second time (plan.rs, memory.rs, recall.rs).
+//! What begins and ends with a network at rest is remembered as a whole: where the same flows begin
+//! in the same state again, nothing of it is simulated a second time (plan.rs, memory.rs,
+//! recall.rs).
 //!
-//! A network is a deterministic map on its state. If two states are equal except for the times, byte offsets and counters that have grown
-//! together, and nothing random was drawn between them, everything that follows repeats, until something comes from outside: the start
-//! of a flow, a link that fails, a flow that runs out of full frames.
+//! A network is a deterministic map on its state. If two states are equal except for the times,
+//! byte offsets and counters that have grown together, and nothing random was drawn between them,
+//! everything that follows repeats, until something comes from outside: the start of a flow, a link
+//! that fails, a flow that runs out of full frames.
 //!
-//! A jump leaves the state where it is. Simulated time is the *local* time of the nodes plus the skipped time. Outputs of the world - rows,
-//! completion times, deadlocks - are shifted outwards, inputs - starts, failures, samples, the end of the run - inwards, and the flows that
-//! moved are that much shorter. So only comparing needs to know every field, and the compiler counts them.
+//! A jump leaves the state where it is. Simulated time is the *local* time of the nodes plus the
+//! skipped time. Outputs of the world - rows, completion times, deadlocks - are shifted outwards,
+//! inputs - starts, failures, samples, the end of the run - inwards, and the flows that moved are
+//! that much shorter. So only comparing needs to know every field, and the compiler counts them.
 
 mod iterations;
 mod jump;
@@ -110,7 +113,8 @@ pub(crate) struct FastForward {
     inputs: Inputs,
     /// Events handled when the inputs last changed.
     quiet_from: u64,
-    /// Searches that have found nothing since then. Each makes the wait for the next one longer in proportion.
+    /// Searches that have found nothing since then. Each makes the wait for the next one longer in
+    /// proportion.
     failed: u64,
     /// Rows that the present search or period may have to repeat.
     rows: Vec<(EventKey, Row)>,
@@ -121,8 +125,8 @@ pub(crate) struct FastForward {
 }
 
 impl FastForward {
-    /// Nothing is known yet; `off`: reason why nothing will be searched. `plan`: planned inputs of the network; `jobs`: ranks
-    /// of jobs ask for the most.
+    /// Nothing is known yet; `off`: reason why nothing will be searched. `plan`: planned inputs of
+    /// the network; `jobs`: ranks of jobs ask for the most.
     pub fn new(off: Option<String>, plan: Plan, jobs: bool) -> FastForward {
         let memory = Memory::new(if off.is_some() { Plan::default() } else { plan });
         let progress = match off {
@@ -130,7 +134,9 @@ impl FastForward {
             None if jobs => Progress::Iterates(Box::new(Iterations::new())),
             None => Progress::Waits { until: search::QUIET },
         };
-        let because = Some(off.unwrap_or_else(|| "no periodic behaviour found: starts, ends and random draws were too frequent".into()));
+        let because = Some(off.unwrap_or_else(|| {
+            "no periodic behaviour found: starts, ends and random draws were too frequent".into()
+        }));
         FastForward {
             progress,
             inputs: Inputs::default(),
@@ -150,7 +156,8 @@ impl FastForward {
         }
     }
 
-    /// Resumes after a state was restored in which `begun` flows have begun. Counts of skipped work are kept; remembered states are not.
+    /// Resumes after a state was restored in which `begun` flows have begun. Counts of skipped work
+    /// are kept; remembered states are not.
     pub fn go_on_from(&mut self, done: FastForwarded, begun: usize) {
         self.done = done;
         self.memory.skip_to(begun);

@@ -63,7 +63,12 @@ impl Plan {
         let mut alike: HashMap<Vec<u64>, u32> = HashMap::new();
         let sizes = |g: usize| -> Vec<u64> {
             let group = &flows[firsts[g] as usize..ends(g)];
-            group.iter().flat_map(|f| [(f.src as u64) << 32 | f.dst as u64, f.size, f.start.since(group[0].start).0]).collect()
+            group
+                .iter()
+                .flat_map(|f| {
+                    [(f.src as u64) << 32 | f.dst as u64, f.size, f.start.since(group[0].start).0]
+                })
+                .collect()
         };
         if firsts.len() < 2 {
             return Plan::default();
@@ -79,7 +84,9 @@ impl Plan {
             }
             let group = firsts[g] as usize..ends(g);
             let first = flows[group.start].start;
-            let starts = group.map(|f| Start::of(&flows[f], facts.get(f), first, routed, &mut paths)).collect();
+            let starts = group
+                .map(|f| Start::of(&flows[f], facts.get(f), first, routed, &mut paths))
+                .collect();
             let next = kinds.len() as u32;
             let (kind, times) = kinds.entry(starts).or_insert((next, 0));
             *times += 1;
@@ -90,13 +97,20 @@ impl Plan {
             return Plan::default();
         }
         let kind = |k: Option<u32>| k.filter(|k| often.contains(k));
-        let groups = firsts.iter().zip(number).map(|(&first, k)| Group { first, kind: kind(k) }).collect();
+        let groups =
+            firsts.iter().zip(number).map(|(&first, k)| Group { first, kind: kind(k) }).collect();
         Plan { groups, flows: flows.len() as u32 }
     }
 }
 
 impl Start {
-    fn of(f: &Flow, facts: Option<&PathFacts>, first: Time, routed: &Routed, paths: &mut HashMap<Vec<(u32, u16)>, u32>) -> Start {
+    fn of(
+        f: &Flow,
+        facts: Option<&PathFacts>,
+        first: Time,
+        routed: &Routed,
+        paths: &mut HashMap<Vec<(u32, u16)>, u32>,
+    ) -> Start {
         let key = FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
         let mut number = |path: Vec<(u32, u16)>| {
             let next = paths.len() as u32;
@@ -105,7 +119,9 @@ impl Start {
         let mut path = |key: &FlowKey| match f.path {
             // As a path of no network: given by its number.
             Some(given) => number(vec![(u32::MAX, 0), (given, 0)]),
-            None => number(trace_path(routed.topology, routed.routes, &routed.choice, key).unwrap_or_default()),
+            None => number(
+                trace_path(routed.topology, routed.routes, &routed.choice, key).unwrap_or_default(),
+            ),
         };
         Start {
             after: f.start.since(first),
@@ -121,7 +137,8 @@ impl Start {
     }
 }
 
-/// The flows at whose start all flows before them could be complete: each at the full rate of the fastest link, all at the same time.
+/// The flows at whose start all flows before them could be complete: each at the full rate of the
+/// fastest link, all at the same time.
 fn firsts(flows: &[Flow], topology: &Topology) -> Vec<u32> {
     let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate(1));
     let mut firsts = Vec::new();

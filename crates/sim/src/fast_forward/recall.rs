@@ -1,4 +1,5 @@
-//! Remembers episodes between two idle times, and repeats them where the same flows begin in the same state.
+//! Remembers episodes between two idle times, and repeats them where the same flows begin in the
+//! same state.
 //!
 //! ```text
 //!   at rest before the flows of group g      state known, and an episode that begins in it with the kinds of g, g+1, ...?
@@ -6,8 +7,8 @@
 //!     no:  simulate, and remember it when the network is at rest again
 //! ```
 //!
-//! As a jump does, it leaves the nodes in their local time; so it skips only what leads back into the state in which the network is, or
-//! what is left of the run.
+//! As a jump does, it leaves the nodes in their local time; so it skips only what leads back into
+//! the state in which the network is, or what is left of the run.
 
 use xoff_node::EventKey;
 use xoff_units::{Span, Time};
@@ -26,12 +27,13 @@ use crate::world::partition::{Node, Partition};
 const FREE_STATES: u64 = 4;
 /// Episodes that are skipped at once.
 const CHAIN_MAX: usize = 1 << 12;
-/// Rows that they record at most, unless one that leads back has more: who drives the run looks at its clock and at signals in between.
+/// Rows that they record at most, unless one that leads back has more: who drives the run looks at
+/// its clock and at signals in between.
 const ROWS_AT_ONCE: usize = 1 << 18;
 
 impl World {
-    /// End of the next stretch, chosen so that an idle network can be detected; skips stored episodes. `until` is the end of the run, in
-    /// its time.
+    /// End of the next stretch, chosen so that an idle network can be detected; skips stored
+    /// episodes. `until` is the end of the run, in its time.
     pub(super) fn recall(&mut self, f: &mut FastForward, until: Time) -> Option<EventKey> {
         if f.memory.is_over() {
             return None;
@@ -42,7 +44,12 @@ impl World {
         place
     }
 
-    fn go_on_recalling(&mut self, m: &mut Memory, f: &mut FastForward, until: Time) -> Option<EventKey> {
+    fn go_on_recalling(
+        &mut self,
+        m: &mut Memory,
+        f: &mut FastForward,
+        until: Time,
+    ) -> Option<EventKey> {
         while !m.is_over() {
             let first = m.first_flow(m.group);
             let start = self.start_of(first)?;
@@ -55,7 +62,9 @@ impl World {
             }
             if begun != first as usize || self.failures > 0 {
                 m.open = None;
-            } else if self.completed() == begun && self.partitions.iter().all(|p| p.core.frames.live_data() == 0) {
+            } else if self.completed() == begun
+                && self.partitions.iter().all(|p| p.core.frames.live_data() == 0)
+            {
                 match self.at_rest(m, f, place.time, until) {
                     Ok(true) => continue,
                     Ok(false) => {}
@@ -72,15 +81,23 @@ impl World {
         self.partitions[0].starts.flows.get(flow as usize).map(|f| f.start)
     }
 
-    /// No flow is under way, and the next group is about to begin: ends the episode so far, and skips the known future. Returns
-    /// whether anything was skipped; if not, another episode has begun.
-    fn at_rest(&mut self, m: &mut Memory, f: &mut FastForward, at: Time, until: Time) -> Result<bool, Stop> {
+    /// No flow is under way, and the next group is about to begin: ends the episode so far, and
+    /// skips the known future. Returns whether anything was skipped; if not, another episode has
+    /// begun.
+    fn at_rest(
+        &mut self,
+        m: &mut Memory,
+        f: &mut FastForward,
+        at: Time,
+        until: Time,
+    ) -> Result<bool, Stop> {
         let known_before = m.open.is_some();
         let again = m.plan.groups[m.group].kind.is_some();
         if !again && !known_before {
             return Ok(false);
         }
-        // Writing a state takes as long as some events: it has to be in proportion to the simulated work.
+        // Writing a state takes as long as some events: it has to be in proportion to the simulated
+        // work.
         let likely = self.words_likely().max(m.longest);
         if m.written + likely > FREE_STATES * likely + self.events() / 2 {
             return Err(Stop::Differs);
@@ -117,7 +134,15 @@ impl World {
             return Ok(true);
         }
         let at = at + self.skipped;
-        m.open = Some(Open { state, group: m.group, at, inputs: self.inputs(), counts, first, disturbed: self.disturbed });
+        m.open = Some(Open {
+            state,
+            group: m.group,
+            at,
+            inputs: self.inputs(),
+            counts,
+            first,
+            disturbed: self.disturbed,
+        });
         self.noted = Some(Vec::new());
         Ok(false)
     }
@@ -136,20 +161,27 @@ impl World {
             return None;
         }
         let groups = &m.plan.groups[open.group..m.group];
-        let groups = groups.iter().map(|g| Some((self.start_of(g.first)?.since(open.at), g.kind?))).collect::<Option<Vec<_>>>()?;
+        let groups = groups
+            .iter()
+            .map(|g| Some((self.start_of(g.first)?.since(open.at), g.kind?)))
+            .collect::<Option<Vec<_>>>()?;
         let inputs = self.inputs();
-        let same = |of: fn(&super::Inputs) -> (u64, u64, u64, usize)| of(&inputs) == of(&open.inputs);
+        let same =
+            |of: fn(&super::Inputs) -> (u64, u64, u64, usize)| of(&inputs) == of(&open.inputs);
         if !same(|i| (i.drawn, i.broken, i.failures, i.deadlocks)) {
             return None;
         }
         let counters = |g: &Group| matches!(g, Group::Counter(..) | Group::Number(..));
-        if !self.layout.probes.control.is_none() && first.iter().any(|(g, v)| counters(g) && open.first.get(g) != Some(v)) {
+        if !self.layout.probes.control.is_none()
+            && first.iter().any(|(g, v)| counters(g) && open.first.get(g) != Some(v))
+        {
             return None; // the messages that are recorded hold counters
         }
         let counts = totals::per_period(&open.counts, counts)?;
         let (flow, end) = (m.first_flow(open.group), m.first_flow(m.group));
         let rows = rows.iter().map(|row| {
-            let row = row.with_flow(|f| f.checked_sub(flow as u64).filter(|n| *n < (end - flow) as u64))?;
+            let row =
+                row.with_flow(|f| f.checked_sub(flow as u64).filter(|n| *n < (end - flow) as u64))?;
             Some((Time(row.time()).since(open.at), row))
         });
         let rows = rows.collect::<Option<Vec<_>>>()?;
@@ -174,11 +206,23 @@ impl World {
         let mut record = seen.next().expect("a world has a partition").clone();
         seen.for_each(|r| record.add(r));
         let after = |t: Option<Time>| t.map(|t| t.since(from));
-        Fate { all_sent: after(record.all_sent), received: after(record.received), end: after(record.end), record }
+        Fate {
+            all_sent: after(record.all_sent),
+            received: after(record.received),
+            end: after(record.end),
+            record,
+        }
     }
 
-    /// Skips the longest chain of episodes that are known, begins in a state at rest and comes back to it, or takes up the rest of the run.
-    fn skip_known(&mut self, m: &mut Memory, f: &mut FastForward, state: usize, until: Time) -> bool {
+    /// Skips the longest chain of episodes that are known, begins in a state at rest and comes back
+    /// to it, or takes up the rest of the run.
+    fn skip_known(
+        &mut self,
+        m: &mut Memory,
+        f: &mut FastForward,
+        state: usize,
+        until: Time,
+    ) -> bool {
         let begins = m.group;
         let limit = self.undisturbed_until(until);
         let start = |group: usize| self.start_of(m.first_flow(group));
@@ -201,7 +245,9 @@ impl World {
                 Some(next) if at == state => best = (chain.len(), next.since(from)),
                 Some(_) => {}
                 // Nothing follows: the run ends when the last of its flows are over.
-                None if e.rests && m.is_settled(at) && m.is_settled(state) => best = (chain.len(), (base + e.acted).since(from)),
+                None if e.rests && m.is_settled(at) && m.is_settled(state) => {
+                    best = (chain.len(), (base + e.acted).since(from))
+                }
                 None => {}
             }
         }
@@ -231,10 +277,14 @@ impl World {
         true
     }
 
-    /// Up to when nothing concerns the whole network but looks of the deadlock detector, in the time of the run: a network that comes to
-    /// rest has no deadlock.
+    /// Up to when nothing concerns the whole network but looks of the deadlock detector, in the
+    /// time of the run: a network that comes to rest has no deadlock.
     fn undisturbed_until(&self, until: Time) -> Time {
-        let planned = self.global_events.iter().map(|std::cmp::Reverse(e)| e).filter(|e: &&Event| e.kind() != Kind::DeadlockDetector);
+        let planned = self
+            .global_events
+            .iter()
+            .map(|std::cmp::Reverse(e)| e)
+            .filter(|e: &&Event| e.kind() != Kind::DeadlockDetector);
         planned.map(|e| Time(e.time()) + self.skipped).fold(until, Time::min)
     }
 
@@ -255,8 +305,16 @@ impl World {
             let nth = home.starts.pass_over(src);
             let record = &mut home.core.monitor.flows.records[flow as usize];
             let of_run = |t: Option<Span>| t.map(|t| base + t);
-            let (all_sent, received, end) = (of_run(fate.all_sent), of_run(fate.received), of_run(fate.end));
-            *record = FlowRecord { flow: record.flow.clone(), nth, all_sent, received, end, ..fate.record.clone() };
+            let (all_sent, received, end) =
+                (of_run(fate.all_sent), of_run(fate.received), of_run(fate.end));
+            *record = FlowRecord {
+                flow: record.flow.clone(),
+                nth,
+                all_sent,
+                received,
+                end,
+                ..fate.record.clone()
+            };
         }
         self.add_completions(e.completions.iter().map(|c| c + first));
     }

@@ -13,7 +13,8 @@ use crate::observe::probe::Row;
 use crate::world::World;
 use crate::world::partition::{HOPS, Node};
 
-/// Events without a start or an end of a flow or a random draw, after which a search begins at the earliest.
+/// Events without a start or an end of a flow or a random draw, after which a search begins at the
+/// earliest.
 pub(super) const QUIET: u64 = 1024;
 /// And for each word that the state is likely to have: writing it may be in vain.
 const QUIET_EACH: u64 = 6;
@@ -21,7 +22,8 @@ const QUIET_EACH: u64 = 6;
 const SEARCH_MIN: u64 = 1 << 14;
 /// Number of pending events skipped for each event between two anchors.
 const SPACING: u64 = 8;
-/// Least number of events, per word of a state, for which it is compared: writing it takes longer the larger it is.
+/// Least number of events, per word of a state, for which it is compared: writing it takes longer
+/// the larger it is.
 const WORDS_EACH: u64 = 4;
 /// Words of the largest state that is compared.
 const WORDS_MAX: usize = 1 << 24;
@@ -45,8 +47,8 @@ pub(super) struct Earlier<M> {
     pub more: M,
 }
 
-/// Earlier states to compare with, each kept twice as long as the previous one: a period of any length is found soon after what precedes
-/// it has passed.
+/// Earlier states to compare with, each kept twice as long as the previous one: a period of any
+/// length is found soon after what precedes it has passed.
 pub(super) struct Levels<M>(pub Vec<Earlier<M>>);
 
 impl<M> Default for Levels<M> {
@@ -62,8 +64,8 @@ struct Recurrence {
     growth: Growth,
 }
 
-/// Drops rows that no state can need, once there are `at` of them. Returns how many there may be until the next time: twice those that are
-/// left, so that a row is passed over twice at most.
+/// Drops rows that no state can need, once there are `at` of them. Returns how many there may be
+/// until the next time: twice those that are left, so that a row is passed over twice at most.
 fn trim<M, R>(rows: &mut Vec<(EventKey, R)>, at: usize, levels: &Levels<M>) -> usize {
     if rows.len() < at.max(ROWS_KEPT) {
         return at;
@@ -92,26 +94,31 @@ pub(super) struct Search {
 }
 
 impl World {
-    /// The place before which everything has happened and from which on nothing has; `None`: nothing will.
+    /// The place before which everything has happened and from which on nothing has; `None`:
+    /// nothing will.
     pub(super) fn boundary(&mut self) -> Option<EventKey> {
         let first = self.partitions.iter_mut().filter_map(|p| p.peek()).min();
         first.into_iter().chain(self.next_global()).min()
     }
 
     pub(super) fn inputs(&self) -> Inputs {
-        let sum = |of: fn(&crate::world::partition::Partition) -> u64| self.partitions.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&crate::world::partition::Partition) -> u64| {
+            self.partitions.iter().map(of).sum::<u64>()
+        };
         Inputs {
             begun: self.partitions.iter().map(|p| p.starts.begun).sum(),
             completed: self.completed(),
             drawn: sum(|p| p.core.draws.drawn),
-            broken: sum(|p| p.core.monitor.checks.count()) + sum(|p| p.core.monitor.counts.lost.total().total()),
+            broken: sum(|p| p.core.monitor.checks.count())
+                + sum(|p| p.core.monitor.counts.lost.total().total()),
             failures: self.failures,
             deadlocks: self.deadlocks().len(),
         }
     }
 
-    /// Between two stretches of events, `until` being the end of the run: skips remembered episodes, jumps if a period is known, otherwise
-    /// continues with the search for one. Returns the place where the next stretch has to end, and after how many events.
+    /// Between two stretches of events, `until` being the end of the run: skips remembered
+    /// episodes, jumps if a period is known, otherwise continues with the search for one. Returns
+    /// the place where the next stretch has to end, and after how many events.
     pub(crate) fn fast_forward(&mut self, until: Time) -> Option<(EventKey, u64)> {
         if self.forward.as_ref().is_none_or(|f| matches!(f.progress, Progress::Off)) {
             return None;
@@ -134,7 +141,9 @@ impl World {
             match self.iterate(search, &mut f.rows, &mut f.done, until) {
                 Ok(Some(next)) => return Some(next),
                 Ok(None) => f.progress = Progress::Off,
-                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state with {what}")),
+                Err(Stop::Unwritten(what)) => {
+                    f.give_up(&format!("no run returns to a state with {what}"))
+                }
                 Err(Stop::Differs) => unreachable!("a search continues after a state that differs"),
             }
             f.rows = Vec::new();
@@ -177,13 +186,16 @@ impl World {
                 Ok(None) if over => {
                     f.rows = Vec::new();
                     f.failed += 1;
-                    f.progress = Progress::Waits { until: handled + (handled - f.quiet_from) * f.failed };
+                    f.progress =
+                        Progress::Waits { until: handled + (handled - f.quiet_from) * f.failed };
                     if f.done.periods == 0 {
                         f.done.because = Some("no state came again".into());
                     }
                 }
                 Ok(None) => {}
-                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state with {what}")),
+                Err(Stop::Unwritten(what)) => {
+                    f.give_up(&format!("no run returns to a state with {what}"))
+                }
                 Err(Stop::Differs) => unreachable!("a search continues after a state that differs"),
             }
         }
@@ -214,10 +226,13 @@ impl World {
         let at = self.boundary()?;
         let mut first: Option<(EventKey, u32, u32)> = None;
         for p in &self.partitions {
-            for e in p.core.pending.events().filter(|e| e.kind() == Kind::Arrive && e.event_key() >= at) {
+            for e in
+                p.core.pending.events().filter(|e| e.kind() == Kind::Arrive && e.event_key() >= at)
+            {
                 let frame = &p.core.frames[e.arg];
                 let node = self.layout.ports.places()[e.port() as usize].node;
-                let ends = frame.kind() == FrameKind::Data && matches!(p.nodes[node as usize], Node::Nic(_));
+                let ends = frame.kind() == FrameKind::Data
+                    && matches!(p.nodes[node as usize], Node::Nic(_));
                 if ends && first.is_none_or(|f| e.event_key() < f.0) {
                     first = Some((e.event_key(), e.port(), frame.flow));
                 }
@@ -226,9 +241,20 @@ impl World {
         let (_, port, flow) = first?;
         let feeder = self.layout.ports.peer(port) as usize;
         let node = self.layout.ports.places()[feeder].node;
-        let delay = self.partitions[self.layout.partition_of[node as usize] as usize].core.lines[feeder].delay;
+        let delay = self.partitions[self.layout.partition_of[node as usize] as usize].core.lines
+            [feeder]
+            .delay;
         let ends = handled + (handled - quiet_from).max(SEARCH_MIN);
-        let mut search = Search { port, flow, delay, next: at, next_is_anchor: false, not_before: 0, earlier: Levels::default(), ends };
+        let mut search = Search {
+            port,
+            flow,
+            delay,
+            next: at,
+            next_is_anchor: false,
+            not_before: 0,
+            earlier: Levels::default(),
+            ends,
+        };
         self.find_next(&mut search, at, at.time + Span(1));
         Some(search)
     }
@@ -238,7 +264,10 @@ impl World {
         let frames = |p: &crate::world::partition::Partition, e: &&Event| {
             e.kind() == Kind::Arrive && e.port() == s.port && p.core.frames[e.arg].flow == s.flow
         };
-        let arrivals = self.partitions.iter().flat_map(|p| p.core.pending.events().filter(move |e| frames(p, e)));
+        let arrivals = self
+            .partitions
+            .iter()
+            .flat_map(|p| p.core.pending.events().filter(move |e| frames(p, e)));
         let first = arrivals.map(|e| Time(e.time())).filter(|t| *t >= from).min();
         s.next_is_anchor = first.is_some();
         // A frame that is not sent yet takes longer than the cable.
@@ -267,20 +296,24 @@ impl World {
         for from in &s.earlier.0 {
             let growth = Growth::from_iter([(Group::Time, to.time.since(from.at.time).0)]);
             match self.write(to.time, Out::Compare { with: &from.words, at: 0, growth }) {
-                Ok(Out::Compare { growth, .. }) => return Ok(Some(Recurrence { from: from.clone(), to, growth })),
+                Ok(Out::Compare { growth, .. }) => {
+                    return Ok(Some(Recurrence { from: from.clone(), to, growth }));
+                }
                 Ok(Out::Keep(_)) | Err(Stop::Differs) => {}
                 Err(e) => return Err(e),
             }
         }
         let unit = s.earlier.0.first().map_or(0, |e| WORDS_EACH * e.words.len() as u64);
         self.keep(&mut s.earlier, |e| handled - e.handled, unit, to, true, ())?;
-        let pending: u64 = self.partitions.iter().map(|p| p.core.pending.events().count() as u64).sum();
+        let pending: u64 =
+            self.partitions.iter().map(|p| p.core.pending.events().count() as u64).sum();
         s.not_before = handled + pending / SPACING;
         Ok(None)
     }
 
-    /// Keeps the state at a place instead of those that have been compared with for long enough: for a unit, for two, for four. With the
-    /// counters of `flows` or without. Returns how many words it took.
+    /// Keeps the state at a place instead of those that have been compared with for long enough:
+    /// for a unit, for two, for four. With the counters of `flows` or without. Returns how many
+    /// words it took.
     pub(super) fn keep<M: Clone>(
         &mut self,
         levels: &mut Levels<M>,
@@ -292,7 +325,8 @@ impl World {
     ) -> Result<usize, Stop> {
         let (earlier, handled) = (&mut levels.0, self.events_handled());
         let old = |(level, e): (usize, &Earlier<M>)| age(e) >= unit << level;
-        // The first is the youngest. Another level begins when the oldest has been kept for long enough.
+        // The first is the youngest. Another level begins when the oldest has been kept for long
+        // enough.
         let levels = earlier.iter().enumerate().take_while(|e| old(*e)).count();
         if levels == 0 && !earlier.is_empty() {
             return Ok(0);
@@ -300,12 +334,16 @@ impl World {
         let mut words = Words::new();
         match self.write(at.time, Out::Keep(&mut words)) {
             Ok(_) => {}
-            // Something in it belongs to no state that could recur, such as a flow that is about to begin.
+            // Something in it belongs to no state that could recur, such as a flow that is about to
+            // begin.
             Err(Stop::Differs) => return Ok(0),
             Err(e) => return Err(e),
         }
         self.expire_stops(at.time);
-        let (written, counts) = (words.len(), if flows { self.totals(at.time) } else { self.totals_but_flows(at.time) });
+        let (written, counts) = (
+            words.len(),
+            if flows { self.totals(at.time) } else { self.totals_but_flows(at.time) },
+        );
         let new = Earlier { at, handled, words: Arc::new(words), counts: Arc::new(counts), more };
         let all_old = levels == earlier.len();
         earlier[..levels].fill(new.clone());
@@ -316,24 +354,39 @@ impl World {
     }
 
     /// The period that has been found.
-    fn period(&mut self, recurrence: &Recurrence, mut rows: Vec<(EventKey, Row)>) -> Result<Period, &'static str> {
+    fn period(
+        &mut self,
+        recurrence: &Recurrence,
+        mut rows: Vec<(EventKey, Row)>,
+    ) -> Result<Period, &'static str> {
         let Recurrence { from, to, growth } = recurrence;
         self.expire_stops(to.time);
-        let counts =
-            totals::per_period(&from.counts, &self.totals(to.time)).ok_or("frames of different flows are taken for each other's")?;
-        let counters = growth.iter().any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
+        let counts = totals::per_period(&from.counts, &self.totals(to.time))
+            .ok_or("frames of different flows are taken for each other's")?;
+        let counters = growth
+            .iter()
+            .any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
         if counters && !self.layout.probes.control.is_none() {
             return Err("the control messages that are recorded hold counters");
         }
-        let advances = growth.iter().filter_map(|(g, &by)| if let Group::Flow(flow) = g { Some((*flow, by)) } else { None });
+        let advances = growth.iter().filter_map(|(g, &by)| {
+            if let Group::Flow(flow) = g { Some((*flow, by)) } else { None }
+        });
         rows.retain(|(key, _)| *key >= from.at);
-        let (length, advances) = (to.time.since(from.at.time), advances.filter(|a| a.1 > 0).collect());
+        let (length, advances) =
+            (to.time.since(from.at.time), advances.filter(|a| a.1 > 0).collect());
         Ok(Period { length, start: from.at, advances, counts, rows })
     }
 
     /// Writes the whole state at a time before which everything has happened.
     pub(super) fn write<'w>(&'w self, at: Time, out: Out<'w>) -> Result<Out<'w>, Stop> {
-        let mut w = Writer::new(out, &self.partitions[0].core.frames, &self.layout, self.jobs.as_deref(), at);
+        let mut w = Writer::new(
+            out,
+            &self.partitions[0].core.frames,
+            &self.layout,
+            self.jobs.as_deref(),
+            at,
+        );
         w.put(Group::Plain, self.partitions.iter().map(|p| p.core.frames.live_data()).sum())?;
         for (n, &home) in self.layout.partition_of.iter().enumerate() {
             let partition = &self.partitions[home as usize];
@@ -352,8 +405,9 @@ impl World {
                 match e.kind() {
                     Kind::FlowStart if e.arg % HOPS == 0 => continue, // the next of the list, which ends a period
                     Kind::FlowStart => return Err(Stop::Differs),
-                    // Timers: nodes know from their state whether anything is due, and a call that finds nothing due does nothing. So only
-                    // that state counts, not when the next call comes.
+                    // Timers: nodes know from their state whether anything is due, and a call that
+                    // finds nothing due does nothing. So only that state counts, not when the next
+                    // call comes.
                     kind if kind.is_timer() => continue,
                     _ => {}
                 }
@@ -385,7 +439,13 @@ mod tests {
     #[test]
     fn rows_that_are_kept_are_seldom_passed_over() {
         let at = |ps: u64| EventKey { time: Time(ps), rank: 0 };
-        let earlier = Earlier { at: at(0), handled: 0, words: Arc::default(), counts: Arc::default(), more: () };
+        let earlier = Earlier {
+            at: at(0),
+            handled: 0,
+            words: Arc::default(),
+            counts: Arc::default(),
+            more: (),
+        };
         let levels = Levels(vec![earlier]);
         let (mut rows, mut limit, mut passed) = (Vec::new(), 0, 0);
         for n in 0..1_000_000 {

@@ -13,7 +13,10 @@ impl Counters for Partition {
         counts.counters(f);
         ports.iter_mut().for_each(|p| p.counters(f));
         cnms.values_mut().for_each(|p| p.counters(f));
-        self.core.lines.iter_mut().for_each(|l| [&mut l.tx_bytes, &mut l.tx_frames].into_iter().for_each(&mut *f));
+        self.core
+            .lines
+            .iter_mut()
+            .for_each(|l| [&mut l.tx_bytes, &mut l.tx_frames].into_iter().for_each(&mut *f));
     }
 }
 
@@ -29,8 +32,8 @@ impl World {
         f(&mut self.events_skipped);
     }
 
-    /// All counters at a time, after all earlier events. An open pause or hold is counted up to that time: not up to
-    /// the last event, which may be a call that finds nothing due.
+    /// All counters at a time, after all earlier events. An open pause or hold is counted up to
+    /// that time: not up to the last event, which may be a call that finds nothing due.
     pub(super) fn totals(&mut self, at: Time) -> Vec<u64> {
         self.counters(at, true)
     }
@@ -52,7 +55,11 @@ impl World {
             *events = handled;
         }
         // Not a counter that can be added to, but it may not change.
-        let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
+        let switches = self
+            .partitions
+            .iter()
+            .flat_map(|p| &p.nodes)
+            .filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
         all.push(switches.map(|s| s.collisions()).sum());
         all
     }
@@ -60,7 +67,9 @@ impl World {
     /// Adds the counts of `times` periods.
     pub(super) fn add_to_totals(&mut self, per_period: &[u64], times: u64) {
         let mut by = per_period.iter();
-        self.each_counter(true, |c| *c = c.wrapping_add(by.next().map_or(0, |d| d.wrapping_mul(times))));
+        self.each_counter(true, |c| {
+            *c = c.wrapping_add(by.next().map_or(0, |d| d.wrapping_mul(times)))
+        });
     }
 
     /// Adds the counts of an episode, except those of its flows.
@@ -70,8 +79,10 @@ impl World {
     }
 }
 
-/// Counters of a period, from the counters at its start and at its end; `None`: a counter that cannot be added up.
+/// Counters of a period, from the counters at its start and at its end; `None`: a counter that
+/// cannot be added up.
 pub(super) fn per_period(before: &[u64], after: &[u64]) -> Option<Vec<u64>> {
     let same_collisions = before.last() == after.last();
-    (before.len() == after.len() && same_collisions).then(|| after.iter().zip(before).map(|(a, b)| a.wrapping_sub(*b)).collect())
+    (before.len() == after.len() && same_collisions)
+        .then(|| after.iter().zip(before).map(|(a, b)| a.wrapping_sub(*b)).collect())
 }

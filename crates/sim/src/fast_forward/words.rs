@@ -1,8 +1,9 @@
 //! The state of a network in words, to find out whether it recurs (see [`xoff_units::state`]).
 //!
-//! A word is a number with the group that it belongs to. Two states recur if their words are equal in number and group, those of no group
-//! in value, and all words of a group have grown by the same amount: times by the period, byte offsets of a flow by the bytes that it sent
-//! in the period, credit counters of a link by the bytes that passed it.
+//! A word is a number with the group that it belongs to. Two states recur if their words are equal
+//! in number and group, those of no group in value, and all words of a group have grown by the same
+//! amount: times by the period, byte offsets of a flow by the bytes that it sent in the period,
+//! credit counters of a link by the bytes that passed it.
 
 use rustc_hash::FxHashMap;
 use xoff_net::jobs::Jobs;
@@ -68,7 +69,8 @@ pub(super) struct Writer<'w> {
     flow: Group,
     node: u32,
     job: u32,
-    /// The port at hand, counted over the whole network, and whether the link that leads to it is meant instead of its own.
+    /// The port at hand, counted over the whole network, and whether the link that leads to it is
+    /// meant instead of its own.
     port: u32,
     of_feeder: bool,
     class: u8,
@@ -80,7 +82,13 @@ pub(super) struct Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    pub fn new(out: Out<'w>, frames: &'w FrameStore, layout: &'w Layout, jobs: Option<&'w Jobs>, at: Time) -> Writer<'w> {
+    pub fn new(
+        out: Out<'w>,
+        frames: &'w FrameStore,
+        layout: &'w Layout,
+        jobs: Option<&'w Jobs>,
+        at: Time,
+    ) -> Writer<'w> {
         Writer {
             out,
             frames,

@@ -73,7 +73,13 @@ impl Checks {
         self.count + self.gaps.values().map(|g| g.count).sum::<u64>()
     }
 
-    pub fn broken(&mut self, time: Time, rank: u64, kind: ViolationKind, what: impl FnOnce() -> String) {
+    pub fn broken(
+        &mut self,
+        time: Time,
+        rank: u64,
+        kind: ViolationKind,
+        what: impl FnOnce() -> String,
+    ) {
         if !self.on {
             return;
         }
@@ -93,15 +99,26 @@ impl Checks {
         }
     }
 
-    /// A frame came from where none was expected: one violation for each gap, however many frames come behind it. What comes again is
-    /// no gap, unless nothing was ever missing.
-    pub fn out_of_order(&mut self, at: EventKey, flow: u32, (expected, got): (u64, u64), what: impl FnOnce() -> String) {
+    /// A frame came from where none was expected: one violation for each gap, however many frames
+    /// come behind it. What comes again is no gap, unless nothing was ever missing.
+    pub fn out_of_order(
+        &mut self,
+        at: EventKey,
+        flow: u32,
+        (expected, got): (u64, u64),
+        what: impl FnOnce() -> String,
+    ) {
         if !self.on {
             return;
         }
         match self.gaps.entry(flow) {
             Entry::Vacant(e) => {
-                let first = Violation { time: at.time, rank: at.rank, kind: ViolationKind::Order, what: what() };
+                let first = Violation {
+                    time: at.time,
+                    rank: at.rank,
+                    kind: ViolationKind::Order,
+                    what: what(),
+                };
                 e.insert(Gaps { expected, count: 1, first });
             }
             Entry::Occupied(e) => {
@@ -141,26 +158,41 @@ impl Layout {
     /// A dropped frame: its place, kind and cause.
     pub fn describe_dropped(&self, d: &Dropped) -> String {
         let &Dropped { at, from, class, flow, len, why, .. } = d;
-        let (node, from) = (self.name(self.ports.place(at as u32).node), self.name(self.ports.place(from).node));
+        let (node, from) =
+            (self.name(self.ports.place(at as u32).node), self.name(self.ports.place(from).node));
         let why = match (why.cause, why.queue) {
             (Loss::BufferFull, None) => "the ingress buffer had no room",
             (Loss::BufferFull, Some(_)) => "the egress queue had no room",
             (Loss::NoRoute, _) => "there is no route to its destination",
             (other, _) => other.words(),
         };
-        format!("{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}", self.classes.priority(class as usize))
+        format!(
+            "{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}",
+            self.classes.priority(class as usize)
+        )
     }
 
     /// A port that sent more than its credits.
     pub fn describe_overdrawn(&self, (node, to): (u32, u32), class: u8) -> String {
         let priority = self.classes.priority(class as usize);
-        format!("{} sent more to {}, priority {priority}, than its credits allowed", self.name(node), self.name(to))
+        format!(
+            "{} sent more to {}, priority {priority}, than its credits allowed",
+            self.name(node),
+            self.name(to)
+        )
     }
 
     /// A frame out of order.
-    pub fn describe_out_of_order(&self, flow: u32, f: &Flow, (expected, got): (u64, u64)) -> String {
+    pub fn describe_out_of_order(
+        &self,
+        flow: u32,
+        f: &Flow,
+        (expected, got): (u64, u64),
+    ) -> String {
         let (src, dst) = (self.name(f.src), self.name(f.dst));
-        format!("{dst} expected byte {expected} of flow {flow} from {src}, but received byte {got}: frames are out of order")
+        format!(
+            "{dst} expected byte {expected} of flow {flow} from {src}, but received byte {got}: frames are out of order"
+        )
     }
 }
 
@@ -175,7 +207,8 @@ mod tests {
     #[test]
     fn a_gap_is_one_violation_and_a_lost_frame_explains_it() {
         let mut c = Checks::new(true);
-        // Flow 1 misses a frame and sixty come behind it; later it misses another one, and some come again.
+        // Flow 1 misses a frame and sixty come behind it; later it misses another one, and some
+        // come again.
         (0..60).for_each(|k| c.out_of_order(at(k), 1, (1500, 3000 + k * 1500), || "first".into()));
         c.out_of_order(at(100), 1, (9000, 12_000), || unreachable!());
         c.out_of_order(at(101), 1, (9000, 3000), || unreachable!());
@@ -188,7 +221,10 @@ mod tests {
         other.loses(2);
         other.broken(Time(40), 0, ViolationKind::Loss, || "lost".into());
         let (words, count) = Checks::merged([c, other]);
-        assert_eq!(words.iter().map(|v| v.what.as_str()).collect::<Vec<_>>(), ["first", "lost", "third"]);
+        assert_eq!(
+            words.iter().map(|v| v.what.as_str()).collect::<Vec<_>>(),
+            ["first", "lost", "third"]
+        );
         assert_eq!(count, 2 + 1 + 1);
     }
 

@@ -1,17 +1,19 @@
-//! The deadlock detector: a cycle of ports that each hold frames and wait for each other, distinguished from slow progress.
+//! The deadlock detector: a cycle of ports that each hold frames and wait for each other,
+//! distinguished from slow progress.
 //!
-//! A port waits when a frame is at the head of its queue and the peer's flow control holds it (not its own pacing).
-//! It waits for the peer's ingress buffer. That buffer releases the port when enough of it drains, and it drains through the
-//! egress queues of the peer. So, from all waiting ports:
+//! A port waits when a frame is at the head of its queue and the peer's flow control holds it (not
+//! its own pacing). It waits for the peer's ingress buffer. That buffer releases the port when
+//! enough of it drains, and it drains through the egress queues of the peer. So, from all waiting
+//! ports:
 //!
 //! ```text
 //!   repeat: strike out a port if the bytes of its peer's ingress in egress queues that are not stuck suffice,
 //!           once it has left, for the peer to let the port go
 //! ```
 //!
-//! The remaining ports wait forever: every one of them needs another one of them. Following each port to the
-//! egress that holds most of its bytes closes a cycle. A rate-based flow control holds no port and never appears here,
-//! however slow it gets.
+//! The remaining ports wait forever: every one of them needs another one of them. Following each
+//! port to the egress that holds most of its bytes closes a cycle. A rate-based flow control holds
+//! no port and never appears here, however slow it gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +46,8 @@ pub struct Deadlock {
     pub seen: Time,
     /// The cycle; each port waits for the next, the last for the first.
     pub cycle: Vec<StuckPort>,
-    /// All ports that can never send again because of it, the cycle included, at the time it was seen.
+    /// All ports that can never send again because of it, the cycle included, at the time it was
+    /// seen.
     pub stuck_ports: usize,
 }
 
@@ -58,8 +61,9 @@ pub(crate) struct Waiting {
     pub blockers: BTreeMap<At, u64>,
 }
 
-/// Finds ports that wait forever. `held(egress, stuck)` returns whether `egress` stays held when `stuck` bytes of the buffer
-/// it waits for never leave; `all` joins what is free as others find, who have some of the buffers.
+/// Finds ports that wait forever. `held(egress, stuck)` returns whether `egress` stays held when
+/// `stuck` bytes of the buffer it waits for never leave; `all` joins what is free as others find,
+/// who have some of the buffers.
 pub(crate) fn stuck(
     waiting: &BTreeMap<At, Waiting>,
     held: impl Fn(At, u64) -> bool,
@@ -68,7 +72,12 @@ pub(crate) fn stuck(
     let mut set: BTreeSet<At> = waiting.keys().copied().collect();
     loop {
         let free = set.iter().copied().filter(|e| {
-            let stuck = waiting[e].blockers.iter().filter(|(b, _)| set.contains(*b)).map(|(_, bytes)| bytes).sum();
+            let stuck = waiting[e]
+                .blockers
+                .iter()
+                .filter(|(b, _)| set.contains(*b))
+                .map(|(_, bytes)| bytes)
+                .sum();
             stuck == 0 || !held(*e, stuck)
         });
         let free = all(free.collect());
@@ -84,7 +93,8 @@ pub(crate) fn stuck(
 /// The cycles among stuck queues, each once, starting at its smallest member.
 pub(crate) fn cycles(waiting: &BTreeMap<At, Waiting>, stuck: &BTreeSet<At>) -> Vec<Vec<At>> {
     let next = |e: &At| -> Option<At> {
-        // Most bytes first; among equals the smallest, so that the answer does not depend on iteration order.
+        // Most bytes first; among equals the smallest, so that the answer does not depend on
+        // iteration order.
         let b = waiting[e].blockers.iter().filter(|(b, _)| stuck.contains(*b));
         b.max_by_key(|(b, bytes)| (**bytes, std::cmp::Reverse(**b))).map(|(b, _)| *b)
     };
@@ -114,7 +124,12 @@ mod tests {
     use super::*;
 
     fn waits(blockers: &[(At, u64)]) -> Waiting {
-        Waiting { since: Time::ZERO, frames: 1, bytes: 1, blockers: blockers.iter().copied().collect() }
+        Waiting {
+            since: Time::ZERO,
+            frames: 1,
+            bytes: 1,
+            blockers: blockers.iter().copied().collect(),
+        }
     }
 
     fn alone(free: Vec<At>) -> Vec<At> {
@@ -128,7 +143,12 @@ mod tests {
 
     #[test]
     fn a_ring_of_three_is_stuck_and_so_is_who_waits_for_it() {
-        let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[(C, 10)])), (C, waits(&[(A, 10)])), (HOST, waits(&[(A, 5)]))]);
+        let w = BTreeMap::from([
+            (A, waits(&[(B, 10)])),
+            (B, waits(&[(C, 10)])),
+            (C, waits(&[(A, 10)])),
+            (HOST, waits(&[(A, 5)])),
+        ]);
         let s = stuck(&w, |_, stuck| stuck >= 5, alone);
         assert_eq!(s.len(), 4);
         assert_eq!(cycles(&w, &s), [vec![A, B, C]]);
@@ -137,14 +157,20 @@ mod tests {
     #[test]
     fn slow_progress_is_no_deadlock() {
         // B's buffer drains through a port that is not held: everything behind it then drains, too.
-        let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[(At { node: 7, port: 1, class: 0 }, 10)]))]);
+        let w = BTreeMap::from([
+            (A, waits(&[(B, 10)])),
+            (B, waits(&[(At { node: 7, port: 1, class: 0 }, 10)])),
+        ]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
     }
 
     #[test]
     fn a_cycle_that_drains_enough_opens() {
         // 6 of 10 bytes leave through a free port; the rest is below the hold threshold.
-        let w = BTreeMap::from([(A, waits(&[(B, 4), (At { node: 7, port: 1, class: 0 }, 6)])), (B, waits(&[(A, 10)]))]);
+        let w = BTreeMap::from([
+            (A, waits(&[(B, 4), (At { node: 7, port: 1, class: 0 }, 6)])),
+            (B, waits(&[(A, 10)])),
+        ]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
         let s = stuck(&w, |_, stuck| stuck >= 4, alone);
         assert_eq!(cycles(&w, &s), [vec![A, B]]);

@@ -10,7 +10,8 @@ use crate::engine::clock::Clock;
 use crate::observe::records::Records;
 use crate::world::loops::Stage;
 
-/// A flow and its fate. Its times, and the pauses of its last frame, come with its end, which no skipped period contains.
+/// A flow and its fate. Its times, and the pauses of its last frame, come with its end, which no
+/// skipped period contains.
 #[derive(Clone, Debug, PartialEq, State)]
 #[state(counted)]
 pub struct FlowRecord {
@@ -39,7 +40,8 @@ pub struct FlowRecord {
     /// Time at which the last byte had arrived in order.
     #[state(saved)]
     pub received: Option<Time>,
-    /// Completion: last acknowledgement at the source, or without acknowledgements last byte at the destination.
+    /// Completion: last acknowledgement at the source, or without acknowledgements last byte at the
+    /// destination.
     #[state(saved)]
     pub end: Option<Time>,
 }
@@ -82,8 +84,9 @@ impl FlowRecord {
         self.end = self.end.or(o.end);
     }
 
-    /// Time of the last acknowledgement at the source. None without acknowledgements, where the flow is complete with its delivery; an
-    /// acknowledgement takes time, so it is always later than that.
+    /// Time of the last acknowledgement at the source. None without acknowledgements, where the
+    /// flow is complete with its delivery; an acknowledgement takes time, so it is always later
+    /// than that.
     pub fn acked(&self) -> Option<Time> {
         self.end.filter(|_| self.end != self.received)
     }
@@ -129,7 +132,19 @@ flat!(Seen {
 impl Seen {
     /// State of a flow with this record.
     pub fn of(record: &FlowRecord) -> Seen {
-        let &FlowRecord { flow: _, nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = record;
+        let &FlowRecord {
+            flow: _,
+            nth,
+            sent,
+            delivered,
+            out_of_order,
+            marked,
+            cnms,
+            stopped,
+            all_sent,
+            received,
+            end,
+        } = record;
         Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
     }
     /// True if nothing of the flow was seen.
@@ -138,8 +153,31 @@ impl Seen {
     }
     /// The record of this flow.
     pub fn record(self, flow: Flow) -> FlowRecord {
-        let Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = self;
-        FlowRecord { flow, nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
+        let Seen {
+            nth,
+            sent,
+            delivered,
+            out_of_order,
+            marked,
+            cnms,
+            stopped,
+            all_sent,
+            received,
+            end,
+        } = self;
+        FlowRecord {
+            flow,
+            nth,
+            sent,
+            delivered,
+            out_of_order,
+            marked,
+            cnms,
+            stopped,
+            all_sent,
+            received,
+            end,
+        }
     }
 }
 
@@ -160,11 +198,12 @@ pub(crate) struct FlowTable {
 
 /// True if both are the same flow. Only the run knows when a message of a job starts.
 fn same(built: &Flow, saved: &Flow) -> bool {
-    built == saved || (built.start == Time::NEVER && *built == Flow { start: Time::NEVER, ..saved.clone() })
+    built == saved
+        || (built.start == Time::NEVER && *built == Flow { start: Time::NEVER, ..saved.clone() })
 }
 
-/// Flows of the list are there already; those of closed loops began during the run. Of a message of a job, only its rank knows when it
-/// begins.
+/// Flows of the list are there already; those of closed loops began during the run. Of a message of
+/// a job, only its rank knows when it begins.
 impl State for FlowTable {
     fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let FlowTable { records, ended, acknowledged, completions, others_from: _ } = self;
@@ -188,11 +227,17 @@ impl State for FlowTable {
             match self.records.get_mut(at) {
                 None if !listed => self.records.push(saved),
                 Some(built) if same(&built.flow, &saved.flow) => *built = saved,
-                _ if !Seen::of(&saved).is_nothing() => return Err(Broken("a flow has begun that is another one here")),
+                _ if !Seen::of(&saved).is_nothing() => {
+                    return Err(Broken("a flow has begun that is another one here"));
+                }
                 _ => self.others_from = self.others_from.min(at as u32),
             }
         }
-        self.others_from = if listed && self.records.len() > n { self.others_from.min(n as u32) } else { self.others_from };
+        self.others_from = if listed && self.records.len() > n {
+            self.others_from.min(n as u32)
+        } else {
+            self.others_from
+        };
         self.ended.restore(from)?;
         self.acknowledged.restore(from)?;
         self.completions.restore(from)

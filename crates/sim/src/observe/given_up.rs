@@ -6,7 +6,8 @@
 //!                   or the link never does: all from the next expected number are lost
 //! ```
 //!
-//! What only one of the two ends knows is put together when the run is over. As long as a copy may be on the wire, a frame is not lost.
+//! What only one of the two ends knows is put together when the run is over. As long as a copy may
+//! be on the wire, a frame is not lost.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -51,7 +52,12 @@ impl GivenUp {
     pub fn give_up(&mut self, to: u32, kind: FrameKind, number: u64, sent: Time, why: Surrender) {
         let (data, failed) = (kind == FrameKind::Data, why == Surrender::LinkFailed);
         match self.runs.last_mut() {
-            Some(r) if (r.to, r.first + r.count, r.data, r.failed, r.sent) == (to, number, data, failed, sent) => r.count += 1,
+            Some(r)
+                if (r.to, r.first + r.count, r.data, r.failed, r.sent)
+                    == (to, number, data, failed, sent) =>
+            {
+                r.count += 1
+            }
             _ => self.runs.push(Run { to, first: number, count: 1, data, failed, sent }),
         }
     }
@@ -72,9 +78,14 @@ impl GivenUp {
         GivenUp { runs: others.at_first(self.runs), skipped: others.at_first(self.skipped) }
     }
 
-    /// Reports for each port how many frames that were given up have not come, and cannot come any more at `now`. `delay`: of the link to a
-    /// port.
-    pub fn lost(&self, now: Time, delay: impl Fn(u32) -> Span, mut report: impl FnMut(u32, LostFrames)) {
+    /// Reports for each port how many frames that were given up have not come, and cannot come any
+    /// more at `now`. `delay`: of the link to a port.
+    pub fn lost(
+        &self,
+        now: Time,
+        delay: impl Fn(u32) -> Span,
+        mut report: impl FnMut(u32, LostFrames),
+    ) {
         let mut skipped: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
         self.skipped.iter().for_each(|s| skipped.entry(s.to).or_default().push(s.from..s.until));
         skipped.values_mut().for_each(|ranges| ranges.sort_by_key(|r| r.start)); // they do not overlap
@@ -89,7 +100,11 @@ impl GivenUp {
             if n > 0 {
                 let mut lost = LostFrames::default();
                 let cause = if run.failed { Loss::OnFailedLink } else { Loss::GivenUp };
-                lost[cause] = if run.data { FrameCount { data: n, control: 0 } } else { FrameCount { data: 0, control: n } };
+                lost[cause] = if run.data {
+                    FrameCount { data: n, control: 0 }
+                } else {
+                    FrameCount { data: 0, control: n }
+                };
                 report(run.to, lost);
             }
         }
@@ -144,7 +159,8 @@ mod tests {
     #[test]
     fn a_link_that_fails_loses_at_once_and_beside_what_it_gave_up_before() {
         let mut g = flushed();
-        (20..25).for_each(|n| g.give_up(LINK, FrameKind::Data, n, Time(9000), Surrender::LinkFailed));
+        (20..25)
+            .for_each(|n| g.give_up(LINK, FrameKind::Data, n, Time(9000), Surrender::LinkFailed));
         g.skip(LINK, 13..u64::MAX);
         assert_eq!(lost(&g, 8000), (6, 1, 5));
     }

@@ -1,6 +1,7 @@
 //! Histograms of the length of each egress queue, sampled at fixed times.
 //!
-//! A sample costs nothing per port: a queue is charged for the samples since its last change when it changes again.
+//! A sample costs nothing per port: a queue is charged for the samples since its last change when
+//! it changes again.
 
 use xoff_units::state::State;
 use xoff_units::{Bytes, Span, Time};
@@ -94,14 +95,18 @@ impl Histogram {
             }
             let ends = first_port.iter().skip(1).map(|&e| e as usize).chain([self.queues.len()]);
             let ports = first_port.iter().zip(ends).map(|(&start, end)| start as usize..end);
-            let counts = ports.map(|r| self.queues[r].iter().map(|q| q.counts.clone()).collect()).collect();
+            let counts =
+                ports.map(|r| self.queues[r].iter().map(|q| q.counts.clone()).collect()).collect();
             self.kept.push(QueueCounts { time: now, counts });
         }
         if now >= self.looks.last {
             return None;
         }
         let mut next = now + self.looks.every;
-        while next < until && next < self.looks.last && !next.0.is_multiple_of(self.looks.keep_every.0) {
+        while next < until
+            && next < self.looks.last
+            && !next.0.is_multiple_of(self.looks.keep_every.0)
+        {
             self.taken += 1;
             next += self.looks.every;
         }
@@ -116,7 +121,13 @@ mod tests {
     #[test]
     fn a_look_sees_the_length_at_its_time() {
         let us = Time::from_us;
-        let looks = Looks { first: us(1), every: Span::from_us(1), last: us(5), bin: Bytes(1000), keep_every: Span::from_us(5) };
+        let looks = Looks {
+            first: us(1),
+            every: Span::from_us(1),
+            last: us(5),
+            bin: Bytes(1000),
+            keep_every: Span::from_us(5),
+        };
         let mut h = Histogram::new(looks, 3, 2);
         let nodes = [0, 1]; // one port, two ports
         assert_eq!(h.look(us(1), us(2), &nodes), Some(us(2)));
@@ -126,6 +137,12 @@ mod tests {
         h.set(2, 0, 0);
         assert_eq!(h.look(us(4), Time::NEVER, &nodes), Some(us(5)));
         assert_eq!(h.look(us(5), Time::NEVER, &nodes), None, "the last one");
-        assert_eq!(h.kept, [QueueCounts { time: us(5), counts: vec![vec![vec![5]], vec![vec![5], vec![3, 0, 0, 2]]] }]);
+        assert_eq!(
+            h.kept,
+            [QueueCounts {
+                time: us(5),
+                counts: vec![vec![vec![5]], vec![vec![5], vec![3, 0, 0, 2]]]
+            }]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Time for which the last frame of a message waits in switches before stopped ports. It is the part of a message's time that counts as
-//! pause.
+//! Time for which the last frame of a message waits in switches before stopped ports. It is the
+//! part of a message's time that counts as pause.
 //!
 //! ```text
 //!   frame      arrives at a switch |--------- stands there ---------| is transmitted
@@ -7,7 +7,8 @@
 //!   counted                                     |-------------|
 //! ```
 //!
-//! A port that the frame has left, or has not reached, does not delay it. Kept where jobs are accounted for only.
+//! A port that the frame has left, or has not reached, does not delay it. Kept where jobs are
+//! accounted for only.
 
 use rustc_hash::FxHashMap;
 use xoff_units::Time;
@@ -16,7 +17,8 @@ use xoff_units::state::State;
 /// Stops that are kept before those are dropped that no frame here has met.
 const KEPT: usize = 64;
 
-/// Last frames in the switches of a partition, and the stops of ports that have ended since they came.
+/// Last frames in the switches of a partition, and the stops of ports that have ended since they
+/// came.
 #[derive(Default, State)]
 pub(crate) struct LastFrames {
     /// By flow and switch: when it arrived.
@@ -49,10 +51,20 @@ impl LastFrames {
         all.push((since, until));
     }
 
-    /// Time between two times in which a class was stopped [ps]; `open`: stops that have not ended, or not been noted to have.
-    pub fn stopped(&self, class_at: usize, (from, to): (Time, Time), open: impl Iterator<Item = (Time, Time)>) -> u64 {
+    /// Time between two times in which a class was stopped [ps]; `open`: stops that have not ended,
+    /// or not been noted to have.
+    pub fn stopped(
+        &self,
+        class_at: usize,
+        (from, to): (Time, Time),
+        open: impl Iterator<Item = (Time, Time)>,
+    ) -> u64 {
         let ended = self.ended.get(&(class_at as u32)).into_iter().flatten().copied();
-        let mut all: Vec<(Time, Time)> = ended.chain(open).map(|(a, b)| (a.max(from), b.min(to))).filter(|(a, b)| a < b).collect();
+        let mut all: Vec<(Time, Time)> = ended
+            .chain(open)
+            .map(|(a, b)| (a.max(from), b.min(to)))
+            .filter(|(a, b)| a < b)
+            .collect();
         all.sort_unstable();
         let (mut sum, mut reached) = (0, from);
         for (a, b) in all {

@@ -1,4 +1,5 @@
-//! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
+//! Frames that did not reach the end of their way: how many, why, and whether a lossless network
+//! may lose them.
 
 use std::fmt;
 use std::ops::{Index, IndexMut};
@@ -64,7 +65,8 @@ impl LostFrames {
     pub fn total(&self) -> FrameCount {
         self.sum(|_| true)
     }
-    /// Losses that no fault explains. In a lossless network ([`Outcome::lossless`](crate::Outcome::lossless)) each of them is a violation.
+    /// Losses that no fault explains. In a lossless network
+    /// ([`Outcome::lossless`](crate::Outcome::lossless)) each of them is a violation.
     pub fn unexcused(&self) -> FrameCount {
         self.sum(|cause| cause.meaning() == Meaning::Violation)
     }
@@ -78,7 +80,9 @@ impl LostFrames {
     }
 
     fn sum(&self, of: impl Fn(Loss) -> bool) -> FrameCount {
-        self.iter().filter(|&(cause, _)| of(cause)).fold(FrameCount::default(), |all, (_, count)| all + count)
+        self.iter()
+            .filter(|&(cause, _)| of(cause))
+            .fold(FrameCount::default(), |all, (_, count)| all + count)
     }
 
     /// Adds those of another partition of the network.
@@ -121,7 +125,8 @@ pub struct RetryCounts {
     pub timeouts: u64,
     /// Signals between the two ends of a link that were lost.
     pub signals_lost: u64,
-    /// Frames that a link would send again no more, whether they had arrived or not: those that had not are among [`LostFrames`].
+    /// Frames that a link would send again no more, whether they had arrived or not: those that had
+    /// not are among [`LostFrames`].
     pub given_up: FrameCount,
     /// Frames of links that repeat, on the wire when it failed.
     pub on_failed_link: FrameCount,
@@ -142,7 +147,9 @@ impl RetryCounts {
 
     /// Data frames that are under way once more than they were sent, less those that are no longer.
     pub(crate) fn copies(&self) -> u64 {
-        self.replayed.data.wrapping_sub(self.corrupted.data + self.discarded.data + self.on_failed_link.data)
+        self.replayed
+            .data
+            .wrapping_sub(self.corrupted.data + self.discarded.data + self.on_failed_link.data)
     }
 }
 
@@ -170,7 +177,9 @@ impl Monitor {
             self.ports[self.layout.port_index(PortId { node, port })].tail_dropped += 1;
         }
         let cause = match cause {
-            Loss::BufferFull if self.layout.lossy.has(d.class) && queue.is_some() => Loss::LossyEgress,
+            Loss::BufferFull if self.layout.lossy.has(d.class) && queue.is_some() => {
+                Loss::LossyEgress
+            }
             Loss::BufferFull if self.layout.lossy.has(d.class) => Loss::LossyIngress,
             Loss::NoRoute if self.link_failed => Loss::CutOff,
             cause => cause,
@@ -184,7 +193,9 @@ impl Monitor {
                 self.checks.loses(d.flow);
             }
             let layout = &self.layout;
-            self.checks.broken(clock.of_run(), clock.place().rank, ViolationKind::Loss, || layout.describe_dropped(d));
+            self.checks.broken(clock.of_run(), clock.place().rank, ViolationKind::Loss, || {
+                layout.describe_dropped(d)
+            });
         }
     }
 
@@ -207,7 +218,9 @@ impl Monitor {
                     self.checks.loses(flow); // the gap that it leaves breaks no other promise
                 }
             }
-            RetryEvent::Skipped { from, to } => self.given_up.skip(self.layout.port_index(at) as u32, from..to),
+            RetryEvent::Skipped { from, to } => {
+                self.given_up.skip(self.layout.port_index(at) as u32, from..to)
+            }
         }
     }
 

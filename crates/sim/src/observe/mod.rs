@@ -1,4 +1,5 @@
-//! Observations of a run: counters, losses, pauses, records of flows, rows, checks, deadlocks, the outcome.
+//! Observations of a run: counters, losses, pauses, records of flows, rows, checks, deadlocks, the
+//! outcome.
 
 pub(crate) mod checks;
 pub(crate) mod deadlock_detector;

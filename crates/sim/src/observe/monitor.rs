@@ -6,7 +6,8 @@
 //!                                                                 +-- rows --> Recorder
 //! ```
 //!
-//! It needs to know when something happens, not how events are kept: any engine that has a [`Clock`] can feed it.
+//! It needs to know when something happens, not how events are kept: any engine that has a
+//! [`Clock`] can feed it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,15 +140,19 @@ impl Monitor {
                 }
             }
             NodeEvent::MessageSent { port, message, .. } => {
-                self.ports[self.layout.port_index(PortId { node, port })].messages_sent += u64::from(!message.is_part());
+                self.ports[self.layout.port_index(PortId { node, port })].messages_sent +=
+                    u64::from(!message.is_part());
             }
             NodeEvent::MessageReceived { port, message, .. } => {
-                self.ports[self.layout.port_index(PortId { node, port })].messages_received += u64::from(!message.is_part());
+                self.ports[self.layout.port_index(PortId { node, port })].messages_received +=
+                    u64::from(!message.is_part());
             }
             NodeEvent::AllowedRate { port, class, rate, by, expires } => {
                 self.note_rate(clock, Allowed { at: At { node, port, class }, rate, by, expires })
             }
-            NodeEvent::Hold { port, class, on, by } => self.note_hold(clock, At { node, port, class }, on, by),
+            NodeEvent::Hold { port, class, on, by } => {
+                self.note_hold(clock, At { node, port, class }, on, by)
+            }
             NodeEvent::FlowRate { .. } => self.counts.rate_changes += 1,
             NodeEvent::Marked { port, mark, .. } => {
                 self.ports[self.layout.port_index(PortId { node, port })].marked.count(mark);
@@ -159,14 +164,29 @@ impl Monitor {
                     Side::Egress => sent.egress += 1,
                 }
             }
-            NodeEvent::CongestionNotificationReceived { flow } => self.flows.records.at(flow).cnms += 1,
+            NodeEvent::CongestionNotificationReceived { flow } => {
+                self.flows.records.at(flow).cnms += 1
+            }
             NodeEvent::State { .. } => {} // for rows only
             NodeEvent::LinkRetry { port, what } => self.note_retry(PortId { node, port }, what),
             NodeEvent::TimedOut { .. } => self.counts.retransmission_timeouts += 1,
-            NodeEvent::Watchdog { port, class, change } => self.note_watchdog(clock, At { node, port, class }, change),
+            NodeEvent::Watchdog { port, class, change } => {
+                self.note_watchdog(clock, At { node, port, class }, change)
+            }
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 let at = self.layout.port_index(PortId { node, port });
-                self.note_dropped(clock, &Dropped { at, from: self.layout.ports.peer(at as u32), class, flow, len, kind, why });
+                self.note_dropped(
+                    clock,
+                    &Dropped {
+                        at,
+                        from: self.layout.ports.peer(at as u32),
+                        class,
+                        flow,
+                        len,
+                        kind,
+                        why,
+                    },
+                );
             }
             NodeEvent::Sent { flow, payload } => {
                 self.counts.injected += 1;
@@ -193,7 +213,9 @@ impl Monitor {
                     self.comes_to(flow, Stage::Arrived);
                 }
             }
-            NodeEvent::OutOfOrder { flow, expected, got, payload } => self.note_out_of_order(clock, flow, (expected, got), payload),
+            NodeEvent::OutOfOrder { flow, expected, got, payload } => {
+                self.note_out_of_order(clock, flow, (expected, got), payload)
+            }
             NodeEvent::Acknowledged { flow } => {
                 self.flows.complete(clock, flow);
                 self.comes_to(flow, Stage::Acknowledged);
@@ -204,12 +226,19 @@ impl Monitor {
         }
     }
 
-    fn note_out_of_order(&mut self, clock: &Clock, flow: u32, (expected, got): (u64, u64), payload: u32) {
+    fn note_out_of_order(
+        &mut self,
+        clock: &Clock,
+        flow: u32,
+        (expected, got): (u64, u64),
+        payload: u32,
+    ) {
         self.counts.delivered += 1;
         let record = self.flows.records.at(flow);
         record.out_of_order += payload as u64;
         let class = self.layout.classes.class(record.flow.priority).unwrap_or(0);
-        // A frame that arrives twice was sent twice: sources with a timer, and those of connections, repeat frames that are only late.
+        // A frame that arrives twice was sent twice: sources with a timer, and those of
+        // connections, repeat frames that are only late.
         let twice = (self.layout.connections || self.layout.sends_again) && got < expected;
         if self.layout.is_lossless(class) && !twice && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);

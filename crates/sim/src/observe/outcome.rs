@@ -53,7 +53,8 @@ pub struct PortTotals {
     pub marked: MarkCounts,
     /// Frames dropped on arrival, or because the link that they waited for failed.
     pub dropped: u64,
-    /// Frames for this port, of whatever ingress, that its egress queues had no room for. They are among those dropped on arrival, too.
+    /// Frames for this port, of whatever ingress, that its egress queues had no room for. They are
+    /// among those dropped on arrival, too.
     pub tail_dropped: u64,
     /// Frames lost on the way to this port, control frames included: errors, or a failed link.
     pub lost: u64,
@@ -67,7 +68,8 @@ pub struct PortTotals {
     pub pauses: u64,
     /// Time during which the peer stopped this port, any class, runs still open included [ps].
     pub paused_ps: u64,
-    /// Number of waits of a frame at the head of a queue for a message of the peer: it was paused, or lacked credits.
+    /// Number of waits of a frame at the head of a queue for a message of the peer: it was paused,
+    /// or lacked credits.
     pub blocks: u64,
     /// Time during which such a frame waited, any class, holds still open included [ps].
     pub blocked_ps: u64,
@@ -76,7 +78,8 @@ pub struct PortTotals {
     pub allowed_min: Option<Rate>,
 }
 
-/// CNMs to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
+/// CNMs to sources from the buffers of one port. Apart from the other counters: most ports of most
+/// runs send none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 #[state(counted)]
 pub struct PortCnms {
@@ -111,7 +114,8 @@ pub struct Outcome {
     pub retry: RetryCounts,
     /// Times that the retransmission timer of a flow expired.
     pub retransmission_timeouts: u64,
-    /// Every link has a flow control that promises to lose nothing in the classes that are not lossy.
+    /// Every link has a flow control that promises to lose nothing in the classes that are not
+    /// lossy.
     pub lossless: bool,
     /// Data frames delivered.
     pub delivered_frames: u64,
@@ -133,11 +137,13 @@ pub struct Outcome {
     pub storms: Vec<Storm>,
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
-    /// The most that was held in the pools of each switch that has any, in the order of its configuration.
+    /// The most that was held in the pools of each switch that has any, in the order of its
+    /// configuration.
     pub pools: BTreeMap<u32, Vec<PoolUse>>,
     /// CNMs to sources by node and port, where there were any.
     pub cnms: BTreeMap<PortId, PortCnms>,
-    /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.
+    /// Frames that a flow control took for those of another flow, because it counts flows in a
+    /// table of bounded size.
     pub flow_collisions: u64,
     /// Broken promises in words (the first hundred).
     pub violations: Vec<Violation>,
@@ -167,6 +173,9 @@ impl Outcome {
 
     /// CNMs from the buffers of all ports.
     pub fn cnms_total(&self) -> PortCnms {
-        self.cnms.values().fold(PortCnms::default(), |a, n| PortCnms { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
+        self.cnms.values().fold(PortCnms::default(), |a, n| PortCnms {
+            ingress: a.ingress + n.ingress,
+            egress: a.egress + n.egress,
+        })
     }
 }

@@ -1,12 +1,15 @@
 //! Recordings of a run, and their destination.
 //!
-//! Rows go to a [`Recorder`] as they happen, in event order. Without a recorder a run keeps counters only.
+//! Rows go to a [`Recorder`] as they happen, in event order. Without a recorder a run keeps
+//! counters only.
 
 use std::any::Any;
 
 use crate::observe::histogram::Looks;
 use xoff_node::Frame;
-use xoff_rows::{CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
+use xoff_rows::{
+    CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy,
+};
 use xoff_units::state::State;
 use xoff_units::{PortId, Span, Time};
 
@@ -47,7 +50,8 @@ pub struct PortProbe {
     pub renamed_from: &'static [&'static str],
     /// True for samples; other probes record changes.
     pub sampled: bool,
-    /// True if the recording also belongs to the ingress, at the far end of the link direction that names a port.
+    /// True if the recording also belongs to the ingress, at the far end of the link direction that
+    /// names a port.
     pub ingress_too: bool,
     /// Ports of the probe.
     pub of: fn(&Probes) -> &Selection,
@@ -55,7 +59,8 @@ pub struct PortProbe {
     pub of_mut: fn(&mut Probes) -> &mut Selection,
 }
 
-/// Declares the probes of ports: fields of [`Probes`], and [`PORT_PROBES`] from which the keys of scenarios and their documentation are.
+/// Declares the probes of ports: fields of [`Probes`], and [`PORT_PROBES`] from which the keys of
+/// scenarios and their documentation are.
 macro_rules! port_probes {
     ($($key:ident: $about:literal, sampled $sampled:literal, ingress too $ingress:literal, earlier $renamed_from:expr;)+) => {
         /// Recordings.
@@ -68,9 +73,11 @@ macro_rules! port_probes {
             pub flow_rates: bool,
             /// Histograms of the egress queues of switches.
             pub histogram: Option<Looks>,
-            /// Every frame on the wires that begin at these ports: goes to [`Recorder::frame`], no table has it.
+            /// Every frame on the wires that begin at these ports: goes to [`Recorder::frame`], no
+            /// table has it.
             pub frames: Selection,
-            /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
+            /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every
+            /// hold.
             pub causes: bool,
         }
 
@@ -103,11 +110,14 @@ port_probes! {
 impl Probes {
     /// True if events are recorded in addition to samples.
     pub(crate) fn any_on_change(&self) -> bool {
-        self.flow_rates || self.causes || PORT_PROBES.iter().any(|p| !p.sampled && !(p.of)(self).is_none())
+        self.flow_rates
+            || self.causes
+            || PORT_PROBES.iter().any(|p| !p.sampled && !(p.of)(self).is_none())
     }
 }
 
-/// Something recorded: a row of a table, or a change from which others make rows. What a row holds is declared in the crate `rows`.
+/// Something recorded: a row of a table, or a change from which others make rows. What a row holds
+/// is declared in the crate `rows`.
 #[derive(Clone, Copy, Debug, PartialEq, State)]
 pub enum Row {
     /// A queue length.
@@ -124,9 +134,11 @@ pub enum Row {
     Cnm(CnmRow),
     /// A detector finds another state of its port.
     State(StateRow),
-    /// A stretch in which a port may not transmit begins or ends: two of them are a row of the table of pauses.
+    /// A stretch in which a port may not transmit begins or ends: two of them are a row of the
+    /// table of pauses.
     Pause(PauseChange),
-    /// Flow control begins or ends to hold a class in which a frame waits. Explanations use it; no table has it.
+    /// Flow control begins or ends to hold a class in which a frame waits. Explanations use it; no
+    /// table has it.
     Hold(HoldChange),
 }
 
@@ -142,7 +154,8 @@ impl Row {
         self
     }
 
-    /// True if its ports exist in a network with `ports` ports, and its priority is one of eight. Rows of a file may be wrong.
+    /// True if its ports exist in a network with `ports` ports, and its priority is one of eight.
+    /// Rows of a file may be wrong.
     pub fn fits(&self, ports: u32) -> bool {
         let (port, priority) = match self {
             Row::Queue(r) => (r.port, r.priority),
@@ -173,8 +186,8 @@ impl Row {
     }
 }
 
-/// Flow control of the peer stops a port or lets it go: by a message, from the time it takes effect; or a frame waits without credits,
-/// or frames of paused flows only.
+/// Flow control of the peer stops a port or lets it go: by a message, from the time it takes
+/// effect; or a frame waits without credits, or frames of paused flows only.
 #[derive(Clone, Copy, Debug, PartialEq, State)]
 pub struct PauseChange {
     /// Simulated time [ps].
@@ -235,7 +248,9 @@ impl OnWire {
     /// Time and port, by which frames are put in order.
     pub fn order(&self) -> (Time, u32, u16) {
         match *self {
-            OnWire::Sent { at, node, port, .. } | OnWire::Lost { at, node, port } => (at, node, port),
+            OnWire::Sent { at, node, port, .. } | OnWire::Lost { at, node, port } => {
+                (at, node, port)
+            }
         }
     }
 }
@@ -270,12 +285,27 @@ mod tests {
     use xoff_rows::{Direction, Message};
     use xoff_units::state::{Reader, Writer};
 
-    /// Bytes that no process saved, such as those of a file: every prefix, and every other byte in every place.
+    /// Bytes that no process saved, such as those of a file: every prefix, and every other byte in
+    /// every place.
     #[test]
     fn other_bytes_are_no_row() {
-        let control = ControlRow { message: Message("pause"), direction: Direction::Sent, ..ControlRow::default() };
-        let pause = PauseChange { time_ps: 1, port: Port(2), priority: 3, stopped: true, by: StoppedBy::Flows };
-        let rows = [Row::Control(control), Row::Rate(RateRow { flow: Some(1), ..RateRow::default() }), Row::Pause(pause)];
+        let control = ControlRow {
+            message: Message("pause"),
+            direction: Direction::Sent,
+            ..ControlRow::default()
+        };
+        let pause = PauseChange {
+            time_ps: 1,
+            port: Port(2),
+            priority: 3,
+            stopped: true,
+            by: StoppedBy::Flows,
+        };
+        let rows = [
+            Row::Control(control),
+            Row::Rate(RateRow { flow: Some(1), ..RateRow::default() }),
+            Row::Pause(pause),
+        ];
         for row in rows {
             let mut to = Writer::default();
             to.put(&row);

@@ -1,4 +1,5 @@
-//! The records of flows by number: those of the list in memory, those of messages of streamed jobs in pages.
+//! The records of flows by number: those of the list in memory, those of messages of streamed jobs
+//! in pages.
 //!
 //! ```text
 //!   number   0 ... listed - 1 | listed ...
@@ -35,7 +36,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Records of these flows, and of the messages of streamed jobs, which have the numbers after them.
+    /// Records of these flows, and of the messages of streamed jobs, which have the numbers after
+    /// them.
     pub fn new(listed: Vec<FlowRecord>, jobs: Option<&Arc<Jobs>>) -> Records {
         let messages = jobs.and_then(|j| Some((j, j.pages()?))).map(|(jobs, pages)| {
             // Every rank stands somewhere else in its own, as a sender and as a receiver of others.
@@ -51,7 +53,11 @@ impl Records {
     /// Record of a flow.
     #[inline(always)]
     pub fn at(&mut self, flow: u32) -> &mut FlowRecord {
-        if (flow as usize) < self.listed.len() { &mut self.listed[flow as usize] } else { self.message(flow) }
+        if (flow as usize) < self.listed.len() {
+            &mut self.listed[flow as usize]
+        } else {
+            self.message(flow)
+        }
     }
 
     #[cold]

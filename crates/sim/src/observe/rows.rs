@@ -11,7 +11,8 @@ use xoff_mech::flow_control::Message;
 use xoff_node::{EventKey, NodeEvent};
 use xoff_rows as rows;
 use xoff_rows::{
-    CauseRow, CnmRow, ControlRow, Direction, Mark, MarkRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow, StoppedBy,
+    CauseRow, CnmRow, ControlRow, Direction, Mark, MarkRow, Port, PortState, QueueRow, RateRow,
+    RateSource, Side, StateRow, StoppedBy,
 };
 use xoff_units::state::State;
 use xoff_units::{At, PortId, Rate, Time};
@@ -65,7 +66,8 @@ impl Monitor {
         Port(self.layout.ports.of(at.node, at.port))
     }
 
-    /// The port whose frames arrive at this one: by its name go the ingress buffer and the messages sent to it.
+    /// The port whose frames arrive at this one: by its name go the ingress buffer and the messages
+    /// sent to it.
     fn feeder(&self, at: PortId) -> Port {
         Port(self.layout.ports.peer(self.layout.ports.of(at.node, at.port)))
     }
@@ -78,21 +80,29 @@ impl Monitor {
         }
     }
 
-    /// The rows of an event, where a probe is set for it. Stops and holds record theirs as they find out what has changed.
+    /// The rows of an event, where a probe is set for it. Stops and holds record theirs as they
+    /// find out what has changed.
     pub(crate) fn record_event(&mut self, clock: &Clock, node: u32, event: NodeEvent) {
         let at = |port, class| At { node, port, class };
         match event {
-            NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
-                self.record_queue_change(clock, (node, class), (in_port, ingress), (out_port, egress))
+            NodeEvent::Queue { in_port, out_port, class, ingress, egress } => self
+                .record_queue_change(clock, (node, class), (in_port, ingress), (out_port, egress)),
+            NodeEvent::MessageSent { port, class, message } => {
+                self.record_control(clock, at(port, class), Direction::Sent, message)
             }
-            NodeEvent::MessageSent { port, class, message } => self.record_control(clock, at(port, class), Direction::Sent, message),
             NodeEvent::MessageReceived { port, class, message } => {
                 self.record_control(clock, at(port, class), Direction::Received, message)
             }
             NodeEvent::FlowRate { flow, rate } => self.record_flow_rate(clock, (node, flow), rate),
-            NodeEvent::Marked { port, class, flow, mark } => self.record_mark(clock, at(port, class), flow, mark),
-            NodeEvent::CnmSent { port, class, side, flow, congestion } => self.record_cnm(clock, at(port, class), side, flow, congestion),
-            NodeEvent::State { port, class, state } => self.record_state(clock, at(port, class), state),
+            NodeEvent::Marked { port, class, flow, mark } => {
+                self.record_mark(clock, at(port, class), flow, mark)
+            }
+            NodeEvent::CnmSent { port, class, side, flow, congestion } => {
+                self.record_cnm(clock, at(port, class), side, flow, congestion)
+            }
+            NodeEvent::State { port, class, state } => {
+                self.record_state(clock, at(port, class), state)
+            }
             _ => {}
         }
     }
@@ -104,14 +114,23 @@ impl Monitor {
                 Direction::Sent => self.feeder(at.port_id()),
                 Direction::Received => self.port(at.port_id()),
             };
-            let (time_ps, priority, message) = (clock.now.0, self.priority(at.class), rows::Message(kind));
-            self.rows.record(clock.place(), Row::Control(ControlRow { time_ps, port, priority, direction, message, value }));
+            let (time_ps, priority, message) =
+                (clock.now.0, self.priority(at.class), rows::Message(kind));
+            self.rows.record(
+                clock.place(),
+                Row::Control(ControlRow { time_ps, port, priority, direction, message, value }),
+            );
         }
     }
 
     fn record_cnm(&mut self, clock: &Clock, at: At, kind: Side, flow: u32, congestion: Congestion) {
         if self.layout.probes.cnms.has(at.port_id()) {
-            let (time_ps, port, priority, flow) = (clock.now.0, self.buffer(at.port_id(), kind), self.priority(at.class), flow as u64);
+            let (time_ps, port, priority, flow) = (
+                clock.now.0,
+                self.buffer(at.port_id(), kind),
+                self.priority(at.class),
+                flow as u64,
+            );
             let Congestion { degree: feedback, above: q_off, growth: q_delta } = congestion;
             let row = CnmRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
             self.rows.record(clock.place(), Row::Cnm(row));
@@ -123,13 +142,21 @@ impl Monitor {
         // Everything begins without congestion.
         let before = self.rows.states.insert(class_at, state).unwrap_or(PortState::NonCongestion);
         if state != before && self.layout.probes.states.has(at.port_id()) {
-            let (time_ps, port, priority) = (clock.now.0, self.port(at.port_id()), self.priority(at.class));
-            self.rows.record(clock.place(), Row::State(StateRow { time_ps, port, priority, state }));
+            let (time_ps, port, priority) =
+                (clock.now.0, self.port(at.port_id()), self.priority(at.class));
+            self.rows
+                .record(clock.place(), Row::State(StateRow { time_ps, port, priority, state }));
         }
     }
 
     /// An ingress buffer and an egress queue of a switch hold other lengths now [bytes].
-    fn record_queue_change(&mut self, clock: &Clock, (node, class): (u32, u8), ingress: (u16, u64), egress: (u16, u64)) {
+    fn record_queue_change(
+        &mut self,
+        clock: &Clock,
+        (node, class): (u32, u8),
+        ingress: (u16, u64),
+        egress: (u16, u64),
+    ) {
         if self.layout.probes.queue_changes.is_none() {
             return;
         }
@@ -138,7 +165,10 @@ impl Monitor {
             let at = PortId { node, port };
             if self.layout.probes.queue_changes.has(at) {
                 let port = self.buffer(at, kind);
-                self.rows.record(clock.place(), Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }));
+                self.rows.record(
+                    clock.place(),
+                    Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }),
+                );
             }
         }
     }
@@ -146,26 +176,50 @@ impl Monitor {
     fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (u32, u32), rate: Rate) {
         if self.layout.probes.flow_rates {
             let port = self.port(PortId { node, port: 0 });
-            self.rows.record(clock.place(), flow_rate(clock.now, port, flow, rate, RateSource::RateControl));
+            self.rows.record(
+                clock.place(),
+                flow_rate(clock.now, port, flow, rate, RateSource::RateControl),
+            );
         }
     }
 
     fn record_mark(&mut self, clock: &Clock, at: At, flow: u32, mark: Mark) {
         if self.layout.probes.marks.has(at.port_id()) {
-            let (time_ps, port, priority, flow) = (clock.now.0, self.port(at.port_id()), self.priority(at.class), flow as u64);
-            self.rows.record(clock.place(), Row::Mark(MarkRow { time_ps, port, priority, flow, mark }));
+            let (time_ps, port, priority, flow) =
+                (clock.now.0, self.port(at.port_id()), self.priority(at.class), flow as u64);
+            self.rows
+                .record(clock.place(), Row::Mark(MarkRow { time_ps, port, priority, flow, mark }));
         }
     }
 
-    /// The rate that flow control allows a port has changed, and with it perhaps whether the port is stopped.
-    pub(crate) fn record_allowed_rate(&mut self, key: EventKey, at: At, rate: Rate, stopped: Option<bool>) {
+    /// The rate that flow control allows a port has changed, and with it perhaps whether the port
+    /// is stopped.
+    pub(crate) fn record_allowed_rate(
+        &mut self,
+        key: EventKey,
+        at: At,
+        rate: Rate,
+        stopped: Option<bool>,
+    ) {
         let (number, priority) = (self.port(at.port_id()), self.priority(at.class));
         if self.layout.probes.rate_changes.has(at.port_id()) {
-            self.rows.record(key, port_rate(key.time, number, Some(priority), rate, RateSource::FlowControl));
+            self.rows.record(
+                key,
+                port_rate(key.time, number, Some(priority), rate, RateSource::FlowControl),
+            );
         }
         if let Some(stopped) = stopped.filter(|_| self.layout.probes.pauses.has(at.port_id())) {
             let by = StoppedBy::Pause;
-            self.rows.record(key, Row::Pause(PauseChange { time_ps: key.time.0, port: number, priority, stopped, by }));
+            self.rows.record(
+                key,
+                Row::Pause(PauseChange {
+                    time_ps: key.time.0,
+                    port: number,
+                    priority,
+                    stopped,
+                    by,
+                }),
+            );
         }
     }
 
@@ -174,13 +228,21 @@ impl Monitor {
         if !self.layout.detecting {
             return;
         }
-        let (time_ps, number, priority) = (clock.now.0, self.port(at.port_id()), self.priority(at.class));
-        // A message stops a port whether something waits or not; a lack of credits stops only waiting frames.
+        let (time_ps, number, priority) =
+            (clock.now.0, self.port(at.port_id()), self.priority(at.class));
+        // A message stops a port whether something waits or not; a lack of credits stops only
+        // waiting frames.
         if by != StoppedBy::Pause && self.layout.probes.pauses.has(at.port_id()) {
-            self.rows.record(clock.place(), Row::Pause(PauseChange { time_ps, port: number, priority, stopped: on, by }));
+            self.rows.record(
+                clock.place(),
+                Row::Pause(PauseChange { time_ps, port: number, priority, stopped: on, by }),
+            );
         }
         if self.layout.probes.causes {
-            self.rows.record(clock.place(), Row::Hold(HoldChange { time_ps, port: number, priority, on }));
+            self.rows.record(
+                clock.place(),
+                Row::Hold(HoldChange { time_ps, port: number, priority, on }),
+            );
             if on {
                 self.rows.ask_why.push(at);
             }
@@ -188,25 +250,55 @@ impl Monitor {
     }
 
     /// A flow's share of the buffer for which a held port waits.
-    pub(crate) fn record_cause(&mut self, clock: &Clock, at: At, next: PortId, flow: u32, bytes: u64) {
+    pub(crate) fn record_cause(
+        &mut self,
+        clock: &Clock,
+        at: At,
+        next: PortId,
+        flow: u32,
+        bytes: u64,
+    ) {
         let (port, next_port) = (self.port(at.port_id()), self.port(next));
         let (time_ps, priority, flow) = (clock.now.0, self.priority(at.class), flow as u64);
-        self.rows.record(clock.place(), Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }));
+        self.rows.record(
+            clock.place(),
+            Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }),
+        );
     }
 }
 
 /// Lengths of the two buffers of a port and class [bytes].
-pub(crate) fn queues(time: Time, (port, feeder): (Port, Port), priority: u8, ingress: u64, egress: u64) -> [Row; 2] {
-    let row = |port, kind, bytes| Row::Queue(QueueRow { time_ps: time.0, port, kind, priority, bytes });
+pub(crate) fn queues(
+    time: Time,
+    (port, feeder): (Port, Port),
+    priority: u8,
+    ingress: u64,
+    egress: u64,
+) -> [Row; 2] {
+    let row =
+        |port, kind, bytes| Row::Queue(QueueRow { time_ps: time.0, port, kind, priority, bytes });
     [row(feeder, Side::Ingress, ingress), row(port, Side::Egress, egress)]
 }
 
 /// A rate of a port; without a priority that of all together.
-pub(crate) fn port_rate(time: Time, port: Port, priority: Option<u8>, rate: Rate, source: RateSource) -> Row {
+pub(crate) fn port_rate(
+    time: Time,
+    port: Port,
+    priority: Option<u8>,
+    rate: Rate,
+    source: RateSource,
+) -> Row {
     Row::Rate(RateRow { time_ps: time.0, port, priority, flow: None, rate_bps: rate.0, source })
 }
 
 /// A rate of a flow, at the port of its source.
 pub(crate) fn flow_rate(time: Time, port: Port, flow: u32, rate: Rate, source: RateSource) -> Row {
-    Row::Rate(RateRow { time_ps: time.0, port, priority: None, flow: Some(flow as u64), rate_bps: rate.0, source })
+    Row::Rate(RateRow {
+        time_ps: time.0,
+        port,
+        priority: None,
+        flow: Some(flow as u64),
+        rate_bps: rate.0,
+        source,
+    })
 }

@@ -1,4 +1,5 @@
-//! Pauses and releases of ports by the flow control of their peers: counters, and rows where they are recorded.
+//! Pauses and releases of ports by the flow control of their peers: counters, and rows where they
+//! are recorded.
 //!
 //! ```text
 //!   message takes effect: rate 0 ---- stopped ----+--> message with a rate above 0
@@ -6,9 +7,10 @@
 //!   frame at the head and gate closed -- held ----+--> gate open
 //! ```
 //!
-//! A stop that expires costs no event, and a run in which every stop is lifted by a message pays one word per stop: expiries are kept by
-//! port and class next to the stops, with the earliest of them. Whatever passes them - a later message, the end of a stretch
-//! of events, a sample, the end of the run - notes them at their own time, before anything later is noted.
+//! A stop that expires costs no event, and a run in which every stop is lifted by a message pays
+//! one word per stop: expiries are kept by port and class next to the stops, with the earliest of
+//! them. Whatever passes them - a later message, the end of a stretch of events, a sample, the end
+//! of the run - notes them at their own time, before anything later is noted.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +27,8 @@ use crate::observe::monitor::Monitor;
 pub(crate) struct Stops {
     /// Since when the peer stops each; never: it does not.
     stopped_since: Vec<Time>,
-    /// End of each stop without a message, and the rate allowed then; never: only a message ends it. Empty until the first.
+    /// End of each stop without a message, and the rate allowed then; never: only a message ends
+    /// it. Empty until the first.
     expires: Vec<(Time, Rate)>,
     /// No expiry comes before.
     next: Time,
@@ -44,7 +47,12 @@ pub(crate) struct Allowed {
 impl Stops {
     /// Nothing is stopped.
     pub fn new(classes: usize) -> Stops {
-        Stops { stopped_since: vec![Time::NEVER; classes], expires: Vec::new(), next: Time::NEVER, held_since: BTreeMap::new() }
+        Stops {
+            stopped_since: vec![Time::NEVER; classes],
+            expires: Vec::new(),
+            next: Time::NEVER,
+            held_since: BTreeMap::new(),
+        }
     }
 
     /// From now on a stop ends like this.
@@ -64,7 +72,8 @@ impl Stops {
     }
 }
 
-/// The place of an expiry in the order of rows: after everything else of its time, then by port and class.
+/// The place of an expiry in the order of rows: after everything else of its time, then by port and
+/// class.
 fn event_key(at: Time, class_at: usize) -> EventKey {
     EventKey { time: at, rank: 0xf << 60 | class_at as u64 }
 }
@@ -73,7 +82,8 @@ impl Monitor {
     /// The rate that flow control allows has changed: a message took effect.
     pub(crate) fn note_rate(&mut self, clock: &Clock, a: Allowed) {
         let class_at = self.layout.class_index(a.at);
-        // Only stops that ended before this message: a message at that very time continues the stop.
+        // Only stops that ended before this message: a message at that very time continues the
+        // stop.
         if let Some((at, rate)) = self.stops.take_expired(class_at, clock.now) {
             self.expire(class_at, at, rate);
         }
@@ -126,7 +136,8 @@ impl Monitor {
 
     fn record_rate(&mut self, at: EventKey, class_at: usize, rate: Rate, change: Option<bool>) {
         let classes = self.layout.classes.len();
-        let place = self.layout.ports.places()[class_at / classes].class((class_at % classes) as u8);
+        let place =
+            self.layout.ports.places()[class_at / classes].class((class_at % classes) as u8);
         self.record_allowed_rate(at, place, rate, change);
     }
 
@@ -136,7 +147,8 @@ impl Monitor {
         self.stops.next < bound
     }
 
-    /// Notes the stops that have expired before `bound`, at their times. Nothing later may have been noted, but in this stretch.
+    /// Notes the stops that have expired before `bound`, at their times. Nothing later may have
+    /// been noted, but in this stretch.
     pub fn expire_stops(&mut self, bound: Time) {
         if self.stops.next < bound {
             self.expire_all(bound);
@@ -166,7 +178,8 @@ impl Monitor {
         stopped.into_iter().chain(self.stops.held_since.get(&class_at).copied()).min()
     }
 
-    /// A switch transmits the last frame of a message: adds the time for which the frame waited there for its stopped port.
+    /// A switch transmits the last frame of a message: adds the time for which the frame waited
+    /// there for its stopped port.
     #[cold]
     pub fn last_frame_leaves(&mut self, now: Time, at: At, flow: u32) {
         let class_at = self.layout.class_index(at);
@@ -174,9 +187,12 @@ impl Monitor {
         let Some(from) = last.leaves(flow, at.node) else { return };
         // One that has expired may not have been noted.
         let until = self.stops.expires.get(class_at).map_or(Time::NEVER, |e| e.0);
-        let stopped = Some(self.stops.stopped_since[class_at]).filter(|t| *t != Time::NEVER).map(|since| (since, until));
+        let stopped = Some(self.stops.stopped_since[class_at])
+            .filter(|t| *t != Time::NEVER)
+            .map(|since| (since, until));
         let held = self.stops.held_since.get(&class_at).map(|since| (*since, Time::NEVER));
-        self.flows.records.at(flow).stopped += last.stopped(class_at, (from, now), stopped.into_iter().chain(held));
+        self.flows.records.at(flow).stopped +=
+            last.stopped(class_at, (from, now), stopped.into_iter().chain(held));
     }
 
     /// Adds the time that a port has been stopped or held so far where that has not ended.
@@ -200,7 +216,8 @@ impl Monitor {
             self.stops.held_since.insert(class_at, clock.now);
         } else if let Some(since) = self.stops.held_since.remove(&class_at) {
             self.ports[port].blocked_ps += clock.now.since(since).0;
-            // As in the table of pauses: a port that a message stops is stopped whether something waits or not.
+            // As in the table of pauses: a port that a message stops is stopped whether something
+            // waits or not.
             if let Some(last) = self.last_frames.as_mut().filter(|_| by != StoppedBy::Pause) {
                 last.stop_ends(class_at, since, clock.now);
             }

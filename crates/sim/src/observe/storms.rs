@@ -59,13 +59,26 @@ impl Storm {
 
 impl Monitor {
     /// The watchdog of a node has found that a storm began or is over.
-    pub(crate) fn note_watchdog(&mut self, clock: &Clock, At { node, port, class }: At, change: Change) {
+    pub(crate) fn note_watchdog(
+        &mut self,
+        clock: &Clock,
+        At { node, port, class }: At,
+        change: Change,
+    ) {
         let at = self.layout.class_index(At { node, port, class });
         let found = clock.of_run();
         match change {
             Change::Began(since) => {
                 let priority = self.layout.classes.priority(class as usize);
-                let storm = Storm { node, port, priority, since, found, over: None, discarded: FrameCount::default() };
+                let storm = Storm {
+                    node,
+                    port,
+                    priority,
+                    since,
+                    found,
+                    over: None,
+                    discarded: FrameCount::default(),
+                };
                 self.storms.open.insert(at, self.storms.all.len());
                 self.storms.all.push(storm);
             }

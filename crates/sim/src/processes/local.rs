@@ -1,4 +1,5 @@
-//! Processes that are threads of one process, and reach each other by channels: for tests, and as the example of a [`Processes`].
+//! Processes that are threads of one process, and reach each other by channels: for tests, and as
+//! the example of a [`Processes`].
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -13,7 +14,8 @@ pub struct Local {
 
 /// A number of processes, each to be given to a separate thread.
 pub fn local(count: usize) -> Vec<Local> {
-    let mut all: Vec<Local> = (0..count).map(|mine| Local { mine, to: Vec::new(), from: Vec::new() }).collect();
+    let mut all: Vec<Local> =
+        (0..count).map(|mine| Local { mine, to: Vec::new(), from: Vec::new() }).collect();
     for sender in 0..count {
         for receiver in 0..count {
             let (to, from) = channel();

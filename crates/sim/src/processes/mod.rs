@@ -1,4 +1,5 @@
-//! The processes of one run: each simulates some nodes, and they exchange frames and figures in between.
+//! The processes of one run: each simulates some nodes, and they exchange frames and figures in
+//! between.
 //!
 //! ```text
 //!   process 0   nodes, events, frames | network, routes, flows | results, recorder
@@ -7,9 +8,10 @@
 //!          +------ mail for each of the others, all at the same time ------+
 //! ```
 //!
-//! [`Processes`] is all that has to be known of how they reach each other: threads and channels ([`local`]) or a network. All of them run
-//! the same program on the same scenario and draw the same conclusions from the same figures, so that all call [`Processes::exchange`]
-//! equally often: there is no process that decides for the others.
+//! [`Processes`] is all that has to be known of how they reach each other: threads and channels
+//! ([`local`]) or a network. All of them run the same program on the same scenario and draw the
+//! same conclusions from the same figures, so that all call [`Processes::exchange`] equally often:
+//! there is no process that decides for the others.
 
 mod local;
 
@@ -25,8 +27,9 @@ pub trait Processes: Send {
     fn mine(&self) -> usize;
     /// Number of processes.
     fn count(&self) -> usize;
-    /// Hands each process its mail, by number, and stores the mail of each process for this one in its place; this one's own mail stays
-    /// where it is. Returns when all others have called it as often. It cannot fail: where another process is gone, this one ends.
+    /// Hands each process its mail, by number, and stores the mail of each process for this one in
+    /// its place; this one's own mail stays where it is. Returns when all others have called it as
+    /// often. It cannot fail: where another process is gone, this one ends.
     fn exchange(&mut self, mail: &mut [Vec<u8>]);
 }
 
@@ -45,7 +48,8 @@ impl Share {
         Share { mine: processes.mine(), count: processes.count() }
     }
 
-    /// By which number this process knows another one: itself by 0, those after it from 1 on, then those before it.
+    /// By which number this process knows another one: itself by 0, those after it from 1 on, then
+    /// those before it.
     pub(crate) fn local(self, process: usize) -> usize {
         (process + self.count - self.mine) % self.count
     }
@@ -78,9 +82,13 @@ impl<E: fmt::Display> fmt::Display for Stopped<E> {
 ///
 /// # Errors
 /// One of them cannot.
-pub fn agree<T, E: fmt::Display>(processes: &mut dyn Processes, mine: Result<T, E>) -> Result<T, Stopped<E>> {
+pub fn agree<T, E: fmt::Display>(
+    processes: &mut dyn Processes,
+    mine: Result<T, E>,
+) -> Result<T, Stopped<E>> {
     let answers = all(processes, &mut Vec::new(), &mine.as_ref().err().map(E::to_string));
-    let failed = answers.into_iter().enumerate().find_map(|(process, why)| why.map(|why| (process, why)));
+    let failed =
+        answers.into_iter().enumerate().find_map(|(process, why)| why.map(|why| (process, why)));
     match (mine, failed) {
         (Err(e), _) => Err(Stopped::Here(e)),
         (Ok(_), Some((process, why))) => Err(Stopped::Remote { process, why }),
@@ -101,7 +109,8 @@ pub(crate) fn pack(mail: &mut Vec<u8>, values: impl FnOnce(&mut Writer)) {
     *mail = to.end().expect("processes send values only");
 }
 
-/// Reads the data of another process. Panics at unexpected bytes, because all processes are the same program.
+/// Reads the data of another process. Panics at unexpected bytes, because all processes are the
+/// same program.
 #[inline]
 pub(crate) fn unpack<T: Value>(from: &mut Reader) -> T {
     from.take().expect("another process packed it")
@@ -118,7 +127,8 @@ fn all<T: Value>(processes: &mut dyn Processes, mail: &mut Vec<Vec<u8>>, mine: &
     mail.iter().map(|from| unpack(&mut Reader::new(from))).collect()
 }
 
-/// Other processes of a world's run, if there are any. Without them the own answer is the answer of all.
+/// Other processes of a world's run, if there are any. Without them the own answer is the answer of
+/// all.
 #[derive(Default)]
 pub(crate) struct Others {
     processes: Option<Box<dyn Processes>>,
@@ -172,7 +182,10 @@ impl Others {
         if processes.mine() > 0 {
             return Vec::new();
         }
-        self.mail.iter_mut().flat_map(|from| unpack::<Vec<T>>(&mut Reader::new(&std::mem::take(from)))).collect()
+        self.mail
+            .iter_mut()
+            .flat_map(|from| unpack::<Vec<T>>(&mut Reader::new(&std::mem::take(from))))
+            .collect()
     }
 
     /// The processes, to exchange mail that is packed already, with the memory for it.
@@ -190,7 +203,8 @@ mod tests {
     /// Runs the same work on a number of processes; returns the result of each.
     fn on<T: Send>(count: usize, work: impl Fn(Box<dyn Processes>) -> T + Sync) -> Vec<T> {
         std::thread::scope(|scope| {
-            let threads: Vec<_> = local(count).into_iter().map(|p| scope.spawn(|| work(Box::new(p)))).collect();
+            let threads: Vec<_> =
+                local(count).into_iter().map(|p| scope.spawn(|| work(Box::new(p)))).collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         })
     }
@@ -208,8 +222,16 @@ mod tests {
             let digits = (0..count as u64).fold(0, |a, b| a * 10 + b);
             let lists: Vec<u64> = (0..count as u64).flat_map(|n| vec![n; n as usize]).collect();
             for (mine, (sum, gathered, first, is_first)) in seen.into_iter().enumerate() {
-                assert_eq!((sum, &gathered, is_first), (digits, &lists, mine == 0), "{count} processes");
-                let wanted: Vec<u64> = if mine == 0 { (0..count as u64).flat_map(|n| [n, n + 100]).collect() } else { vec![] };
+                assert_eq!(
+                    (sum, &gathered, is_first),
+                    (digits, &lists, mine == 0),
+                    "{count} processes"
+                );
+                let wanted: Vec<u64> = if mine == 0 {
+                    (0..count as u64).flat_map(|n| [n, n + 100]).collect()
+                } else {
+                    vec![]
+                };
                 assert_eq!(first, wanted, "{count} processes");
             }
         }
@@ -220,11 +242,15 @@ mod tests {
     fn none_goes_on_where_one_cannot() {
         let seen = on(3, |mut p| {
             let mine = p.mine();
-            let first = agree(&mut *p, if mine == 1 { Err("no file") } else { Ok(mine) }).map_err(|e| e.to_string());
+            let first = agree(&mut *p, if mine == 1 { Err("no file") } else { Ok(mine) })
+                .map_err(|e| e.to_string());
             (first, agree::<_, String>(&mut *p, Ok(mine)).map_err(|e| e.to_string()))
         });
         let elsewhere = || Err("process 1: no file".to_owned());
-        assert_eq!(seen, [(elsewhere(), Ok(0)), (Err("no file".into()), Ok(1)), (elsewhere(), Ok(2))]);
+        assert_eq!(
+            seen,
+            [(elsewhere(), Ok(0)), (Err("no file".into()), Ok(1)), (elsewhere(), Ok(2))]
+        );
     }
 
     #[test]

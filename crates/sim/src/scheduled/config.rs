@@ -40,12 +40,13 @@ pub struct ElementConfig {
     pub speedup: u32,
     /// Choice among inputs.
     pub arbitration: Arbitration,
-    /// True if a segment that is forwarded during its arrival occupies its input and output of the crossbar until its last bit, at the rate
-    /// of the link. Otherwise it takes its share of the crossbar, and others pass next to it. Only then does an output get the whole L_S
-    /// (see the page of the mechanism).
+    /// True if a segment that is forwarded during its arrival occupies its input and output of the
+    /// crossbar until its last bit, at the rate of the link. Otherwise it takes its share of the
+    /// crossbar, and others pass next to it. Only then does an output get the whole L_S (see the
+    /// page of the mechanism).
     pub holds: bool,
-    /// A buffered crossbar in place of the two queues: this much at each crosspoint, and room behind a link is kept by crosspoint; none:
-    /// an element of two queues [bytes].
+    /// A buffered crossbar in place of the two queues: this much at each crosspoint, and room
+    /// behind a link is kept by crosspoint; none: an element of two queues [bytes].
     pub crosspoint: Option<Bytes>,
 }
 
@@ -74,13 +75,14 @@ pub enum Control {
 /// Over which of its paths a flow sends its next segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spray {
-    /// The next one, from a random one on: each path of a flow carries the same number of segments (section 3.2).
+    /// The next one, from a random one on: each path of a flow carries the same number of segments
+    /// (section 3.2).
     #[default]
     RoundRobin,
     /// Any.
     Random,
-    /// The next one in an order that each flow has drawn for itself: evenly as in round robin, but no two flows are in step (sections 2.1
-    /// and 3.2).
+    /// The next one in an order that each flow has drawn for itself: evenly as in round robin, but
+    /// no two flows are in step (sections 2.1 and 3.2).
     Permuted,
     /// Always the same, by flow. Not what the theorem asks for: to see what then happens.
     PerFlow,
@@ -89,7 +91,8 @@ pub enum Spray {
 /// Path of the next control segment that travels alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ControlPath {
-    /// The next one of the flow that it travels with, whose next segment then takes the one after it.
+    /// The next one of the flow that it travels with, whose next segment then takes the one after
+    /// it.
     #[default]
     Shared,
     /// The next path of a separate counter: the counter of the data is unaffected.
@@ -120,11 +123,11 @@ pub struct Config {
     pub link_delay: Span,
     /// From freed room to the sender that may use it [ps].
     pub credit_delay: Span,
-    /// From the last segment of a packet to its first bit on the line, if nothing is before it: what adapters take. Control
-    /// messages do not take it [ps].
+    /// From the last segment of a packet to its first bit on the line, if nothing is before it:
+    /// what adapters take. Control messages do not take it [ps].
     pub adapter_delay: Span,
-    /// In addition on the way from the adapter of each port into the fabric, so that round trips differ as in Lemma 1; ports
-    /// beyond the list: none [ps].
+    /// In addition on the way from the adapter of each port into the fabric, so that round trips
+    /// differ as in Lemma 1; ports beyond the list: none [ps].
     pub port_delays: Vec<Span>,
     /// The elements; unused by an ideal core.
     pub element: ElementConfig,
@@ -191,10 +194,11 @@ impl Config {
     /// Times in the paper are in units of a smallest packet on a line, t_min = 40 B / L.
     pub const T_MIN_BYTES: Bytes = Bytes(40);
 
-    /// The paper's evaluation (section 4): a 64 x 64 three-stage Clos network of 8 x 8 elements, segments of 40 to 256 B, input
-    /// queues of 8 KiB and output queues of 60 KiB (the paper's text swaps the numbers of slots), G = 50, 4 Mbit of reassembly,
-    /// a scheduling round trip of 55 and a switch-to-switch round trip of 13 t_min. The rate of the lines is free: results are
-    /// in t_min. Reserving fabric-output buffers, no speed-up.
+    /// The paper's evaluation (section 4): a 64 x 64 three-stage Clos network of 8 x 8 elements,
+    /// segments of 40 to 256 B, input queues of 8 KiB and output queues of 60 KiB (the paper's text
+    /// swaps the numbers of slots), G = 50, 4 Mbit of reassembly, a scheduling round trip of 55 and
+    /// a switch-to-switch round trip of 13 t_min. The rate of the lines is free: results are in
+    /// t_min. Reserving fabric-output buffers, no speed-up.
     pub fn paper(traffic: Traffic) -> Config {
         Config::paper_at(Rate::from_gbps(100), traffic)
     }
@@ -206,7 +210,8 @@ impl Config {
             core: Core::Network(Shape::benes(8, 3)),
             line,
             fabric: line,
-            // Four links and half a t_min for a control segment on the last make half a scheduling round trip: 27.5.
+            // Four links and half a t_min for a control segment on the last make half a scheduling
+            // round trip: 27.5.
             link_delay: Span(t_min) * 27 / 4,
             credit_delay: Span(t_min) * 25 / 4,
             adapter_delay: Span(t_min) * 3 / 2,
@@ -245,8 +250,9 @@ impl Config {
         }
     }
 
-    /// The server-rack fabric of Unbiased QCN as one ideal switch: a VOQ switch with 150 KB at each output, frames granted one by one in
-    /// a circle and carried at 1.6 times the line (the over-provisioning of 8:5), 0.78 us from input to output at 100 Gb/s.
+    /// The server-rack fabric of Unbiased QCN as one ideal switch: a VOQ switch with 150 KB at each
+    /// output, frames granted one by one in a circle and carried at 1.6 times the line (the
+    /// over-provisioning of 8:5), 0.78 us from input to output at 100 Gb/s.
     pub fn unbiased_qcn_ideal(ports: u32, line: Rate, hosts: Hosts) -> Config {
         let frame = hosts.frame;
         Config {
@@ -264,8 +270,9 @@ impl Config {
         }
     }
 
-    /// The server-rack fabric of Unbiased QCN as it is built: 32 spines, edges of five ports, links of a quarter of a line, segments of
-    /// 256 B of one frame each, put together at the output edge. 128 edges make its 640 ports.
+    /// The server-rack fabric of Unbiased QCN as it is built: 32 spines, edges of five ports, links
+    /// of a quarter of a line, segments of 256 B of one frame each, put together at the output
+    /// edge. 128 edges make its 640 ports.
     pub fn unbiased_qcn_rack(edges: u32, line: Rate, hosts: Hosts) -> Config {
         let segment = Bytes(256);
         let per_frame = hosts.frame.0.div_ceil(segment.0) as u32;
@@ -287,7 +294,12 @@ impl Config {
     }
 
     fn unbiased_qcn_common(line: Rate, hosts: Hosts) -> Config {
-        let traffic = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(hosts.frame), burst_packets: 1.0 };
+        let traffic = Traffic {
+            pattern: Pattern::Uniform,
+            load: 0.0,
+            sizes: Sizes::Fixed(hosts.frame),
+            burst_packets: 1.0,
+        };
         Config {
             line,
             element: ElementConfig {
@@ -329,7 +341,9 @@ impl Config {
     /// Outputs that the workload overloads.
     pub fn hot_outputs(&self) -> Vec<bool> {
         let hot = |p: u32| match &self.traffic.pattern {
-            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.contains(&p),
+            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => {
+                outputs.contains(&p)
+            }
             Pattern::Incast { output, .. } => *output == p,
             Pattern::Listed { hot, .. } => hot.contains(&p),
             Pattern::Uniform | Pattern::Unbalanced { .. } | Pattern::Streams(_) => false,
@@ -341,7 +355,9 @@ impl Config {
     pub fn round_trip(&self) -> Span {
         match self.control {
             Control::OutOfBand { delay } => delay * 2,
-            Control::InBand { alone } => (self.link_delay * self.links() + self.fabric.time_for(alone)) * 2,
+            Control::InBand { alone } => {
+                (self.link_delay * self.links() + self.fabric.time_for(alone)) * 2
+            }
         }
     }
 
@@ -360,7 +376,10 @@ impl Config {
     }
 
     /// All settings that cannot work.
-    #[expect(clippy::too_many_lines, reason = "a list: one condition an item, none depends on another")]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a list: one condition an item, none depends on another"
+    )]
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         if let Some(p) = self.too_large() {
@@ -376,7 +395,10 @@ impl Config {
         require(
             u64::from(self.requests_max) >= per_packet,
             "requests_max",
-            format!("requests_max >= packet / segment_max: {} < {packet} B / {segment} B = {per_packet}", self.requests_max),
+            format!(
+                "requests_max >= packet / segment_max: {} < {packet} B / {segment} B = {per_packet}",
+                self.requests_max
+            ),
             "a packet that cannot be requested whole is never sent".into(),
         );
         if self.whole_requests
@@ -396,14 +418,20 @@ impl Config {
         require(
             u64::from(self.output_slots) >= per_packet + round_trip,
             "output_slots",
-            format!("output_slots >= largest packet + one round trip of segments: {} < {per_packet} + {round_trip}", self.output_slots),
+            format!(
+                "output_slots >= largest packet + one round trip of segments: {} < {per_packet} + {round_trip}",
+                self.output_slots
+            ),
             format!("expected at least {}", per_packet + round_trip),
         );
         if self.fair {
             require(
                 self.output_slots >= self.requests_max,
                 "output_slots",
-                format!("output_slots >= requests_max: {} < {}", self.output_slots, self.requests_max),
+                format!(
+                    "output_slots >= requests_max: {} < {}",
+                    self.output_slots, self.requests_max
+                ),
                 "expected at least requests_max: grants wait until that many slots are free".into(),
             );
             if let Admission::ReserveFabricBuffers { slots } = self.admission {
@@ -411,7 +439,8 @@ impl Config {
                     slots >= self.requests_max,
                     "fabric_slots",
                     format!("fabric_slots >= requests_max: {slots} < {}", self.requests_max),
-                    "expected at least requests_max: grants wait until that many slots are free".into(),
+                    "expected at least requests_max: grants wait until that many slots are free"
+                        .into(),
                 );
             }
         }
@@ -434,13 +463,18 @@ impl Config {
         {
             // Of a buffered crossbar an output has all its crosspoints.
             let room = match (self.element.crosspoint, self.core) {
-                (Some(crosspoint), Core::Network(shape)) => crosspoint.0 * u64::from(shape.last_inputs()),
+                (Some(crosspoint), Core::Network(shape)) => {
+                    crosspoint.0 * u64::from(shape.last_inputs())
+                }
                 _ => self.element.output.0,
             };
             require(
                 u64::from(slots) * segment <= room,
                 "fabric_slots",
-                format!("fabric_slots * segment_max <= output queue: {slots} * {segment} B = {} B > {room} B", u64::from(slots) * segment),
+                format!(
+                    "fabric_slots * segment_max <= output queue: {slots} * {segment} B = {} B > {room} B",
+                    u64::from(slots) * segment
+                ),
                 "expected no more reserved room than the queue has".into(),
             );
         }
@@ -448,11 +482,15 @@ impl Config {
             Core::Network(s) => require(
                 s.above >= s.below && s.below > 0 && s.middle > 0,
                 "above",
-                format!("paths up >= ports below for a network that does not block (Slepian and Duguid): {} < {}", s.above, s.below),
+                format!(
+                    "paths up >= ports below for a network that does not block (Slepian and Duguid): {} < {}",
+                    s.above, s.below
+                ),
                 format!("use at least {} elements above", s.below),
             ),
             Core::Spine { edge_ports, spines, .. } => require(
-                u128::from(spines) * u128::from(self.fabric.0) >= u128::from(edge_ports) * u128::from(self.line.0),
+                u128::from(spines) * u128::from(self.fabric.0)
+                    >= u128::from(edge_ports) * u128::from(self.line.0),
                 "spines",
                 format!(
                     "spines * fabric >= edge_ports * line for a network that does not block: {spines} * {} < {edge_ports} * {}",
@@ -466,7 +504,10 @@ impl Config {
             require(
                 self.element.input >= self.segment_max && self.element.output >= self.segment_max,
                 "element",
-                format!("queues of an element >= segment_max: {} and {} B, {segment} B", self.element.input.0, self.element.output.0),
+                format!(
+                    "queues of an element >= segment_max: {} and {} B, {segment} B",
+                    self.element.input.0, self.element.output.0
+                ),
                 "expected room for at least one segment".into(),
             );
             require(
@@ -492,7 +533,12 @@ impl Config {
                                                                                                         of the line"
                 .into(),
         );
-        require(self.window.0 > 0, "window", "window > 0: nothing would be measured".into(), "1000 t_min".into());
+        require(
+            self.window.0 > 0,
+            "window",
+            "window > 0: nothing would be measured".into(),
+            "1000 t_min".into(),
+        );
         require(
             self.blocked.is_none() || !matches!(self.core, Core::Spine { edge_ports: 2.., .. }),
             "blocked",
@@ -511,14 +557,27 @@ impl Config {
             h.problems(self, &mut require);
         }
         let beyond = match &self.traffic.pattern {
-            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
-            Pattern::Streams(streams) => streams.iter().flat_map(|s| [&s.input, &s.output]).find(|&&p| p >= ports),
-            Pattern::Incast { inputs, output } => inputs.iter().chain([output]).find(|&&p| p >= ports),
-            Pattern::Listed { packets, hot } => packets.iter().flat_map(|p| [&p.input, &p.output]).chain(hot).find(|&&p| p >= ports),
+            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => {
+                outputs.iter().find(|&&o| o >= ports)
+            }
+            Pattern::Streams(streams) => {
+                streams.iter().flat_map(|s| [&s.input, &s.output]).find(|&&p| p >= ports)
+            }
+            Pattern::Incast { inputs, output } => {
+                inputs.iter().chain([output]).find(|&&p| p >= ports)
+            }
+            Pattern::Listed { packets, hot } => {
+                packets.iter().flat_map(|p| [&p.input, &p.output]).chain(hot).find(|&&p| p >= ports)
+            }
             Pattern::Uniform | Pattern::Unbalanced { .. } => None,
         };
         if let Some(port) = beyond {
-            require(false, "outputs", format!("port < ports: {port} >= {ports}"), format!("ports are 0 to {}", ports - 1));
+            require(
+                false,
+                "outputs",
+                format!("port < ports: {port} >= {ports}"),
+                format!("ports are 0 to {}", ports - 1),
+            );
         }
         found
     }

@@ -1,11 +1,12 @@
-//! The switching element: one first-in-first-out queue per input, a crossbar, one queue per output (section 3.1, Fig. 9).
+//! The switching element: one first-in-first-out queue per input, a crossbar, one queue per output
+//! (section 3.1, Fig. 9).
 //!
 //! ```text
 //!   link -> input queue (b_in) --crossbar, L_S = 2 L_F--> output queue (b) -> link, by local credits
 //! ```
 //!
-//! It forwards; requests pass it like data. A segment may be forwarded as soon as its head is there, but the crossbar holds
-//! its input and its output until the last bit has come in.
+//! It forwards; requests pass it like data. A segment may be forwarded as soon as its head is
+//! there, but the crossbar holds its input and its output until the last bit has come in.
 
 use std::collections::VecDeque;
 
@@ -19,9 +20,10 @@ pub enum Arbitration {
     RoundRobin,
     /// The input whose segment has waited longest since its head came.
     OldestFirst,
-    /// iSLIP (McKeown 1999): inputs keep a queue per output; whenever an input or an output falls free, it chooses its partner
-    /// in a circle of its own, and only matches move the circles. Segments differ in length, so there are no common slots
-    /// and no iterations within one: each event is one.
+    /// iSLIP (McKeown 1999): inputs keep a queue per output; whenever an input or an output falls
+    /// free, it chooses its partner in a circle of its own, and only matches move the circles.
+    /// Segments differ in length, so there are no common slots and no iterations within one: each
+    /// event is one.
     Islip,
 }
 
@@ -80,7 +82,14 @@ pub(crate) struct Element {
 
 impl Input {
     pub fn new(link: u32, queues: usize, outputs: usize) -> Input {
-        Input { queues: vec![VecDeque::new(); queues], busy_until: 0, link, next: 0, wants: Bits::new(outputs), called: false }
+        Input {
+            queues: vec![VecDeque::new(); queues],
+            busy_until: 0,
+            link,
+            next: 0,
+            wants: Bits::new(outputs),
+            called: false,
+        }
     }
 
     /// The queue of an output.

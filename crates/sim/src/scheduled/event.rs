@@ -151,8 +151,12 @@ mod tests {
         a.add(500, Kind::Line, PLACES_MAX - 1, 1);
         a.add(500, Kind::Grant, 7, 2);
         a.add(400, Kind::Head, 9, 3);
-        let taken: Vec<_> = std::iter::from_fn(|| a.take(500)).map(|e| (e.kind, e.at(), e.arg)).collect();
-        assert_eq!(taken, [(Kind::Head, 9, 3), (Kind::Line, PLACES_MAX - 1, 1), (Kind::Grant, 7, 2)]);
+        let taken: Vec<_> =
+            std::iter::from_fn(|| a.take(500)).map(|e| (e.kind, e.at(), e.arg)).collect();
+        assert_eq!(
+            taken,
+            [(Kind::Head, 9, 3), (Kind::Line, PLACES_MAX - 1, 1), (Kind::Grant, 7, 2)]
+        );
         assert_eq!(a.done, 3);
     }
 }

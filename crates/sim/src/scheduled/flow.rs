@@ -1,4 +1,5 @@
-//! The stream of one flow (an input and an output of the fabric): its VOQ at the one end, reassembly at the other.
+//! The stream of one flow (an input and an output of the fabric): its VOQ at the one end,
+//! reassembly at the other.
 //!
 //! ```text
 //!   packets:   |----p0----|--p1--|------p2------|---p3---|       one stream of bytes
@@ -30,7 +31,8 @@ struct Packet {
     arrived: u64,
     /// Bytes that have not come to the output adapter.
     missing: u32,
-    /// Segments whose last byte is in it: granted ones, and unsolicited ones. They leave the buffer with it.
+    /// Segments whose last byte is in it: granted ones, and unsolicited ones. They leave the buffer
+    /// with it.
     granted: u32,
     unsolicited: u32,
 }
@@ -57,14 +59,16 @@ pub(crate) struct Piece {
 pub(crate) struct Flow {
     /// Counters of the VOQ.
     pub requester: Requester,
-    /// Grants and ACKs for the flow that goes the other way, waiting to travel with this one [segments].
+    /// Grants and ACKs for the flow that goes the other way, waiting to travel with this one
+    /// [segments].
     pub transit_grants: u32,
     pub transit_acks: u32,
     /// Path of the next segment, or its place in the flow's own order of paths.
     pub next_path: u32,
     /// The same of the next control segment, where those have a counter of their own.
     pub next_control_path: u32,
-    /// Packets that have not departed, by place in the stream. Both ends read it: the content of a segment's header.
+    /// Packets that have not departed, by place in the stream. Both ends read it: the content of a
+    /// segment's header.
     packets: VecDeque<Packet>,
     /// Packets of those that are wholly requested or sent unsolicited.
     asked: usize,
@@ -85,7 +89,15 @@ impl Flow {
     /// A packet came to the VOQ.
     pub fn push(&mut self, len: u32, now: u64, tag: Tag) {
         self.arrived += u64::from(len);
-        self.packets.push_back(Packet { end: self.arrived, len, tag, arrived: now, missing: len, granted: 0, unsolicited: 0 });
+        self.packets.push_back(Packet {
+            end: self.arrived,
+            len,
+            tag,
+            arrived: now,
+            missing: len,
+            granted: 0,
+            unsolicited: 0,
+        });
     }
 
     /// True if bytes wait that are not requested.
@@ -100,8 +112,8 @@ impl Flow {
         self.arrived - self.sent
     }
 
-    /// Requests all that may be requested: whole packets, as long as the segments pending stay within `requests_max` (sections
-    /// 3.2 and 3.4). Returns the size of the request [segments].
+    /// Requests all that may be requested: whole packets, as long as the segments pending stay
+    /// within `requests_max` (sections 3.2 and 3.4). Returns the size of the request [segments].
     pub fn request(&mut self, requests_max: u32, segment_max: u32, pack: bool) -> u32 {
         if !pack {
             return self.request_each(requests_max, segment_max);
@@ -195,8 +207,8 @@ impl Flow {
         late
     }
 
-    /// A segment came to the output adapter, in whatever order. Returns how many packets are complete by it and may depart
-    /// in order.
+    /// A segment came to the output adapter, in whatever order. Returns how many packets are
+    /// complete by it and may depart in order.
     pub fn on_segment(&mut self, offset: u64, len: u32, how: MaySend) -> usize {
         let (mut at, end) = (offset, offset + u64::from(len));
         let mut place = self.packets.partition_point(|p| p.end <= offset);
@@ -229,15 +241,27 @@ impl Flow {
         self.ready -= 1;
         self.asked -= 1;
         self.injected -= 1;
-        Departure { len: p.len, tag: p.tag, arrived: p.arrived, granted: p.granted, unsolicited: p.unsolicited }
+        Departure {
+            len: p.len,
+            tag: p.tag,
+            arrived: p.arrived,
+            granted: p.granted,
+            unsolicited: p.unsolicited,
+        }
     }
 
-    /// Segments that packets hold at the output adapter while parts of them are missing, granted and unsolicited, and what the
-    /// first of them lacks [segments, segments, bytes].
+    /// Segments that packets hold at the output adapter while parts of them are missing, granted
+    /// and unsolicited, and what the first of them lacks [segments, segments, bytes].
     pub fn partial(&self) -> Option<(u32, u32, u32)> {
-        let mut begun = self.packets.iter().skip(self.ready).filter(|p| p.granted + p.unsolicited > 0).peekable();
+        let mut begun = self
+            .packets
+            .iter()
+            .skip(self.ready)
+            .filter(|p| p.granted + p.unsolicited > 0)
+            .peekable();
         let missing = begun.peek()?.missing;
-        let (granted, unsolicited) = begun.fold((0, 0), |(g, u), p| (g + p.granted, u + p.unsolicited));
+        let (granted, unsolicited) =
+            begun.fold((0, 0), |(g, u), p| (g + p.granted, u + p.unsolicited));
         Some((granted, unsolicited, missing))
     }
 }
@@ -255,7 +279,8 @@ mod tests {
         Piece { offset, len }
     }
 
-    /// Section 2.1: a segment carries fragments of several packets; it is cut when it is requested, so that grants fit.
+    /// Section 2.1: a segment carries fragments of several packets; it is cut when it is requested,
+    /// so that grants fit.
     #[test]
     fn segments_are_cut_from_the_stream_at_each_request() {
         let mut f = flow(&[100, 100, 500]);
@@ -275,7 +300,10 @@ mod tests {
         let mut f = flow(&[100, 300, 100]);
         assert_eq!((f.request(3, 256, false), f.waits()), (3, true));
         f.requester.on_grant(3);
-        assert_eq!([f.take_granted(256), f.take_granted(256), f.take_granted(256)], [piece(0, 100), piece(100, 256), piece(356, 44)]);
+        assert_eq!(
+            [f.take_granted(256), f.take_granted(256), f.take_granted(256)],
+            [piece(0, 100), piece(100, 256), piece(356, 44)]
+        );
         let sizes: Vec<_> = std::iter::from_fn(|| f.next_injected()).map(|p| p.0).collect();
         assert_eq!(sizes, [100, 300]);
     }
@@ -290,7 +318,8 @@ mod tests {
         assert_eq!((f.request(2, 256, true), f.waits()), (0, true));
     }
 
-    /// Section 2.1: an unsolicited segment carries the first bytes, and the next request is for the rest of the packet.
+    /// Section 2.1: an unsolicited segment carries the first bytes, and the next request is for the
+    /// rest of the packet.
     #[test]
     fn an_unsolicited_segment_goes_before_the_requests() {
         let mut f = flow(&[40, 600, 40]);
@@ -302,17 +331,22 @@ mod tests {
         assert_eq!(f.unsent(), 0);
     }
 
-    /// Segments come in any order; packets leave in order, with the slots of the segments whose last byte is theirs.
+    /// Segments come in any order; packets leave in order, with the slots of the segments whose
+    /// last byte is theirs.
     #[test]
     fn packets_are_put_together_from_segments_out_of_order() {
         let mut f = flow(&[100, 100, 300]);
         f.request(50, 256, true);
         f.requester.on_grant(2);
         let (a, b) = (f.take_granted(256), f.take_granted(256));
-        assert_eq!((f.on_segment(b.offset, b.len, MaySend::Granted), f.partial()), (0, Some((1, 0, 56))));
+        assert_eq!(
+            (f.on_segment(b.offset, b.len, MaySend::Granted), f.partial()),
+            (0, Some((1, 0, 56)))
+        );
         assert_eq!((f.on_segment(a.offset, a.len, MaySend::Granted), f.partial()), (3, None));
         while f.next_injected().is_some() {}
-        let departures: Vec<_> = (0..3).map(|_| f.depart()).map(|d| (d.len, d.granted, d.arrived)).collect();
+        let departures: Vec<_> =
+            (0..3).map(|_| f.depart()).map(|d| (d.len, d.granted, d.arrived)).collect();
         assert_eq!(departures, [(100, 0, 7), (100, 0, 7), (300, 2, 7)]);
     }
 }

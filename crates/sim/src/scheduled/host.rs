@@ -6,7 +6,8 @@
 //!            +---- PAUSE, CNM (64 B frames) -----+ congestion point            congestion point -+-- CNM, through the fabric
 //! ```
 //!
-//! Source: Chrysos, Neeser et al., "Unbiased QCN for Scalable Server-Fabrics", IBM Research report RZ 3880 (Unbiased QCN below).
+//! Source: Chrysos, Neeser et al., "Unbiased QCN for Scalable Server-Fabrics", IBM Research report
+//! RZ 3880 (Unbiased QCN below).
 
 use std::collections::VecDeque;
 
@@ -72,8 +73,9 @@ pub struct Hosts {
     pub control: Bytes,
     /// Gap, preamble and start of frame: bytes of a frame on a line beyond its length [bytes].
     pub overhead: Bytes,
-    /// Gaps between frames of a flow are stretched by up to this part more or less, at random [1/1000]. 0: frames are paced
-    /// evenly, as Unbiased QCN's limiters are taken to do; 1000: gaps of anything up to twice the length.
+    /// Gaps between frames of a flow are stretched by up to this part more or less, at random
+    /// [1/1000]. 0: frames are paced evenly, as Unbiased QCN's limiters are taken to do; 1000: gaps
+    /// of anything up to twice the length.
     pub gap_jitter: u32,
     /// Propagation between host and port [ps].
     pub delay: Span,
@@ -85,7 +87,8 @@ pub struct Hosts {
     pub go: Bytes,
     /// Congestion points and reaction points; none: PAUSE only.
     pub qcn: Option<(CongestionPoints, reaction::Params)>,
-    /// Edge-to-edge reliable delivery: an input keeps a frame until it is acknowledged, when it has left the output.
+    /// Edge-to-edge reliable delivery: an input keeps a frame until it is acknowledged, when it has
+    /// left the output.
     pub reliable: bool,
     /// A CNM of an output, or an acknowledgement, from edge to edge [ps].
     pub edge_delay: Span,
@@ -95,7 +98,10 @@ pub struct Hosts {
 
 impl Hosts {
     /// The lengths and buffers of Unbiased QCN (Table I, section II-A).
-    pub fn unbiased_qcn(flows: Vec<HostFlow>, qcn: Option<(CongestionPoints, reaction::Params)>) -> Hosts {
+    pub fn unbiased_qcn(
+        flows: Vec<HostFlow>,
+        qcn: Option<(CongestionPoints, reaction::Params)>,
+    ) -> Hosts {
         Hosts {
             flows,
             frame: Bytes(1_522),
@@ -114,16 +120,26 @@ impl Hosts {
     }
 
     /// The settings that cannot work, to `require`: whether it holds, key, problem, remedy.
-    #[expect(clippy::too_many_lines, reason = "a list: one condition an item")]
-    pub(crate) fn problems(&self, c: &Config, require: &mut dyn FnMut(bool, &'static str, String, String)) {
+    pub(crate) fn problems(
+        &self,
+        c: &Config,
+        require: &mut dyn FnMut(bool, &'static str, String, String),
+    ) {
         require(
             self.go < self.stop && self.stop <= self.input_buffer,
             "stop",
-            format!("go < stop <= input_buffer: {}, {}, {} B", self.go.0, self.stop.0, self.input_buffer.0),
+            format!(
+                "go < stop <= input_buffer: {}, {}, {} B",
+                self.go.0, self.stop.0, self.input_buffer.0
+            ),
             "Unbiased QCN has 44, 110 and 150 KB".into(),
         );
-        // A frame that had just begun on each side, the PAUSE itself, and the bytes that the line carries there and back.
-        let behind = (self.frame + self.overhead) * 2 + self.control + self.overhead + c.line.bytes_in(self.delay * 2);
+        // A frame that had just begun on each side, the PAUSE itself, and the bytes that the line
+        // carries there and back.
+        let behind = (self.frame + self.overhead) * 2
+            + self.control
+            + self.overhead
+            + c.line.bytes_in(self.delay * 2);
         require(
             self.stop + behind <= self.input_buffer,
             "stop",
@@ -131,7 +147,10 @@ impl Hosts {
                 "stop + two frames, a PAUSE and a round trip of the line <= input_buffer: {} + {} > {} B",
                 self.stop.0, behind.0, self.input_buffer.0
             ),
-            format!("expected a stop of at most {} B", self.input_buffer.0.saturating_sub(behind.0)),
+            format!(
+                "expected a stop of at most {} B",
+                self.input_buffer.0.saturating_sub(behind.0)
+            ),
         );
         require(
             self.gap_jitter <= 1_000,
@@ -142,8 +161,13 @@ impl Hosts {
         require(
             c.traffic.load <= 0.0 || c.traffic.packet_max() <= self.frame,
             "sizes",
-            format!("packets of the workload <= frame: {} > {} B", c.traffic.packet_max().0, self.frame.0),
-            "expected packets of at most one frame, for which the room above `stop` is planned".into(),
+            format!(
+                "packets of the workload <= frame: {} > {} B",
+                c.traffic.packet_max().0,
+                self.frame.0
+            ),
+            "expected packets of at most one frame, for which the room above `stop` is planned"
+                .into(),
         );
         if let Some((points, reaction)) = &self.qcn {
             let p = points.qcn();
@@ -154,7 +178,10 @@ impl Hosts {
                 "Unbiased QCN has 150 KB".into(),
             );
             let output_buffer = Bytes(u64::from(c.output_slots) * c.segment_max.0);
-            let buffers = [(points.at_inputs(), "input_buffer", self.input_buffer), (points.at_outputs(), "output buffer", output_buffer)];
+            let buffers = [
+                (points.at_inputs(), "input_buffer", self.input_buffer),
+                (points.at_outputs(), "output buffer", output_buffer),
+            ];
             for (_, name, buffer) in buffers.into_iter().filter(|b| b.0) {
                 require(
                     p.setpoint.0 > 0 && p.setpoint <= buffer,
@@ -166,7 +193,8 @@ impl Hosts {
             require(
                 !p.keep_alive || p.sampling != Sampling::Arrival,
                 "keep_alive",
-                "keep_alive conflicts with sampling by arrival: no packet arrives during a pause".into(),
+                "keep_alive conflicts with sampling by arrival: no packet arrives during a pause"
+                    .into(),
                 "use occupancy sampling, largest or random".into(),
             );
             require(
@@ -178,11 +206,16 @@ impl Hosts {
         }
         let ports = c.ports();
         let below = |p: &u32| *p < ports;
-        if let Some(f) = self.flows.iter().find(|f| f.destinations.is_empty() || !f.destinations.iter().chain([&f.source]).all(below)) {
+        if let Some(f) = self.flows.iter().find(|f| {
+            f.destinations.is_empty() || !f.destinations.iter().chain([&f.source]).all(below)
+        }) {
             require(
                 false,
                 "flows",
-                format!("a flow has a source and destinations below {ports}: {} to {:?}", f.source, f.destinations),
+                format!(
+                    "a flow has a source and destinations below {ports}: {} to {:?}",
+                    f.source, f.destinations
+                ),
                 format!("ports are 0 to {}", ports - 1),
             );
         }
@@ -194,7 +227,9 @@ impl Hosts {
                 "expected at most the rate of the line".into(),
             );
         }
-        if let Some((_, port, rate)) = self.line_changes.iter().find(|(_, port, rate)| *port >= ports || rate.0 == 0) {
+        if let Some((_, port, rate)) =
+            self.line_changes.iter().find(|(_, port, rate)| *port >= ports || rate.0 == 0)
+        {
             require(
                 false,
                 "line_changes",
@@ -228,7 +263,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Sets the earliest start of the next frame: the rate of the flow, or of its limiter, after `base`.
+    /// Sets the earliest start of the next frame: the rate of the flow, or of its limiter, after
+    /// `base`.
     pub fn pace(&mut self, rate: Rate, wire: Bytes) {
         let rate = self.rate_control.as_ref().map_or(rate, |rc| rate.min(rc.rate()));
         // In 128 bits: a frame at the slowest rate takes days.
@@ -273,7 +309,14 @@ impl Point {
             Point::AfQcn(a) => a.qcn_mut(),
         }
     }
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Cnm> {
+    pub fn on_enqueue(
+        &mut self,
+        now: Time,
+        flow: u32,
+        len: Bytes,
+        queue: Bytes,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<Cnm> {
         let draw = &mut || xoff_net::workload::random::uniform(rng);
         match self {
             Point::Qcn(q) => q.on_enqueue(now, flow, len, queue, draw),
@@ -303,7 +346,8 @@ pub(crate) struct Buffers {
     pub rng: ChaCha8Rng,
 }
 
-/// Frames with several destinations: how many copies of each are still in the input buffer, by handle.
+/// Frames with several destinations: how many copies of each are still in the input buffer, by
+/// handle.
 #[derive(Default)]
 pub(crate) struct Multicasts {
     copies: Vec<u32>,
@@ -337,7 +381,8 @@ impl Multicasts {
 pub struct HostWindow {
     /// Bytes of each flow that came to its input buffer, with the overhead on the line [bytes].
     pub arrived: Vec<u64>,
-    /// Bytes of each flow that left its output, every copy counted, with the overhead on the line [bytes].
+    /// Bytes of each flow that left its output, every copy counted, with the overhead on the line
+    /// [bytes].
     pub delivered: Vec<u64>,
     /// CNMs that reached each flow.
     pub cnms: Vec<u32>,
@@ -353,7 +398,12 @@ pub struct HostWindow {
 
 impl HostWindow {
     pub(crate) fn new(flows: usize) -> HostWindow {
-        HostWindow { arrived: vec![0; flows], delivered: vec![0; flows], cnms: vec![0; flows], ..HostWindow::default() }
+        HostWindow {
+            arrived: vec![0; flows],
+            delivered: vec![0; flows],
+            cnms: vec![0; flows],
+            ..HostWindow::default()
+        }
     }
 }
 
@@ -364,7 +414,8 @@ pub struct HostReport {
     pub windows: Vec<HostWindow>,
     /// CNMs that reached each flow.
     pub cnms: Vec<u64>,
-    /// Delays of the frames of each flow, as those of the fabric: from the input buffer to the first bit on the output line.
+    /// Delays of the frames of each flow, as those of the fabric: from the input buffer to the
+    /// first bit on the output line.
     pub delays: Vec<Delay>,
     /// Delays of the workload's packets.
     pub background: Delay,

@@ -1,13 +1,13 @@
-//! What a fabric can carry of a workload at most, where its units are larger than the packets: grants, slots and links count in
-//! segments, however little is in them.
+//! What a fabric can carry of a workload at most, where its units are larger than the packets:
+//! grants, slots and links count in segments, however little is in them.
 //!
 //! ```text
 //!   segment_max   |<---------------- 1522 B ---------------->|   time of a grant, one slot of each buffer
 //!   packet        |## 256 B ##|                              |   its payload, unless segments are packed
 //! ```
 //!
-//! Each limit is an upper bound on the rate of one output. Where one is below the load, the workload never gets through, and the
-//! error names it, with the numbers.
+//! Each limit is an upper bound on the rate of one output. Where one is below the load, the
+//! workload never gets through, and the error names it, with the numbers.
 
 use xoff_mech::scheduled::request_grant::Admission;
 use xoff_units::{Bytes, Rate, Span};
@@ -51,7 +51,9 @@ impl Config {
     fn slot_time(&self) -> Span {
         let there = match self.control {
             Control::OutOfBand { delay } => delay,
-            Control::InBand { alone } => self.link_delay * self.links() + self.fabric.time_for(alone),
+            Control::InBand { alone } => {
+                self.link_delay * self.links() + self.fabric.time_for(alone)
+            }
         };
         there + self.link_delay * self.links()
     }
@@ -59,8 +61,10 @@ impl Config {
     fn cut(&self, load: f64, sizes: &[(Bytes, f64)]) -> Cut {
         let mut cut = Cut { load, packet: 0.0, segments: 0.0, on_link: 0.0 };
         for &(size, share) in sizes.iter().filter(|(size, _)| size.0 > 0) {
-            let (whole, rest) = (size.0 / self.segment_max.0.max(1), size.0 % self.segment_max.0.max(1));
-            let on_link = whole * self.segment_max.0 + if rest > 0 { rest.max(self.segment_min.0) } else { 0 };
+            let (whole, rest) =
+                (size.0 / self.segment_max.0.max(1), size.0 % self.segment_max.0.max(1));
+            let on_link = whole * self.segment_max.0
+                + if rest > 0 { rest.max(self.segment_min.0) } else { 0 };
             cut.packet += share * size.0 as f64;
             cut.segments += share * (whole + u64::from(rest > 0)) as f64;
             cut.on_link += share * on_link as f64;
@@ -73,13 +77,21 @@ impl Config {
         let mut cuts = Vec::new();
         if let Some(h) = self.hosts.as_ref().filter(|h| !h.flows.is_empty()) {
             let share = h.frame.0 as f64 / (h.frame + h.overhead).0 as f64;
-            let most = |o: u32| h.flows.iter().filter(|f| f.destinations.contains(&o)).map(|f| f.rate.as_f64()).sum::<f64>();
+            let most = |o: u32| {
+                h.flows
+                    .iter()
+                    .filter(|f| f.destinations.contains(&o))
+                    .map(|f| f.rate.as_f64())
+                    .sum::<f64>()
+            };
             let asked = (0..self.ports()).map(most).fold(0.0, f64::max) / self.line.as_f64();
             cuts.push(self.cut(asked.min(1.0) * share, &[(h.frame, 1.0)]));
         }
         let t = &self.traffic;
         match (&t.pattern, t.sizes) {
-            (Pattern::Streams(streams), _) => cuts.extend(streams.iter().map(|s| self.cut(s.load, &[(s.size, 1.0)]))),
+            (Pattern::Streams(streams), _) => {
+                cuts.extend(streams.iter().map(|s| self.cut(s.load, &[(s.size, 1.0)])))
+            }
             (Pattern::Listed { .. }, _) => {}
             (_, Sizes::Fixed(size)) => cuts.push(self.cut(t.load, &[(size, 1.0)])),
             (_, Sizes::Bimodal { small, large, small_share }) => {
@@ -144,14 +156,16 @@ impl Config {
         limits
     }
 
-    /// A link sends as much as the queue behind it has room for, and again when that room has been reported free. An ideal core has no
-    /// such queues.
+    /// A link sends as much as the queue behind it has room for, and again when that room has been
+    /// reported free. An ideal core has no such queues.
     fn credits_of_a_link(&self, cut: &Cut, uplinks: f64) -> Option<Limit> {
         if matches!(self.core, Core::Ideal { .. }) {
             return None;
         }
         let room = self.element.input;
-        let there_and_back = self.link_delay + self.fabric.time_for(Bytes((cut.on_link / cut.segments) as u64)) + self.credit_delay;
+        let there_and_back = self.link_delay
+            + self.fabric.time_for(Bytes((cut.on_link / cut.segments) as u64))
+            + self.credit_delay;
         let rate = room.0 as f64 * 8e12 / there_and_back.0.max(1) as f64;
         // Packed segments carry nothing but packets.
         let useful = if self.pack { 1.0 } else { cut.packet / cut.on_link };
@@ -167,7 +181,8 @@ impl Config {
         })
     }
 
-    /// Limits below the load: the workload does not get through, whatever happens. Each as the inequality that fails.
+    /// Limits below the load: the workload does not get through, whatever happens. Each as the
+    /// inequality that fails.
     pub fn warnings(&self) -> Vec<Problem> {
         if self.segment_max.0 == 0 || self.line.0 == 0 {
             return Vec::new();
@@ -178,7 +193,10 @@ impl Config {
         for cut in self.cuts() {
             let limits = self.limits_on(&cut);
             for l in limits.into_iter().filter(|l| counts(l) && l.share < cut.load) {
-                let what = format!("an output gets at most {:.3} of its line, but the load is {:.3}: {}", l.share, cut.load, l.how);
+                let what = format!(
+                    "an output gets at most {:.3} of its line, but the load is {:.3}: {}",
+                    l.share, cut.load, l.how
+                );
                 if !found.iter().any(|p| p.what == what) {
                     found.push(Problem { key: l.key, what, hint: l.hint.into() });
                 }
@@ -201,9 +219,25 @@ mod tests {
 
     fn fabric(rack: bool, size: u64, load: f64) -> Config {
         let hosts = Hosts::unbiased_qcn(Vec::new(), None);
-        let c = if rack { Config::unbiased_qcn_rack(2, LINE, hosts) } else { Config::unbiased_qcn_ideal(8, LINE, hosts) };
-        let traffic = Traffic { pattern: Pattern::Uniform, load, sizes: Sizes::Fixed(Bytes(size)), burst_packets: 1.0 };
-        Config { traffic, hosts: None, warm_up: Time::from_us(100), until: Time::from_us(400), window: Span::from_us(10), ..c }
+        let c = if rack {
+            Config::unbiased_qcn_rack(2, LINE, hosts)
+        } else {
+            Config::unbiased_qcn_ideal(8, LINE, hosts)
+        };
+        let traffic = Traffic {
+            pattern: Pattern::Uniform,
+            load,
+            sizes: Sizes::Fixed(Bytes(size)),
+            burst_packets: 1.0,
+        };
+        Config {
+            traffic,
+            hosts: None,
+            warm_up: Time::from_us(100),
+            until: Time::from_us(400),
+            window: Span::from_us(10),
+            ..c
+        }
     }
 
     fn carried(c: &Config) -> f64 {
@@ -212,17 +246,30 @@ mod tests {
         bytes as f64 / (f64::from(c.ports()) * LINE.bytes_in(c.until.since(c.warm_up)).0 as f64)
     }
 
-    /// A fabric carries its load where no limit is below it, and the smallest limit where one is: the bound is one, and near.
+    /// A fabric carries its load where no limit is below it, and the smallest limit where one is:
+    /// the bound is one, and near.
     #[test]
     fn a_warning_comes_where_the_load_is_not_carried() {
-        let reserve = |c: Config, slots| Config { admission: Admission::ReserveFabricBuffers { slots }, ..c };
-        let with_input = |c: Config, input| Config { element: crate::scheduled::ElementConfig { input: Bytes(input), ..c.element }, ..c };
+        let reserve =
+            |c: Config, slots| Config { admission: Admission::ReserveFabricBuffers { slots }, ..c };
+        let with_input = |c: Config, input| Config {
+            element: crate::scheduled::ElementConfig { input: Bytes(input), ..c.element },
+            ..c
+        };
         let cases = [
             (fabric(false, 256, 0.8), Some(("segment_max", 0.01))),
             (fabric(false, 256, 0.2), None),
             (fabric(false, 1522, 0.8), None),
             // Segments are full only once something waits: that takes a while.
-            (Config { pack: true, warm_up: Time::from_us(500), until: Time::from_us(900), ..fabric(false, 256, 0.8) }, None),
+            (
+                Config {
+                    pack: true,
+                    warm_up: Time::from_us(500),
+                    until: Time::from_us(900),
+                    ..fabric(false, 256, 0.8)
+                },
+                None,
+            ),
             (fabric(true, 64, 0.8), Some(("segment_max", 0.01))),
             (fabric(true, 256, 0.8), None),
             (with_input(fabric(true, 256, 0.8), 256), Some(("input", 0.2))),
@@ -243,23 +290,39 @@ mod tests {
         ];
         for (nth, (c, expected)) in cases.into_iter().enumerate() {
             let (warnings, share) = (c.warnings(), carried(&c));
-            let limit = c.limits_on(&c.cuts()[0]).into_iter().min_by(|a, b| a.share.total_cmp(&b.share)).unwrap();
+            let limit = c
+                .limits_on(&c.cuts()[0])
+                .into_iter()
+                .min_by(|a, b| a.share.total_cmp(&b.share))
+                .unwrap();
             match expected {
-                None => assert!(warnings.is_empty() && (share - c.traffic.load).abs() < 0.03, "{nth}: {share} {warnings:?}"),
+                None => assert!(
+                    warnings.is_empty() && (share - c.traffic.load).abs() < 0.03,
+                    "{nth}: {share} {warnings:?}"
+                ),
                 Some((key, near)) => {
                     assert_eq!(limit.key, key, "{nth}: {share} {warnings:?}");
                     assert!(warnings.iter().any(|w| w.key == key), "{warnings:?}");
-                    assert!(share <= limit.share * 1.01 && share > limit.share * (1.0 - near), "{share} of {}: {}", limit.share, limit.how);
+                    assert!(
+                        share <= limit.share * 1.01 && share > limit.share * (1.0 - near),
+                        "{share} of {}: {}",
+                        limit.share,
+                        limit.how
+                    );
                 }
             }
         }
     }
 
-    /// Room of one segment, reported free after 100 ns there, 82 ns of its own and 100 ns back; with packing as well.
+    /// Room of one segment, reported free after 100 ns there, 82 ns of its own and 100 ns back;
+    /// with packing as well.
     #[test]
     fn room_behind_a_link_is_used_once_per_round_trip() {
         let c = fabric(true, 256, 0.8);
-        let c = Config { element: crate::scheduled::ElementConfig { input: Bytes(256), ..c.element }, ..c };
+        let c = Config {
+            element: crate::scheduled::ElementConfig { input: Bytes(256), ..c.element },
+            ..c
+        };
         for pack in [false, true] {
             let w = Config { pack, ..c.clone() }.warnings();
             let w = w.iter().find(|w| w.key == "input").expect("a warning");
@@ -267,7 +330,14 @@ mod tests {
                        = 6.4 * 256 B / 281.92 ns";
             assert!(w.what.starts_with(how), "{}", w.what);
         }
-        assert!(Config { element: crate::scheduled::ElementConfig { input: Bytes(512), ..c.element }, ..c }.warnings().is_empty());
+        assert!(
+            Config {
+                element: crate::scheduled::ElementConfig { input: Bytes(512), ..c.element },
+                ..c
+            }
+            .warnings()
+            .is_empty()
+        );
     }
 
     #[test]

@@ -5,7 +5,8 @@ use xoff_units::Time;
 
 use crate::scheduled::host::HostReport;
 
-/// Delays of packets: from the last bit at the input adapter to the first bit on the output line (section 4) [ps].
+/// Delays of packets: from the last bit at the input adapter to the first bit on the output line
+/// (section 4) [ps].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delay {
     sum: u128,
@@ -87,7 +88,8 @@ pub struct Partial {
     pub input: u32,
     /// Granted segments that have come: slots of the buffer [segments].
     pub granted: u32,
-    /// Unsolicited segments that have come; their slots are set aside next to the buffer [segments].
+    /// Unsolicited segments that have come; their slots are set aside next to the buffer
+    /// [segments].
     pub unsolicited: u32,
     /// Bytes that the first of its packets lacks.
     pub missing: u32,
@@ -107,7 +109,11 @@ impl std::fmt::Display for Stuck {
             self.free
         )?;
         match holding().max_by_key(|p| p.granted) {
-            Some(p) => write!(f, "; input {} holds {}, lacks {} B and has requested {} more", p.input, p.granted, p.missing, p.asked),
+            Some(p) => write!(
+                f,
+                "; input {} holds {}, lacks {} B and has requested {} more",
+                p.input, p.granted, p.missing, p.asked
+            ),
             None => Ok(()),
         }
     }
@@ -129,7 +135,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Nothing was lost and nothing came out of nothing. Not meant for hosts, whose frames wait in buffers of their own.
+    /// Nothing was lost and nothing came out of nothing. Not meant for hosts, whose frames wait in
+    /// buffers of their own.
     pub fn holds(&self) -> bool {
         self.came == self.left + self.waiting + self.inside + self.output
     }
@@ -156,7 +163,8 @@ pub struct Report {
     pub windows: Vec<Window>,
     /// Largest length of an output queue, by stage [bytes].
     pub queue_max: Vec<u32>,
-    /// Times that a link was free, had a segment and found too little room behind it, by stage: the links of the adapters first.
+    /// Times that a link was free, had a segment and found too little room behind it, by stage: the
+    /// links of the adapters first.
     pub waits: Vec<u64>,
     /// Most in a reorder and reassembly buffer [bytes].
     pub reassembly_max: u64,
@@ -196,7 +204,11 @@ pub struct Report {
 
 impl Report {
     /// Mean throughput of a set of outputs while measured, as a share of their lines.
-    pub fn throughput(&self, outputs: impl IntoIterator<Item = u32>, line: xoff_units::Rate) -> f64 {
+    pub fn throughput(
+        &self,
+        outputs: impl IntoIterator<Item = u32>,
+        line: xoff_units::Rate,
+    ) -> f64 {
         let (mut bytes, mut n) = (0, 0u64);
         for o in outputs {
             bytes += self.delivered[o as usize];

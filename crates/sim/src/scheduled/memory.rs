@@ -1,5 +1,5 @@
-//! How large a fabric is before anything of it is built: ports, ends of links, memory. All in 64 bits that saturate, because a scenario
-//! may ask for anything.
+//! How large a fabric is before anything of it is built: ports, ends of links, memory. All in 64
+//! bits that saturate, because a scenario may ask for anything.
 
 use std::collections::VecDeque;
 
@@ -30,10 +30,14 @@ impl Shape {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        let (below, above, middle) = (u64::from(self.below), u64::from(self.above), u64::from(self.middle));
-        let mut kinds = vec![Kind { count: power(self.above, self.levels), inputs: middle, outputs: middle }];
+        let (below, above, middle) =
+            (u64::from(self.below), u64::from(self.above), u64::from(self.middle));
+        let mut kinds =
+            vec![Kind { count: power(self.above, self.levels), inputs: middle, outputs: middle }];
         for level in 0..self.levels {
-            let left = power(self.above, level).saturating_mul(power(self.below, self.levels - level - 1)).saturating_mul(middle);
+            let left = power(self.above, level)
+                .saturating_mul(power(self.below, self.levels - level - 1))
+                .saturating_mul(middle);
             if self.folded {
                 kinds.push(Kind { count: left, inputs: below + above, outputs: below + above });
             } else {
@@ -48,7 +52,9 @@ impl Config {
     fn kinds(&self) -> Vec<Kind> {
         match self.core {
             Core::Network(shape) => shape.kinds(),
-            Core::Spine { edges, spines, .. } => vec![Kind { count: spines.into(), inputs: edges.into(), outputs: edges.into() }],
+            Core::Spine { edges, spines, .. } => {
+                vec![Kind { count: spines.into(), inputs: edges.into(), outputs: edges.into() }]
+            }
             Core::Ideal { .. } => Vec::new(),
         }
     }
@@ -61,9 +67,12 @@ impl Config {
         }
     }
 
-    /// Inputs of all elements; as many as outputs, where a stage and its mirror image are counted together.
+    /// Inputs of all elements; as many as outputs, where a stage and its mirror image are counted
+    /// together.
     fn element_inputs(&self) -> u64 {
-        self.kinds().iter().fold(0, |sum, k| sum.saturating_add(k.count.saturating_mul(k.inputs.max(k.outputs))))
+        self.kinds()
+            .iter()
+            .fold(0, |sum, k| sum.saturating_add(k.count.saturating_mul(k.inputs.max(k.outputs))))
     }
 
     /// Reason why the fabric cannot be built.
@@ -81,8 +90,8 @@ impl Config {
         })
     }
 
-    /// Memory of the idle fabric [bytes]: ports keep state of each other, elements a bit or, with iSLIP, a queue for each pair of an input
-    /// and an output. Packets and segments are added.
+    /// Memory of the idle fabric [bytes]: ports keep state of each other, elements a bit or, with
+    /// iSLIP, a queue for each pair of an input and an output. Packets and segments are added.
     pub fn memory(&self) -> Bytes {
         let ports = self.ports_exact();
         // A flow, and at the granter its requests, its virtual start and two bits.
@@ -92,10 +101,16 @@ impl Config {
             let paths = power(shape.above, shape.levels).saturating_mul(2);
             sum = sum.saturating_add(ports.saturating_mul(ports).saturating_mul(paths));
         }
-        let queue = if self.element.keeps_queues_by_output() { size_of::<VecDeque<u32>>() as u64 } else { 0 };
+        let queue = if self.element.keeps_queues_by_output() {
+            size_of::<VecDeque<u32>>() as u64
+        } else {
+            0
+        };
         for k in self.kinds() {
-            let own = k.inputs * (size_of::<Input>() + size_of::<Link>()) as u64 + k.outputs * size_of::<Output>() as u64;
-            let crossbar = k.inputs.saturating_mul(k.outputs).saturating_mul(queue + 1) / 4 * if queue > 0 { 4 } else { 1 };
+            let own = k.inputs * (size_of::<Input>() + size_of::<Link>()) as u64
+                + k.outputs * size_of::<Output>() as u64;
+            let crossbar = k.inputs.saturating_mul(k.outputs).saturating_mul(queue + 1) / 4
+                * if queue > 0 { 4 } else { 1 };
             sum = sum.saturating_add(k.count.saturating_mul(own.saturating_add(crossbar)));
         }
         Bytes(sum)
@@ -111,7 +126,12 @@ mod tests {
     use xoff_units::Rate;
 
     fn paper(core: Core) -> Config {
-        let traffic = Traffic { pattern: Pattern::Uniform, load: 0.5, sizes: Sizes::Fixed(Bytes(40)), burst_packets: 1.0 };
+        let traffic = Traffic {
+            pattern: Pattern::Uniform,
+            load: 0.5,
+            sizes: Sizes::Fixed(Bytes(40)),
+            burst_packets: 1.0,
+        };
         Config { core, ..Config::paper(traffic) }
     }
 
@@ -123,8 +143,11 @@ mod tests {
             Shape { below: 2, above: 5, middle: 3, levels: 2, folded: false },
             Shape { below: 3, above: 4, middle: 2, levels: 2, folded: true },
         ] {
-            let built: (u64, u64) =
-                shape.places().iter().map(|&p| shape.size(p)).fold((0, 0), |a, s| (a.0 + 1, a.1 + u64::from(s.0.max(s.1))));
+            let built: (u64, u64) = shape
+                .places()
+                .iter()
+                .map(|&p| shape.size(p))
+                .fold((0, 0), |a, s| (a.0 + 1, a.1 + u64::from(s.0.max(s.1))));
             let kinds = shape.kinds();
             assert_eq!(kinds.iter().map(|k| k.count).sum::<u64>(), built.0, "{shape:?}");
             assert_eq!(paper(Core::Network(shape)).element_inputs(), built.1, "{shape:?}");
@@ -138,17 +161,32 @@ mod tests {
         let huge = Shape { below: 2, above: 10_000, middle: 2, levels: 7, folded: false };
         let problems = paper(Core::Network(huge)).problems();
         assert_eq!(problems.len(), 1);
-        assert!(problems[0].key == "above" && problems[0].what.contains("256 ports"), "{problems:?}");
-        let spine = Config::unbiased_qcn_rack(1000, Rate::from_gbps(100), Hosts::unbiased_qcn(Vec::new(), None));
+        assert!(
+            problems[0].key == "above" && problems[0].what.contains("256 ports"),
+            "{problems:?}"
+        );
+        let spine = Config::unbiased_qcn_rack(
+            1000,
+            Rate::from_gbps(100),
+            Hosts::unbiased_qcn(Vec::new(), None),
+        );
         assert!(spine.too_large().is_none());
         let islip = |mut c: Config| {
             c.core = Core::Spine { edge_ports: 4, edges: 1000, spines: 1000 };
             c.element.arbitration = Arbitration::Islip;
             c.memory().0
         };
-        assert!(islip(spine) > 32_000_000_000, "1000 spines with a queue for each of 1000 x 1000 pairs");
-        // The page of the rack: a run with 640 ports takes 180 MB, most of them for pairs of ports and their queues.
-        let rack = Config::unbiased_qcn_rack(128, Rate::from_gbps(100), Hosts::unbiased_qcn(Vec::new(), None));
+        assert!(
+            islip(spine) > 32_000_000_000,
+            "1000 spines with a queue for each of 1000 x 1000 pairs"
+        );
+        // The page of the rack: a run with 640 ports takes 180 MB, most of them for pairs of ports
+        // and their queues.
+        let rack = Config::unbiased_qcn_rack(
+            128,
+            Rate::from_gbps(100),
+            Hosts::unbiased_qcn(Vec::new(), None),
+        );
         assert!((50_000_000..180_000_000).contains(&rack.memory().0), "{}", rack.memory());
     }
 }

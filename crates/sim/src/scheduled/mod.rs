@@ -6,12 +6,13 @@
 //!                                                       fabric-output buffer
 //! ```
 //!
-//! The unit inside is a segment of a flow's byte stream, which may carry parts of several packets. A world is built from a
-//! [`Config`] and run; the result is a [`Report`]. Events are those of the packet simulator's queue; the order of equal times
-//! is the order in which they were scheduled, on one thread.
+//! The unit inside is a segment of a flow's byte stream, which may carry parts of several packets.
+//! A world is built from a [`Config`] and run; the result is a [`Report`]. Events are those of the
+//! packet simulator's queue; the order of equal times is the order in which they were scheduled, on
+//! one thread.
 //!
-//! Source: Chrysos et al., "End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching Fabrics using Commodity
-//! Switches", IBM Research report; section numbers refer to it.
+//! Source: Chrysos et al., "End-to-End Congestion Management for Non-Blocking, Multi-Stage
+//! Switching Fabrics using Commodity Switches", IBM Research report; section numbers refer to it.
 
 mod config;
 mod element;

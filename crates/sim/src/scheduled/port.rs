@@ -1,4 +1,5 @@
-//! What a port of the fabric keeps at its edge, on the way in and on the way out (section 3.2, Fig. 10).
+//! What a port of the fabric keeps at its edge, on the way in and on the way out (section 3.2, Fig.
+//! 10).
 
 use std::collections::VecDeque;
 

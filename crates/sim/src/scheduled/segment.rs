@@ -2,7 +2,8 @@
 
 use xoff_mech::scheduled::request_grant::MaySend;
 
-/// Control fields and destination of a segment (section 3.2: route, request size, grant size, ACK flag, unsolicited flag).
+/// Control fields and destination of a segment (section 3.2: route, request size, grant size, ACK
+/// flag, unsolicited flag).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub source: u32,

@@ -1,14 +1,16 @@
-//! How switching elements are wired: Clos and Benes networks of any odd number of stages, and fat trees.
+//! How switching elements are wired: Clos and Benes networks of any odd number of stages, and fat
+//! trees.
 //!
 //! ```text
 //!   port -> left 0 -> left 1 -> ... -> middle -> ... -> right 1 -> right 0 -> port
 //!           n x m     n x m            c x c            m x n      m x n
 //! ```
 //!
-//! A Clos network is recursive: `m` sub-networks are between the first and the last stage, each with one input and one output
-//! per element of those stages. With `h` levels of recursion there are 2h + 1 stages and N = n^h c ports. A Benes network has
-//! n = m = c. In a fat tree the left and the right element of a place are one element, and traffic turns round as soon as it
-//! can (section 1 of the paper names all three as its non-blocking networks).
+//! A Clos network is recursive: `m` sub-networks are between the first and the last stage, each
+//! with one input and one output per element of those stages. With `h` levels of recursion there
+//! are 2h + 1 stages and N = n^h c ports. A Benes network has n = m = c. In a fat tree the left and
+//! the right element of a place are one element, and traffic turns round as soon as it can (section
+//! 1 of the paper names all three as its non-blocking networks).
 
 /// A wiring of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +48,16 @@ pub(crate) enum End {
 }
 
 impl Shape {
-    /// A Benes network of `stages` stages of `radix` x `radix` elements, as the paper's evaluation uses with 3 of 8 x 8.
+    /// A Benes network of `stages` stages of `radix` x `radix` elements, as the paper's evaluation
+    /// uses with 3 of 8 x 8.
     pub fn benes(radix: u32, stages: u32) -> Shape {
-        Shape { below: radix, above: radix, middle: radix, levels: stages.saturating_sub(1) / 2, folded: false }
+        Shape {
+            below: radix,
+            above: radix,
+            middle: radix,
+            levels: stages.saturating_sub(1) / 2,
+            folded: false,
+        }
     }
 
     /// Stages that the longest path passes.
@@ -80,16 +89,26 @@ impl Shape {
 
     /// All elements: left by level, middle, right by level.
     pub(crate) fn places(&self) -> Vec<Place> {
-        let level_places =
-            |level: u32| (0..self.above.pow(level)).flat_map(move |net| (0..self.indices(level)).map(move |index| (net, index)));
+        let level_places = |level: u32| {
+            (0..self.above.pow(level))
+                .flat_map(move |net| (0..self.indices(level)).map(move |index| (net, index)))
+        };
         let mut places = Vec::new();
         for level in 0..self.levels {
-            places.extend(level_places(level).map(|(net, index)| Place::Left { level, net, index }));
+            places.extend(level_places(level).map(|(net, index)| Place::Left {
+                level,
+                net,
+                index,
+            }));
         }
         places.extend((0..self.paths()).map(|net| Place::Middle { net }));
         if !self.folded {
             for level in 0..self.levels {
-                places.extend(level_places(level).map(|(net, index)| Place::Right { level, net, index }));
+                places.extend(level_places(level).map(|(net, index)| Place::Right {
+                    level,
+                    net,
+                    index,
+                }));
             }
         }
         places
@@ -101,15 +120,25 @@ impl Shape {
         match place {
             Place::Left { level, net, index } => before(level) + net * self.indices(level) + index,
             Place::Middle { net } => before(self.levels) + net,
-            Place::Right { level, net, index } if self.folded => self.number(Place::Left { level, net, index }),
-            Place::Right { level, net, index } => before(self.levels) + self.paths() + before(level) + net * self.indices(level) + index,
+            Place::Right { level, net, index } if self.folded => {
+                self.number(Place::Left { level, net, index })
+            }
+            Place::Right { level, net, index } => {
+                before(self.levels)
+                    + self.paths()
+                    + before(level)
+                    + net * self.indices(level)
+                    + index
+            }
         }
     }
 
     /// Inputs and outputs of an element.
     pub(crate) fn size(&self, place: Place) -> (u32, u32) {
         match place {
-            _ if self.folded && !matches!(place, Place::Middle { .. }) => (self.below + self.above, self.below + self.above),
+            _ if self.folded && !matches!(place, Place::Middle { .. }) => {
+                (self.below + self.above, self.below + self.above)
+            }
             Place::Left { .. } => (self.below, self.above),
             Place::Middle { .. } => (self.middle, self.middle),
             Place::Right { .. } => (self.above, self.below),
@@ -130,7 +159,8 @@ impl Shape {
         End::Element { element: self.number(place), input: local % self.below }
     }
 
-    /// Output `local` of sub-network `net` of `level` leads to a right element of the level before, or to a port.
+    /// Output `local` of sub-network `net` of `level` leads to a right element of the level before,
+    /// or to a port.
     fn out_of_net(&self, level: u32, net: u32, local: u32) -> End {
         if level == 0 {
             return End::Port(local);
@@ -151,11 +181,14 @@ impl Shape {
                 self.enter_net(level + 1, net * self.above + up, index)
             }
             Place::Middle { net } => self.out_of_net(self.levels, net, output),
-            Place::Right { level, net, index } => self.out_of_net(level, net, index * self.below + output),
+            Place::Right { level, net, index } => {
+                self.out_of_net(level, net, index * self.below + output)
+            }
         }
     }
 
-    /// Output of an element for a destination; `path` has one digit of base m per level, the first level's lowest.
+    /// Output of an element for a destination; `path` has one digit of base m per level, the first
+    /// level's lowest.
     pub(crate) fn output(&self, place: Place, destination: u32, path: u32) -> u32 {
         match place {
             Place::Left { level, index, .. } => {
@@ -198,16 +231,31 @@ mod tests {
         }
     }
 
-    /// Every path of every pair ends where it should, after all stages, or in a fat tree after twice the level of the turn.
+    /// Every path of every pair ends where it should, after all stages, or in a fat tree after
+    /// twice the level of the turn.
     #[test]
     fn every_path_leads_to_its_destination() {
         let uneven = Shape { below: 3, above: 4, middle: 5, levels: 1, folded: false };
-        for unfolded in [Shape::benes(8, 3), Shape::benes(2, 5), Shape::benes(3, 5), Shape::benes(2, 7), Shape::benes(4, 1), uneven] {
+        for unfolded in [
+            Shape::benes(8, 3),
+            Shape::benes(2, 5),
+            Shape::benes(3, 5),
+            Shape::benes(2, 7),
+            Shape::benes(4, 1),
+            uneven,
+        ] {
             for folded in [false, true] {
                 let shape = Shape { folded, ..unfolded };
-                for (from, to) in (0..shape.ports()).flat_map(|a| (0..shape.ports()).map(move |b| (a, b))) {
-                    let turn = (0..shape.levels).find(|l| from / shape.below.pow(l + 1) == to / shape.below.pow(l + 1));
-                    let want = if folded { turn.map_or(shape.stages(), |l| 2 * l + 1) } else { shape.stages() };
+                for (from, to) in
+                    (0..shape.ports()).flat_map(|a| (0..shape.ports()).map(move |b| (a, b)))
+                {
+                    let turn = (0..shape.levels)
+                        .find(|l| from / shape.below.pow(l + 1) == to / shape.below.pow(l + 1));
+                    let want = if folded {
+                        turn.map_or(shape.stages(), |l| 2 * l + 1)
+                    } else {
+                        shape.stages()
+                    };
                     for path in 0..shape.paths() {
                         assert_eq!(hops(shape, from, to, path), want);
                     }
@@ -216,11 +264,13 @@ mod tests {
         }
     }
 
-    /// Every input is the end of exactly one wire, and the figures of section 4: 64 ports of 8 x 8, 256 of 16 x 16.
+    /// Every input is the end of exactly one wire, and the figures of section 4: 64 ports of 8 x 8,
+    /// 256 of 16 x 16.
     #[test]
     fn wires_and_sizes() {
         assert_eq!(
-            [Shape::benes(8, 3), Shape::benes(16, 3), Shape::benes(2, 5)].map(|s| (s.ports(), s.paths())),
+            [Shape::benes(8, 3), Shape::benes(16, 3), Shape::benes(2, 5)]
+                .map(|s| (s.ports(), s.paths())),
             [(64, 8), (256, 16), (8, 4)]
         );
         for shape in [Shape::benes(2, 7), Shape { folded: true, ..Shape::benes(4, 5) }] {

@@ -9,33 +9,36 @@ use xoff_units::{Bytes, Rate, Time};
 pub enum Pattern {
     /// Every output has the same load.
     Uniform,
-    /// Outputs that receive more than they can carry, from all inputs alike; the others receive the load of
-    /// [`Traffic::load`], from all inputs alike.
+    /// Outputs that receive more than they can carry, from all inputs alike; the others receive the
+    /// load of [`Traffic::load`], from all inputs alike.
     Hotspots {
         /// The overloaded outputs.
         outputs: Vec<u32>,
         /// Load of the outputs, in multiples of their capacity.
         factor: f64,
     },
-    /// As hotspots, but what they receive comes in addition to the rest and not instead of it: every input has a source for them of its
-    /// own, so that it may receive more than its line carries. Then the others can be loaded up to 1.
+    /// As hotspots, but what they receive comes in addition to the rest and not instead of it:
+    /// every input has a source for them of its own, so that it may receive more than its line
+    /// carries. Then the others can be loaded up to 1.
     HotspotsBeside {
         /// The overloaded outputs.
         outputs: Vec<u32>,
         /// Load of the outputs, in multiples of their capacity.
         factor: f64,
     },
-    /// Packets one by one, for instance those of another simulation; [`Traffic::load`] and [`Traffic::sizes`] do not matter.
+    /// Packets one by one, for instance those of another simulation; [`Traffic::load`] and
+    /// [`Traffic::sizes`] do not matter.
     Listed {
         /// Packets, in any order.
         packets: Vec<Arrival>,
         /// Outputs that count as hotspots.
         hot: Vec<u32>,
     },
-    /// At most one stream per input, each with its own load and size; [`Traffic::load`] and [`Traffic::sizes`] do not matter.
+    /// At most one stream per input, each with its own load and size; [`Traffic::load`] and
+    /// [`Traffic::sizes`] do not matter.
     Streams(Vec<Stream>),
-    /// From uniform (0) to one input for each output (1): a share `w` of each input's load goes to the output of its number,
-    /// the rest to all outputs alike.
+    /// From uniform (0) to one input for each output (1): a share `w` of each input's load goes to
+    /// the output of its number, the rest to all outputs alike.
     Unbalanced {
         /// The share w.
         w: f64,
@@ -96,7 +99,9 @@ impl Sizes {
     pub fn mean(&self) -> f64 {
         match *self {
             Sizes::Fixed(b) => b.0 as f64,
-            Sizes::Bimodal { small, large, small_share } => small_share * small.0 as f64 + (1.0 - small_share) * large.0 as f64,
+            Sizes::Bimodal { small, large, small_share } => {
+                small_share * small.0 as f64 + (1.0 - small_share) * large.0 as f64
+            }
         }
     }
     /// Size of the largest packet [bytes].
@@ -120,12 +125,14 @@ impl Sizes {
     }
 }
 
-/// A workload: bursts of packets for one output, back to back at the rate of the line, with exponential gaps.
+/// A workload: bursts of packets for one output, back to back at the rate of the line, with
+/// exponential gaps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
     /// Senders and receivers.
     pub pattern: Pattern,
-    /// Load of an output that is no hotspot, as a share of the line. At 1 an input sends all the time.
+    /// Load of an output that is no hotspot, as a share of the line. At 1 an input sends all the
+    /// time.
     pub load: f64,
     /// Sizes of packets.
     pub sizes: Sizes,
@@ -138,7 +145,9 @@ impl Traffic {
     pub fn packet_max(&self) -> Bytes {
         match &self.pattern {
             Pattern::Streams(streams) => streams.iter().map(|s| s.size).max().unwrap_or_default(),
-            Pattern::Listed { packets, .. } => packets.iter().map(|p| p.size).max().unwrap_or_default(),
+            Pattern::Listed { packets, .. } => {
+                packets.iter().map(|p| p.size).max().unwrap_or_default()
+            }
             _ => self.sizes.max(),
         }
     }
@@ -153,7 +162,8 @@ impl Traffic {
         streams.iter().find(|s| s.input == input)
     }
 
-    /// Load of one input, as a share of its line; where hotspots come in addition to the rest, that of the rest.
+    /// Load of one input, as a share of its line; where hotspots come in addition to the rest, that
+    /// of the rest.
     pub fn input_load(&self, ports: u32, input: u32) -> f64 {
         match &self.pattern {
             Pattern::Uniform | Pattern::Unbalanced { .. } => self.load,
@@ -161,9 +171,12 @@ impl Traffic {
                 let hot = outputs.len() as f64;
                 (hot * factor + (f64::from(ports) - hot) * self.load) / f64::from(ports)
             }
-            Pattern::HotspotsBeside { outputs, .. } => (f64::from(ports) - outputs.len() as f64) * self.load / f64::from(ports),
+            Pattern::HotspotsBeside { outputs, .. } => {
+                (f64::from(ports) - outputs.len() as f64) * self.load / f64::from(ports)
+            }
             Pattern::Streams(_) => self.stream(input).map_or(0.0, |s| s.load),
-            // A list says when packets are there; what an input cannot have received is the list's affair.
+            // A list says when packets are there; what an input cannot have received is the list's
+            // affair.
             Pattern::Listed { .. } => 0.0,
             Pattern::Incast { inputs, .. } => {
                 if inputs.contains(&input) {
@@ -200,18 +213,23 @@ impl Source {
         let rng = random::stream(seed, number.into(), SOURCE);
         let (input, beside) = (number % ports, number >= ports);
         let load = match &traffic.pattern {
-            Pattern::HotspotsBeside { outputs, factor } if beside => outputs.len() as f64 * factor / f64::from(ports),
+            Pattern::HotspotsBeside { outputs, factor } if beside => {
+                outputs.len() as f64 * factor / f64::from(ports)
+            }
             _ => traffic.input_load(ports, input),
         };
         let mut listed = match &traffic.pattern {
-            Pattern::Listed { packets, .. } => packets.iter().filter(|p| p.input == input).copied().collect(),
+            Pattern::Listed { packets, .. } => {
+                packets.iter().filter(|p| p.input == input).copied().collect()
+            }
             _ => Vec::new(),
         };
         listed.sort_unstable_by(|a, b| b.cmp(a));
         Source { rng, input, ports, load, destination: 0, left: 0, beside, listed }
     }
 
-    /// The next packet after `now`: when its last bit is there, where it goes, how long it is. `None`: never.
+    /// The next packet after `now`: when its last bit is there, where it goes, how long it is.
+    /// `None`: never.
     pub fn next(&mut self, traffic: &Traffic, line: Rate, now: u64) -> Option<(u64, u32, u32)> {
         if let Some(p) = self.listed.pop() {
             return Some((p.at.0.max(now), p.output, p.size.0 as u32));
@@ -230,7 +248,9 @@ impl Source {
             self.destination = self.draw_destination(traffic);
         }
         self.left -= 1;
-        let len = traffic.stream(self.input).map_or_else(|| traffic.sizes.draw(&mut self.rng), |s| s.size.0 as u32);
+        let len = traffic
+            .stream(self.input)
+            .map_or_else(|| traffic.sizes.draw(&mut self.rng), |s| s.size.0 as u32);
         Some((start + line.time_for(Bytes(len.into())).0, self.destination, len))
     }
 
@@ -263,7 +283,9 @@ impl Source {
                 }
                 self.cold(outputs)
             }
-            Pattern::HotspotsBeside { outputs, .. } if self.beside => outputs[random::below(&mut self.rng, outputs.len() as u64) as usize],
+            Pattern::HotspotsBeside { outputs, .. } if self.beside => {
+                outputs[random::below(&mut self.rng, outputs.len() as u64) as usize]
+            }
             Pattern::HotspotsBeside { outputs, .. } => self.cold(outputs),
             Pattern::Streams(_) => traffic.stream(self.input).map_or(0, |s| s.output),
             Pattern::Incast { output, .. } => *output,
@@ -306,7 +328,12 @@ mod tests {
     /// Loads, bursts and destinations are those asked for, within what 200,000 packets can resolve.
     #[test]
     fn loads_bursts_and_destinations_are_as_asked() {
-        let base = Traffic { pattern: Pattern::Uniform, load: 0.5, sizes: Sizes::Fixed(Bytes(40)), burst_packets: 36.0 };
+        let base = Traffic {
+            pattern: Pattern::Uniform,
+            load: 0.5,
+            sizes: Sizes::Fixed(Bytes(40)),
+            burst_packets: 36.0,
+        };
         let (load, _, burst) = arrivals(&base, 64, 3, 200_000);
         assert!((load - 0.5).abs() < 0.02 && (burst - 36.0).abs() < 2.5, "{load} {burst}");
 
@@ -322,16 +349,36 @@ mod tests {
         let share: u64 = to[8..16].iter().sum();
         assert!((share as f64 / to.iter().sum::<u64>() as f64 - 0.3125 / 0.925).abs() < 0.01);
 
-        let unbalanced = Traffic { pattern: Pattern::Unbalanced { w: 0.5 }, load: 1.0, burst_packets: 1.0, ..base.clone() };
+        let unbalanced = Traffic {
+            pattern: Pattern::Unbalanced { w: 0.5 },
+            load: 1.0,
+            burst_packets: 1.0,
+            ..base.clone()
+        };
         let (load, to, _) = arrivals(&unbalanced, 64, 3, 200_000);
-        assert!(load == 1.0 && (to[3] as f64 / to.iter().sum::<u64>() as f64 - (0.5 + 0.5 / 64.0)).abs() < 0.01);
+        assert!(
+            load == 1.0
+                && (to[3] as f64 / to.iter().sum::<u64>() as f64 - (0.5 + 0.5 / 64.0)).abs() < 0.01
+        );
 
         // Beside: the rest alone fills 56/64 of an input, and the hotspots come on top of it.
-        let beside = Traffic { pattern: Pattern::HotspotsBeside { outputs: (8..16).collect(), factor: 2.5 }, load: 0.9, ..hot.clone() };
+        let beside = Traffic {
+            pattern: Pattern::HotspotsBeside { outputs: (8..16).collect(), factor: 2.5 },
+            load: 0.9,
+            ..hot.clone()
+        };
         let (load, to, _) = arrivals(&beside, 64, 3, 200_000);
-        assert!((load - 0.9 * 56.0 / 64.0).abs() < 0.01 && to[8..16].iter().sum::<u64>() == 0, "{load}");
+        assert!(
+            (load - 0.9 * 56.0 / 64.0).abs() < 0.01 && to[8..16].iter().sum::<u64>() == 0,
+            "{load}"
+        );
         let (load, to, _) = arrivals(&beside, 64, 64 + 3, 200_000);
-        assert!((load - 0.3125).abs() < 0.01 && to[8..16].iter().all(|&b| b > 0) && to[16..].iter().sum::<u64>() == 0, "{load}");
+        assert!(
+            (load - 0.3125).abs() < 0.01
+                && to[8..16].iter().all(|&b| b > 0)
+                && to[16..].iter().sum::<u64>() == 0,
+            "{load}"
+        );
 
         let stream = Stream { input: 3, output: 9, load: 0.25, size: Bytes(1_500) };
         let streams = Traffic { pattern: Pattern::Streams(vec![stream]), ..beside };
@@ -347,7 +394,8 @@ mod tests {
     #[test]
     fn a_list_is_played_in_the_order_of_time() {
         let p = |at, input, output| Arrival { at: Time(at), input, output, size: Bytes(40) };
-        let pattern = Pattern::Listed { packets: vec![p(9, 1, 4), p(5, 2, 3), p(5, 1, 2)], hot: vec![] };
+        let pattern =
+            Pattern::Listed { packets: vec![p(9, 1, 4), p(5, 2, 3), p(5, 1, 2)], hot: vec![] };
         let t = Traffic { pattern, load: 0.0, sizes: Sizes::Fixed(Bytes(1)), burst_packets: 1.0 };
         let mut s = Source::new(&t, 8, 1, 1);
         let played: Vec<_> = std::iter::from_fn(|| s.next(&t, Rate::from_gbps(100), 0)).collect();
@@ -357,8 +405,16 @@ mod tests {
     #[test]
     fn who_has_no_load_sends_nothing() {
         let incast = Pattern::Incast { inputs: vec![1], output: 5 };
-        let t = Traffic { pattern: incast, load: 1.0, sizes: Sizes::Fixed(Bytes(100)), burst_packets: 1.0 };
+        let t = Traffic {
+            pattern: incast,
+            load: 1.0,
+            sizes: Sizes::Fixed(Bytes(100)),
+            burst_packets: 1.0,
+        };
         assert!(Source::new(&t, 8, 2, 1).next(&t, Rate::from_gbps(100), 0).is_none());
-        assert_eq!(Source::new(&t, 8, 1, 1).next(&t, Rate::from_gbps(100), 0), Some((8_000, 5, 100)));
+        assert_eq!(
+            Source::new(&t, 8, 1, 1).next(&t, Rate::from_gbps(100), 0),
+            Some((8_000, 5, 100))
+        );
     }
 }

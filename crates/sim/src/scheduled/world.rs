@@ -38,15 +38,16 @@ pub struct World {
     elements: Vec<Element>,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
-    /// Last links before each port; an edge with several ports has one from every spine, kept at its first port.
+    /// Last links before each port; an edge with several ports has one from every spine, kept at
+    /// its first port.
     last_links: Vec<Vec<u32>>,
     sources: Vec<Source>,
     /// Orders of paths, by flow; empty where flows have none of their own.
     orders: Vec<u16>,
     /// Random paths, by input.
     spray: Vec<ChaCha8Rng>,
-    /// The packet that each source has announced: destination, length. A source is numbered like its port, a second one of the
-    /// same port comes as many later as there are ports.
+    /// The packet that each source has announced: destination, length. A source is numbered like
+    /// its port, a second one of the same port comes as many later as there are ports.
     announced: Vec<(u32, u32)>,
     /// Outputs that are hotspots.
     hot: Vec<bool>,
@@ -71,7 +72,8 @@ impl World {
     }
 
     /// Runs to the end, or until `progress` (simulated time, events) breaks off.
-    // Not generic over `progress`: the loop is then compiled here, with this crate's optimisation, once for all callers.
+    // Not generic over `progress`: the loop is then compiled here, with this crate's optimisation,
+    // once for all callers.
     pub fn run(mut self, progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>) -> Report {
         let until = self.config.until.0;
         while let Some(e) = self.events.take(until) {
@@ -103,7 +105,9 @@ impl World {
                 Kind::LineRate => self.change_line(e.arg as usize),
                 Kind::Window => self.end_window(),
             }
-            if self.events.done.is_multiple_of(PROGRESS_EVERY) && progress(Time(self.now), self.events.done).is_break() {
+            if self.events.done.is_multiple_of(PROGRESS_EVERY)
+                && progress(Time(self.now), self.events.done).is_break()
+            {
                 break;
             }
         }
@@ -154,9 +158,12 @@ impl World {
         self.events.add(self.now + self.config.window.0, Kind::Window, 0, 0);
     }
 
-    /// An output whose buffer is held by packets that came in part, while nothing moves that could complete one of them.
+    /// An output whose buffer is held by packets that came in part, while nothing moves that could
+    /// complete one of them.
     fn find_stuck(&self) -> Option<Stuck> {
-        if self.segments.alive() > 0 || self.config.blocked.as_ref().is_some_and(|b| b.until.0 >= self.now) {
+        if self.segments.alive() > 0
+            || self.config.blocked.as_ref().is_some_and(|b| b.until.0 >= self.now)
+        {
             return None;
         }
         (0..self.ports_n).find_map(|output| {
@@ -166,7 +173,13 @@ impl World {
                     let flow = &self.flows[(input * self.ports_n + output) as usize];
                     let (granted, unsolicited, missing) = flow.partial()?;
                     let asked = port.granter.requested_by(input);
-                    (flow.requester.granted() == 0).then_some(Partial { input, granted, unsolicited, missing, asked })
+                    (flow.requester.granted() == 0).then_some(Partial {
+                        input,
+                        granted,
+                        unsolicited,
+                        missing,
+                        asked,
+                    })
                 })
                 .collect();
             let stuck = port.line.is_empty() && partial.iter().any(|p| p.asked > 0);
@@ -186,7 +199,10 @@ impl World {
         for link in &self.links {
             let stage = match link.feeder {
                 Feeder::Edge(_) => 0,
-                Feeder::Output(o) => self.stage_of(self.elements[self.outputs[o as usize].element as usize].place) + 1,
+                Feeder::Output(o) => {
+                    self.stage_of(self.elements[self.outputs[o as usize].element as usize].place)
+                        + 1
+                }
             };
             self.report.waits[stage] += link.waits;
         }
@@ -195,11 +211,13 @@ impl World {
             let max = &mut self.report.queue_max[stage];
             *max = output.held_max.max(*max);
         }
-        self.report.reassembly_max = self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
+        self.report.reassembly_max =
+            self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
         self.report.balance.waiting = self.ports.iter().map(|p| p.waiting).sum();
         self.report.balance.inside = self.segments.payload();
         self.report.balance.output = self.ports.iter().map(|p| p.output_held).sum();
-        self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
+        self.report.measured =
+            self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
         self.report.events = self.events.done;
         self.report.now = Time(self.now);
         self.report.hosts = self.finish_hosts();

@@ -5,8 +5,8 @@
 //!   wire out     |HH==============|            the rest follows bit by bit; store and forward would begin here: |
 //! ```
 //!
-//! A frame is taken in whole or not at all, so it never stands in two buffers as under wormhole switching
-//! (Kermani and Kleinrock, 1979).
+//! A frame is taken in whole or not at all, so it never stands in two buffers as under wormhole
+//! switching (Kermani and Kleinrock, 1979).
 
 use xoff_net::topology::{Node, NodeKind, Topology};
 use xoff_units::{Bytes, Span, WireClock};
@@ -14,14 +14,23 @@ use xoff_units::{Bytes, Span, WireClock};
 /// The far end cannot forward a frame before its last bit has arrived.
 pub(crate) const NO_HEAD: Span = Span(u64::MAX);
 
-/// After how much time on the wire of this port the head of a frame, `cut_through` bytes, has left it, if the far end may go
-/// on with it then; else [`NO_HEAD`].
+/// After how much time on the wire of this port the head of a frame, `cut_through` bytes, has left
+/// it, if the far end may go on with it then; else [`NO_HEAD`].
 ///
-/// The far end is a switch, and none of its links is faster than this one: bits that leave faster than they come in would run
-/// out in the middle of a frame. So a slower link is stored and forwarded, whichever way a frame takes.
-pub(crate) fn head_time(t: &Topology, node: u32, port: u16, cut_through: Option<Bytes>, clock: WireClock) -> Span {
+/// The far end is a switch, and none of its links is faster than this one: bits that leave faster
+/// than they come in would run out in the middle of a frame. So a slower link is stored and
+/// forwarded, whichever way a frame takes.
+pub(crate) fn head_time(
+    t: &Topology,
+    node: u32,
+    port: u16,
+    cut_through: Option<Bytes>,
+    clock: WireClock,
+) -> Span {
     match cut_through {
-        Some(head) if leads_to_a_switch(t, node, port) && !starves(t, node, port) => clock.time_for(t.link_at(node, port).rate, head),
+        Some(head) if leads_to_a_switch(t, node, port) && !starves(t, node, port) => {
+            clock.time_for(t.link_at(node, port).rate, head)
+        }
         _ => NO_HEAD,
     }
 }
@@ -40,10 +49,11 @@ fn starves(t: &Topology, node: u32, port: u16) -> bool {
     far_end(t, node, port).ports.iter().any(|p| t.links[p.link as usize].rate > rate)
 }
 
-/// Link directions into switches: those that cut-through leaves as they are, because they are slower than another link of their
-/// switch, and all.
+/// Link directions into switches: those that cut-through leaves as they are, because they are
+/// slower than another link of their switch, and all.
 pub fn stored_and_forwarded(t: &Topology) -> (usize, usize) {
-    let all = (0..t.nodes.len() as u32).flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
+    let all = (0..t.nodes.len() as u32)
+        .flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
     let into: Vec<(u32, u16)> = all.filter(|&(n, p)| leads_to_a_switch(t, n, p)).collect();
     (into.iter().filter(|&&(n, p)| starves(t, n, p)).count(), into.len())
 }

@@ -12,7 +12,8 @@ pub trait RngSource: Send {
     fn message_sent(&mut self) {}
 }
 
-/// Purpose of the random streams of ports (the workload crate counts from 1, the topology crate from 1000).
+/// Purpose of the random streams of ports (the workload crate counts from 1, the topology crate
+/// from 1000).
 const PORT_DRAWS: u64 = 2000;
 
 /// The draws of ports.
@@ -39,7 +40,11 @@ impl Draws {
             return source.draw();
         }
         let seed = self.seed;
-        random::uniform(self.streams[port].get_or_insert_with(|| Box::new(random::stream(seed, port as u64, PORT_DRAWS))).as_mut())
+        random::uniform(
+            self.streams[port]
+                .get_or_insert_with(|| Box::new(random::stream(seed, port as u64, PORT_DRAWS)))
+                .as_mut(),
+        )
     }
 
     /// A port has sent a control message, which consumes randomness in some simulators.
@@ -59,7 +64,10 @@ impl State for Draws {
             w.refuse("random numbers in the order of another simulator")?;
         }
         drawn.walk(w)?;
-        let begun = streams.iter().zip(0u64..).filter_map(|(s, port)| Some((port, s.as_ref()?.get_word_pos())));
+        let begun = streams
+            .iter()
+            .zip(0u64..)
+            .filter_map(|(s, port)| Some((port, s.as_ref()?.get_word_pos())));
         begun.collect::<Vec<(u64, u128)>>().walk(w)
     }
 
@@ -68,7 +76,8 @@ impl State for Draws {
         for (port, at) in Vec::<(u64, u128)>::read(from)? {
             let mut stream = random::stream(self.seed, port, PORT_DRAWS);
             stream.set_word_pos(at);
-            *self.streams.get_mut(port as usize).ok_or(Broken("a port that is not there"))? = Some(Box::new(stream));
+            *self.streams.get_mut(port as usize).ok_or(Broken("a port that is not there"))? =
+                Some(Box::new(stream));
         }
         Ok(())
     }

@@ -8,7 +8,8 @@
 //!   nth      the frames with these numbers, counted from 1 in each direction: for experiments without chance
 //! ```
 //!
-//! Each direction of a link draws from a stream of its own, frame by frame as they arrive: no result depends on how a network is split.
+//! Each direction of a link draws from a stream of its own, frame by frame as they arrive: no
+//! result depends on how a network is split.
 
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
@@ -32,11 +33,13 @@ impl Code {
     pub const KR4: Code = Code { symbols: 528, corrects: 7 };
     /// RS(544,514): corrects 15.
     pub const KP4: Code = Code { symbols: 544, corrects: 15 };
-    /// Bits of a symbol, and bytes of frames in a codeword: 514 symbols carry 20 blocks of 257 bits with 256 bits of data each.
+    /// Bits of a symbol, and bytes of frames in a codeword: 514 symbols carry 20 blocks of 257 bits
+    /// with 256 bits of data each.
     const SYMBOL: f64 = 10.0;
     const BYTES: f64 = 640.0;
 
-    /// Probability that a codeword is not corrected, where bits are wrong independently of each other.
+    /// Probability that a codeword is not corrected, where bits are wrong independently of each
+    /// other.
     pub fn uncorrected(self, ber: f64) -> f64 {
         if ber <= 0.0 {
             return 0.0;
@@ -53,8 +56,8 @@ impl Code {
         (self.corrects + 1..=self.symbols).map(term).sum::<f64>().min(1.0)
     }
 
-    /// Probability that a frame of this length is hit: one of the codewords that it touches is not corrected, on average (len - 1)/640 +
-    /// 1.
+    /// Probability that a frame of this length is hit: one of the codewords that it touches is not
+    /// corrected, on average (len - 1)/640 + 1.
     fn frame(self, ber: f64, len: f64) -> f64 {
         -libm::expm1(((len - 1.0) / Code::BYTES + 1.0) * libm::log1p(-self.uncorrected(ber)))
     }
@@ -174,7 +177,8 @@ impl Direction {
                 which.binary_search(&self.seen).is_ok()
             }
             ErrorKind::Bursts { to_bad, to_good, loss_bad, loss_good } => {
-                let leaves = random::uniform(&mut self.rng) < if self.bad { to_good } else { to_bad };
+                let leaves =
+                    random::uniform(&mut self.rng) < if self.bad { to_good } else { to_bad };
                 self.bad ^= leaves;
                 random::uniform(&mut self.rng) < if self.bad { loss_bad } else { loss_good }
             }
@@ -258,7 +262,8 @@ mod tests {
                 assert!((a - b).abs() < 1e-9 + 1e-6 * b, "{n} {ber}: {a} {b}");
             }
         }
-        // Where so few fail that one minus the rest has no digits left, the first term is nearly all: C(n, t+1) of t+1 symbols.
+        // Where so few fail that one minus the rest has no digits left, the first term is nearly
+        // all: C(n, t+1) of t+1 symbols.
         for (code, n, t) in [(Code::KR4, 528u32, 7u32), (Code::KP4, 544, 15)] {
             let wrong = 1.0 - (1.0f64 - 1e-5).powi(10);
             let choices: f64 = (0..=t).map(|k| f64::from(n - k) / f64::from(k + 1)).product();
@@ -292,10 +297,14 @@ mod tests {
         }
     }
 
-    /// Gilbert's model with loss only in the bad state: bursts are 1/to_good frames long on average.
+    /// Gilbert's model with loss only in the bad state: bursts are 1/to_good frames long on
+    /// average.
     #[test]
     fn bursts_have_their_length() {
-        let mut d = direction(ErrorKind::Bursts { to_bad: 0.01, to_good: 0.25, loss_bad: 1.0, loss_good: 0.0 }, HitFrames::All);
+        let mut d = direction(
+            ErrorKind::Bursts { to_bad: 0.01, to_good: 0.25, loss_bad: 1.0, loss_good: 0.0 },
+            HitFrames::All,
+        );
         let hits: Vec<bool> = (0..400_000).map(|_| d.hit(&data(100)).is_some()).collect();
         let bursts = hits.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
         let mean = hits.iter().filter(|h| **h).count() as f64 / bursts;
@@ -306,9 +315,15 @@ mod tests {
     fn only_frames_that_are_meant_are_hit() {
         let control = Frame::control(xoff_mech::flow_control::Message::Custom(1), 0, 64);
         let mut d = direction(ErrorKind::Nth(vec![1, 3]), HitFrames::Control);
-        let hits: Vec<bool> = [control, data(64), control, control, control].iter().map(|f| d.hit(f).is_some()).collect();
+        let hits: Vec<bool> = [control, data(64), control, control, control]
+            .iter()
+            .map(|f| d.hit(f).is_some())
+            .collect();
         assert_eq!(hits, [true, false, false, true, false]);
         let mut d = direction(ErrorKind::Nth(vec![2]), HitFrames::Flows);
-        assert_eq!([control, data(64), data(64)].map(|f| d.hit(&f)), [None, None, Some(Hit::Corrupted)]);
+        assert_eq!(
+            [control, data(64), data(64)].map(|f| d.hit(&f)),
+            [None, None, Some(Hit::Corrupted)]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Faults during a run: links that fail, NICs that pause their peers, hosts that drain slowly, frames lost on the wire.
+//! Faults during a run: links that fail, NICs that pause their peers, hosts that drain slowly,
+//! frames lost on the wire.
 //!
 //! ```text
 //!   LinkFailure at t:   both ends stop sending, waiting frames are dropped
@@ -52,12 +53,13 @@ pub struct SlowReceiver {
 
 /// Frames lost on links.
 pub trait Losses: Send {
-    /// True if the frame that arrives over this link now is lost. Called once for every frame, control frames included, in the
-    /// order of arrival.
+    /// True if the frame that arrives over this link now is lost. Called once for every frame,
+    /// control frames included, in the order of arrival.
     fn lost(&mut self, link: LinkId) -> bool;
 }
 
-/// In which order the flows of a host take turns after routes have changed; without one nothing changes.
+/// In which order the flows of a host take turns after routes have changed; without one nothing
+/// changes.
 pub trait StartOrder: Send {
     /// A flow has begun.
     fn started(&mut self, flow: u32, facts: &Flow);

@@ -5,9 +5,10 @@
 //!                 message 1, message 2 ----- delay only ------> arrive at t + delay: (Arrive, p, 1), (Arrive, p, 2)
 //! ```
 //!
-//! Messages of one port and instant arrive together. They are numbered by port, from one: in the order in which they were made, and
-//! behind a frame of the same port that happens to arrive then. A count over several ports would depend on which ports share a partition of
-//! a split network (decision 0001).
+//! Messages of one port and instant arrive together. They are numbered by port, from one: in the
+//! order in which they were made, and behind a frame of the same port that happens to arrive then.
+//! A count over several ports would depend on which ports share a partition of a split network
+//! (decision 0001).
 
 use xoff_units::Time;
 use xoff_units::state::State;
@@ -36,7 +37,8 @@ mod tests {
     #[test]
     fn messages_are_numbered_by_port_and_instant() {
         let mut h = HandedOver::default();
-        let numbers = [(0, 0), (2, 0), (2, 0), (0, 0), (2, 5), (0, 5), (0, 6), (0, 6)].map(|(port, t)| h.number(port, 3, Time(t)));
+        let numbers = [(0, 0), (2, 0), (2, 0), (0, 0), (2, 5), (0, 5), (0, 6), (0, 6)]
+            .map(|(port, t)| h.number(port, 3, Time(t)));
         assert_eq!(numbers, [1, 1, 2, 2, 1, 1, 1, 2]);
     }
 }

@@ -5,7 +5,8 @@ use xoff_node::{EventKey, Frame, FrameId, Telemetry};
 use xoff_units::Span;
 use xoff_units::state::State;
 
-/// A port's line: the far end, the delay between, and the counts of frames: all that a transmission touches here.
+/// A port's line: the far end, the delay between, and the counts of frames: all that a transmission
+/// touches here.
 #[derive(Clone, Copy, Debug, State)]
 #[repr(align(64))] // one cache line, not two halves
 pub(crate) struct Line {
@@ -16,22 +17,24 @@ pub(crate) struct Line {
     pub link: LinkId,
     #[state(built)]
     pub delay: Span,
-    /// Time after its start at which the far end can forward a frame; never before its last bit: [`NO_HEAD`](crate::wire::cut_through::NO_HEAD)
-    /// [ps].
+    /// Time after its start at which the far end can forward a frame; never before its last bit:
+    /// [`NO_HEAD`](crate::wire::cut_through::NO_HEAD) [ps].
     #[state(built)]
     pub head: Span,
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
     pub tx_frames: u64,
-    /// Partition of the network in which the far end lives; with [`TAPPED`], what it transmits is recorded.
+    /// Partition of the network in which the far end lives; with [`TAPPED`], what it transmits is
+    /// recorded.
     #[state(built)]
     partition: u16,
     /// False once the link has failed.
     pub up: bool,
 }
 
-/// In the partition of a line's far end: its frames are recorded. So a line that is not recorded pays nothing.
+/// In the partition of a line's far end: its frames are recorded. So a line that is not recorded
+/// pays nothing.
 pub(crate) const TAPPED: u16 = 1 << 15;
 
 impl Line {

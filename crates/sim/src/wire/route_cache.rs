@@ -1,13 +1,14 @@
 //! The routes of flows, cached.
 //!
-//! A flow takes the same port at the same node as long as the routes stand. Finding it takes a hash over its addresses and
-//! four dependent look-ups in the routing table; remembering it takes one cache line per flow and direction.
+//! A flow takes the same port at the same node as long as the routes stand. Finding it takes a hash
+//! over its addresses and four dependent look-ups in the routing table; remembering it takes one
+//! cache line per flow and direction.
 
 use xoff_node::NIL;
 use xoff_units::prefetch;
 
-/// Nodes cached per flow and direction: a path through three tiers has five switches. On a longer path the oldest entry is replaced, and
-/// looked up again when needed.
+/// Nodes cached per flow and direction: a path through three tiers has five switches. On a longer
+/// path the oldest entry is replaced, and looked up again when needed.
 const REMEMBERED: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +23,8 @@ struct Route {
 /// Memory of both directions of a flow [bytes].
 pub(crate) const BYTES_PER_FLOW: u64 = 2 * size_of::<Route>() as u64;
 
-const UNKNOWN: Route = Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0, flow: NIL };
+const UNKNOWN: Route =
+    Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0, flow: NIL };
 
 /// Egress ports by flow, direction and node.
 #[derive(Clone, Debug)]
@@ -50,7 +52,8 @@ impl RouteCache {
         (flow & self.bits) as usize * 2 + back as usize
     }
 
-    /// The port of a flow at a node, if it is known. `hops` is below [`REMEMBERED`]: nodes that the frame has been through.
+    /// The port of a flow at a node, if it is known. `hops` is below [`REMEMBERED`]: nodes that the
+    /// frame has been through.
     #[inline]
     pub fn get(&self, flow: u32, back: bool, node: u32, hops: usize) -> Option<u16> {
         let route = self.route_cache.get(self.at(flow, back)).filter(|r| r.flow == flow)?;
@@ -103,7 +106,12 @@ mod tests {
         }
         w.put(3, true, 1, 99);
         assert_eq!(
-            (w.get(3, false, 0, 0), w.get(3, false, 1, 1), w.get(3, false, 1, 5), w.get(3, false, 8, 0)),
+            (
+                w.get(3, false, 0, 0),
+                w.get(3, false, 1, 1),
+                w.get(3, false, 1, 5),
+                w.get(3, false, 8, 0)
+            ),
             (None, Some(11), Some(11), Some(18))
         );
         assert_eq!((w.get(3, true, 1, 1), w.get(2, false, 1, 1)), (Some(99), None));
@@ -115,7 +123,10 @@ mod tests {
     fn a_cache_of_some_flows_never_takes_one_for_another() {
         let mut w = RouteCache::new(Some(4));
         (0..8).for_each(|flow| w.put(flow, false, 5, flow as u16));
-        assert_eq!((0..8).map(|flow| w.get(flow, false, 5, 0)).collect::<Vec<_>>(), [[None; 4], [4, 5, 6, 7].map(Some)].concat());
+        assert_eq!(
+            (0..8).map(|flow| w.get(flow, false, 5, 0)).collect::<Vec<_>>(),
+            [[None; 4], [4, 5, 6, 7].map(Some)].concat()
+        );
         assert_eq!(w.route_cache.len(), 7);
     }
 }

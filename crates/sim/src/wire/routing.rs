@@ -1,4 +1,5 @@
-//! The egress port of a frame: an explicit path, or a choice among the routes to its destination, remembered by flow.
+//! The egress port of a frame: an explicit path, or a choice among the routes to its destination,
+//! remembered by flow.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::observe::records::Records;
 use crate::wire::layout::Layout;
 use crate::wire::route_cache::RouteCache;
 
-/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] points at the time they enter.
+/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`]
+/// points at the time they enter.
 pub const UNKNOWN_SOURCE: u32 = 1 << 31;
 
 /// In [`Frame::out_port`] of a frame of a flow of an unknown source: there is no route.
@@ -34,17 +36,28 @@ impl Router {
         self.cache.get(f.flow, is_back(f), node, f.hops())
     }
 
-    /// The port of a frame at a node that no frame of its flow and direction has been to. `is_up`: the link of a port, counted over the
-    /// whole network, has not failed.
+    /// The port of a frame at a node that no frame of its flow and direction has been to. `is_up`:
+    /// the link of a port, counted over the whole network, has not failed.
     #[cold]
-    pub fn find(&mut self, node: u32, f: &Frame, layout: &Layout, flows: &Records, is_up: impl Fn(usize) -> bool) -> Option<u16> {
+    pub fn find(
+        &mut self,
+        node: u32,
+        f: &Frame,
+        layout: &Layout,
+        flows: &Records,
+        is_up: impl Fn(usize) -> bool,
+    ) -> Option<u16> {
         if f.flow >= UNKNOWN_SOURCE {
             // Frames that a switch itself sends about such a flow have no destination.
             return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
         }
         let (flow, back) = (flows.known(f.flow)?, is_back(f));
         let port = if let Some(path) = flow.path {
-            let port = if back { layout.paths.port_back(path, node) } else { layout.paths.port(path, node) };
+            let port = if back {
+                layout.paths.port_back(path, node)
+            } else {
+                layout.paths.port(path, node)
+            };
             port.filter(|&p| is_up(layout.port_index(PortId { node, port: p })))
         } else {
             let candidates = self.routes.candidates(node, if back { flow.src } else { flow.dst });
@@ -52,7 +65,12 @@ impl Router {
                 0 => None,
                 1 => Some(candidates[0]),
                 n => {
-                    let key = FlowKey { src: flow.src, dst: flow.dst, src_port: flow.src_port, dst_port: flow.dst_port };
+                    let key = FlowKey {
+                        src: flow.src,
+                        dst: flow.dst,
+                        src_port: flow.src_port,
+                        dst_port: flow.dst_port,
+                    };
                     let key = if back { key.reversed() } else { key };
                     Some(candidates[layout.choice.index(&key, node, n)])
                 }

@@ -19,7 +19,8 @@ use crate::wire::line::Line;
 use crate::world::model::{PathFactsOf, SwitchAt, path_facts};
 use crate::world::split::Split;
 
-/// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
+/// A run splits only where a window between two meetings of the threads holds enough work to pay
+/// for them.
 const WORTH_A_WINDOW: Span = Span::from_ns(100);
 
 /// The largest number that a frame can carry for a class.
@@ -30,22 +31,36 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     let f = &m.faults;
     Some(match () {
         _ if m.outside.is_some() => "its frames go through real ports",
-        _ if m.order == EventOrder::Insertion => "simultaneous events need one order for the whole network",
-        _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows of the whole network end",
+        _ if m.order == EventOrder::Insertion => {
+            "simultaneous events need one order for the whole network"
+        }
+        _ if !flows.loops.is_empty() => {
+            "a closed loop numbers its flows in the order in which flows of the whole network end"
+        }
         _ if !flows.handed_in.is_empty() => "another program adds flows during the run",
         _ if flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().any(|j| j.sends_inside())) => {
             "ranks of one node exchange messages without a cable between them"
         }
         _ if m.probes.causes => "the cause of a pause is read from the next switch at once",
-        _ if m.probes.histogram.is_some() || m.draws.is_some() || f.losses.is_some() || f.round_robin.is_some() => {
+        _ if m.probes.histogram.is_some()
+            || m.draws.is_some()
+            || f.losses.is_some()
+            || f.round_robin.is_some() =>
+        {
             "another simulator's order of random numbers or timers is followed"
         }
         _ => return None,
     })
 }
 
-/// The shares of several processes. It is a refusal where threads would stay one: a process cannot do the work of the others.
-fn shares(topology: &Topology, flows: &Flows, m: &Model, share: Share) -> Result<Split, ParamError> {
+/// The shares of several processes. It is a refusal where threads would stay one: a process cannot
+/// do the work of the others.
+fn shares(
+    topology: &Topology,
+    flows: &Flows,
+    m: &Model,
+    share: Share,
+) -> Result<Split, ParamError> {
     let refused = |why: &str| {
         let what = format!("this run cannot be spread over {} processes: {why}", share.count);
         Err(ParamError::new("processes", what, "run it in one process, with xoff run"))
@@ -102,16 +117,26 @@ fn units(topology: &Topology, flows: &Flows, m: &Model) -> Result<Units, String>
     }
 }
 
-/// The priorities in use: those of the flows, and that of acknowledgements if they have one of their own; but for the one that
-/// travels with the control frames.
+/// The priorities in use: those of the flows, and that of acknowledgements if they have one of
+/// their own; but for the one that travels with the control frames.
 pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>) -> Classes {
     let own = match *transport {
         Transport::Acks { class, .. } => class,
         Transport::None => None,
     };
-    let jobs = flows.jobs.iter().filter(|j| j.are_streamed()).flat_map(|j| &j.jobs).filter(|j| j.flows() > 0).map(|j| j.priority);
-    let listed = flows.flows.iter().map(|f| f.priority).chain(flows.handed_in.iter().copied()).chain(jobs);
-    Classes::with_unpaused_class(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), unpaused)
+    let jobs = flows
+        .jobs
+        .iter()
+        .filter(|j| j.are_streamed())
+        .flat_map(|j| &j.jobs)
+        .filter(|j| j.flows() > 0)
+        .map(|j| j.priority);
+    let listed =
+        flows.flows.iter().map(|f| f.priority).chain(flows.handed_in.iter().copied()).chain(jobs);
+    Classes::with_unpaused_class(
+        listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own),
+        unpaused,
+    )
 }
 
 /// The model has priorities, nodes of classes.
@@ -137,11 +162,19 @@ impl Ports {
         let mut all = Ports { numbers: PortNumbers::new(t), lines: Vec::new() };
         if let Some(node) = t.nodes.iter().find(|n| n.ports.len() >= NO_PORT as usize) {
             let what = format!("{} has {} ports", node.name, node.ports.len());
-            return Err(ParamError::new("topology", what, format!("at most {} ports of a node can be distinguished", NO_PORT - 1)));
+            return Err(ParamError::new(
+                "topology",
+                what,
+                format!("at most {} ports of a node can be distinguished", NO_PORT - 1),
+            ));
         }
         if all.numbers.len() >= PORTS_MAX {
             let what = format!("{} ports", all.numbers.len());
-            return Err(ParamError::new("topology", what, format!("at most {PORTS_MAX} ports can be distinguished")));
+            return Err(ParamError::new(
+                "topology",
+                what,
+                format!("at most {PORTS_MAX} ports can be distinguished"),
+            ));
         }
         for (n, node) in t.nodes.iter().enumerate() {
             for (at, p) in node.ports.iter().enumerate() {
@@ -179,14 +212,20 @@ fn node(
     let facts = |port: usize| {
         let l = topology.link_at(n, port as u16);
         let peer_tier = tiers[node.ports[port].peer as usize].cmp(&tiers[n as usize]);
-        LinkFacts { processing: m.control_delay.longest(), peer_tier, ..LinkFacts::plain(l.rate, l.delay, mtu, m.ingress_buffer) }
+        LinkFacts {
+            processing: m.control_delay.longest(),
+            peer_tier,
+            ..LinkFacts::plain(l.rate, l.delay, mtu, m.ingress_buffer)
+        }
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
-    let links_without_flow_control: Vec<bool> = node.ports.iter().map(|p| m.links_without_flow_control.contains(&p.link)).collect();
+    let links_without_flow_control: Vec<bool> =
+        node.ports.iter().map(|p| m.links_without_flow_control.contains(&p.link)).collect();
     let in_use = |(l, &links_without_flow_control): (&LinkFacts, &bool)| {
         if links_without_flow_control { Ok(FlowControl::None) } else { m.flow_control.at(l) }
     };
-    let flow_control = links.iter().zip(&links_without_flow_control).map(in_use).collect::<Result<Vec<_>, _>>()?;
+    let flow_control =
+        links.iter().zip(&links_without_flow_control).map(in_use).collect::<Result<Vec<_>, _>>()?;
     if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::per_flow) {
         return Err(ParamError::new(
             "discipline",
@@ -194,12 +233,22 @@ fn node(
             "set discipline = \"fifo\"",
         ));
     }
-    if let Some(len) = flow_control.iter().map(|f| m.message_len.unwrap_or(f.message_len())).find(|len| len.0 > LEN_MAX as u64) {
-        return Err(ParamError::new("flow_control", format!("control frames of {len}"), format!("a frame has at most {LEN_MAX} B")));
+    if let Some(len) = flow_control
+        .iter()
+        .map(|f| m.message_len.unwrap_or(f.message_len()))
+        .find(|len| len.0 > LEN_MAX as u64)
+    {
+        return Err(ParamError::new(
+            "flow_control",
+            format!("control frames of {len}"),
+            format!("a frame has at most {LEN_MAX} B"),
+        ));
     }
     let detection = links.iter().map(|l| m.detection.at(l)).collect::<Result<Vec<_>, _>>()?;
     // CNMs travel as an unpaused class does, if need be with a number that no priority has.
-    let unpaused = classes.unpaused().or(detection.iter().any(Detection::sends_cnms).then_some(classes.len() as u8));
+    let unpaused = classes
+        .unpaused()
+        .or(detection.iter().any(Detection::sends_cnms).then_some(classes.len() as u8));
     if unpaused.is_some_and(|number| number > CLASS_MAX) {
         return Err(ParamError::new(
             "priority",
@@ -207,10 +256,11 @@ fn node(
             "use seven priorities at most",
         ));
     }
-    let lossless = !flow_control
-        .iter()
-        .zip(&links_without_flow_control)
-        .any(|(f, links_without_flow_control)| matches!(f, FlowControl::None) && !links_without_flow_control);
+    let lossless = !flow_control.iter().zip(&links_without_flow_control).any(
+        |(f, links_without_flow_control)| {
+            matches!(f, FlowControl::None) && !links_without_flow_control
+        },
+    );
     let mut made = match node.kind {
         NodeKind::Switch => Node::Switch(Box::new(Switch::new(
             n,
@@ -219,7 +269,11 @@ fn node(
                 detection,
                 buffer: (m.buffer)(&SwitchAt { node: n, links: &links, classes, model: m }),
                 links,
-                to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
+                to_host: node
+                    .ports
+                    .iter()
+                    .map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host)
+                    .collect(),
                 telemetry: m.nic.rate_control.telemetry(),
                 watchdog: m.watchdog,
                 discipline: m.discipline,
@@ -256,7 +310,13 @@ fn node(
 }
 
 /// Prepares the ports of a node for the errors of their links, and for link retry.
-fn over_links(topology: &Topology, n: u32, m: &Model, mtu: Bytes, made: &mut Node) -> Result<(), ParamError> {
+fn over_links(
+    topology: &Topology,
+    n: u32,
+    m: &Model,
+    mtu: Bytes,
+    made: &mut Node,
+) -> Result<(), ParamError> {
     match made {
         Node::Switch(s) => {
             let ports = topology.nodes[n as usize].ports.len() as u16;
@@ -267,7 +327,12 @@ fn over_links(topology: &Topology, n: u32, m: &Model, mtu: Bytes, made: &mut Nod
     }
 }
 
-fn over_link(topology: &Topology, m: &Model, mtu: Bytes, port: &mut xoff_node::Port) -> Result<(), ParamError> {
+fn over_link(
+    topology: &Topology,
+    m: &Model,
+    mtu: Bytes,
+    port: &mut xoff_node::Port,
+) -> Result<(), ParamError> {
     let at = port.at();
     let far = topology.nodes[at.node as usize].ports[at.port as usize];
     let ends = [at, PortId { node: far.peer, port: far.peer_port }];
@@ -282,7 +347,11 @@ fn over_link(topology: &Topology, m: &Model, mtu: Bytes, port: &mut xoff_node::P
 }
 
 /// Storms of a host's broken NIC. A priority that is not in use has nothing to stop.
-fn storms_of<'a>(host: u32, m: &'a Model, classes: &'a Classes) -> impl Iterator<Item = StormConfig> + 'a {
+fn storms_of<'a>(
+    host: u32,
+    m: &'a Model,
+    classes: &'a Classes,
+) -> impl Iterator<Item = StormConfig> + 'a {
     let of = move |s: &PauseStorm| {
         let class = classes.class(s.priority).filter(|&c| (c as usize) < classes.len())?;
         Some(StormConfig { class, from: s.from, until: s.until, interval: s.interval })
@@ -294,11 +363,19 @@ fn storms_of<'a>(host: u32, m: &'a Model, classes: &'a Classes) -> impl Iterator
 fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
     let frame = m.nic.payload_max as u64 + m.nic.header as u64;
     if frame > LEN_MAX as u64 {
-        return Err(ParamError::new("frame_max", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
+        return Err(ParamError::new(
+            "frame_max",
+            format!("frames of {frame} B"),
+            format!("a frame has at most {LEN_MAX} B"),
+        ));
     }
     let listed = flows.len();
     if listed > FLOWS_MAX as u64 {
-        return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be distinguished")));
+        return Err(ParamError::new(
+            "flow",
+            format!("{listed} flows"),
+            format!("at most {FLOWS_MAX} flows can be distinguished"),
+        ));
     }
     Ok(())
 }
@@ -307,17 +384,28 @@ fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
 fn clears_messages(m: &Model) -> Result<(), ParamError> {
     let f = &m.faults;
     let reasons = [
-        (m.nic.recovery.is_some(), "hosts that recover from losses may send a frame of a message again once it is complete"),
+        (
+            m.nic.recovery.is_some(),
+            "hosts that recover from losses may send a frame of a message again once it is complete",
+        ),
         (!f.failures.is_empty(), "frames of a message may come by two paths where a link fails"),
-        (!f.errors.is_empty() || f.losses.is_some(), "frames that are lost go again, perhaps once their message is complete"),
-        (!m.lossy.is_empty(), "frames of lossy priorities that are dropped go again, perhaps once their message is complete"),
+        (
+            !f.errors.is_empty() || f.losses.is_some(),
+            "frames that are lost go again, perhaps once their message is complete",
+        ),
+        (
+            !m.lossy.is_empty(),
+            "frames of lossy priorities that are dropped go again, perhaps once their message is complete",
+        ),
         (m.probes.flow_rates, "a sample of the rates of flows has a value for every message"),
         (m.order == EventOrder::Insertion, "another simulator's order of events is followed"),
     ];
     match reasons.into_iter().find(|r| r.0) {
-        Some((_, why)) => {
-            Err(ParamError::new("job.stream", format!("messages of a streamed job are cleared, and {why}"), "remove the key"))
-        }
+        Some((_, why)) => Err(ParamError::new(
+            "job.stream",
+            format!("messages of a streamed job are cleared, and {why}"),
+            "remove the key",
+        )),
         None => Ok(()),
     }
 }
@@ -328,11 +416,18 @@ fn classes(flows: &Flows, m: &Model) -> Result<(Classes, SchedulerKind, Transpor
     let mut classes = classes_in_use(flows, &transport, m.unpaused);
     if !m.priorities.is_empty() {
         let own = (0..classes.len()).map(|class| classes.priority(class));
-        classes = Classes::with_unpaused_class(own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(), m.unpaused);
+        classes = Classes::with_unpaused_class(
+            own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(),
+            m.unpaused,
+        );
     }
     in_classes(&mut transport, &classes);
     if let Some(p) = m.scheduler.passes_over(&classes) {
-        return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its virtual lane a weight"));
+        return Err(ParamError::new(
+            "scheduler",
+            format!("priority {p} is in use and never has a turn"),
+            "give its virtual lane a weight",
+        ));
     }
     let scheduler = m.scheduler.in_classes(&classes);
     Ok((classes, scheduler, transport))
@@ -363,9 +458,11 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport, clears_flows: 
     }
 }
 
-/// True if this node is in the world. With links to the outside, or several processes, some nodes are elsewhere.
+/// True if this node is in the world. With links to the outside, or several processes, some nodes
+/// are elsewhere.
 fn is_here(m: &Model, split: &Split, n: u32) -> bool {
-    m.outside.as_ref().is_none_or(|here| here[n as usize]) && m.share.is_none_or(|s| split.partition_of[n as usize] as usize == s.mine)
+    m.outside.as_ref().is_none_or(|here| here[n as usize])
+        && m.share.is_none_or(|s| split.partition_of[n as usize] as usize == s.mine)
 }
 
 /// The nodes by partition, each where it belongs, and whether all links are lossless.
@@ -375,7 +472,8 @@ fn nodes(
     of: &Split,
     node: impl Fn(u32) -> Result<(Node, bool), ParamError>,
 ) -> Result<(Vec<Vec<Node>>, bool), ParamError> {
-    let mut nodes: Vec<Vec<Node>> = (0..of.partitions()).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
+    let mut nodes: Vec<Vec<Node>> =
+        (0..of.partitions()).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
     let mut lossless = true;
     for n in 0..topology.nodes.len() as u32 {
         let (made, keeps) = node(n)?;
@@ -389,11 +487,17 @@ fn nodes(
 }
 
 /// Path facts by source and destination; `None`: flows have none.
-fn facts_by_ends<'m>(topology: &'m Topology, routes: &'m Routes, m: &'m Model) -> Option<PathFactsOf<'m>> {
+fn facts_by_ends<'m>(
+    topology: &'m Topology,
+    routes: &'m Routes,
+    m: &'m Model,
+) -> Option<PathFactsOf<'m>> {
     let given = m.path_facts.clone();
     given.or_else(|| {
         let reckons = m.nic.window.is_some() || m.measures_paths();
-        reckons.then(|| -> PathFactsOf<'m> { Arc::new(move |src, dst| path_facts(topology, routes, m, src, dst)) })
+        reckons.then(|| -> PathFactsOf<'m> {
+            Arc::new(move |src, dst| path_facts(topology, routes, m, src, dst))
+        })
     })
 }
 
@@ -413,7 +517,10 @@ fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), Par
 
 impl World {
     /// Builds a network at rest with its flows waiting to start.
-    #[expect(clippy::too_many_lines, reason = "each of a world's fields has its line, in the order of their declaration")]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "each of a world's fields has its line, in the order of their declaration"
+    )]
     pub fn build(topology: &Topology, mut flows: Flows, m: &Model) -> Result<World, ParamError> {
         fits(&flows, m)?;
         if m.outside.is_some() && flows.jobs.is_some() {
@@ -430,15 +537,20 @@ impl World {
         };
         let engine = units(topology, &flows, m);
         let ports = Ports::new(topology, &split, m)?;
-        let here: Vec<bool> = (0..topology.nodes.len() as u32).map(|n| is_here(m, &split, n)).collect();
+        let here: Vec<bool> =
+            (0..topology.nodes.len() as u32).map(|n| is_here(m, &split, n)).collect();
         let (lookahead, busy) = (split.lookahead, split.partitions());
         // A share is one partition; its other nodes are absent.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
         let nic = Arc::new(nic_config(m, &classes, transport, streamed));
         let tiers = topology.distances_to_hosts();
-        let (nodes, lossless) =
-            nodes(topology, |n| here[n as usize], &split, |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers))?;
+        let (nodes, lossless) = nodes(
+            topology,
+            |n| here[n as usize],
+            &split,
+            |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers),
+        )?;
         let routes = Arc::new(m.routing.routes(topology));
         routed(topology, &routes, &flows)?;
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
@@ -448,7 +560,9 @@ impl World {
         let mut facts_of_ends = FxHashMap::default();
         let of = facts_by_ends(topology, &routes, m);
         if let Some(of) = &of {
-            flows.streamed().for_each(|f| _ = facts_of_ends.entry((f.src, f.dst)).or_insert_with(|| of(f.src, f.dst)));
+            flows.streamed().for_each(|f| {
+                _ = facts_of_ends.entry((f.src, f.dst)).or_insert_with(|| of(f.src, f.dst))
+            });
         }
         let facts_of_ends = Arc::new(facts_of_ends);
         let path_facts: Vec<PathFacts> = match &of {
@@ -479,10 +593,15 @@ impl World {
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
         let off = no_fast_forward(&flows, m);
-        let by_flow = nodes.iter().flatten().any(|n| matches!(n, Node::Nic(n) if n.is_held_by_flow()));
+        let by_flow =
+            nodes.iter().flatten().any(|n| matches!(n, Node::Nic(n) if n.is_held_by_flow()));
         let routed = Routed { topology, routes: &routes, choice: m.routing.choice };
         // Flow control by flow goes by the numbers of flows, which are others the next time.
-        let plan = if off.is_some() || by_flow { Plan::default() } else { Plan::new(&flows.flows, &path_facts, &routed) };
+        let plan = if off.is_some() || by_flow {
+            Plan::default()
+        } else {
+            Plan::new(&flows.flows, &path_facts, &routed)
+        };
         let outside = m.outside.is_some();
         // Messages of jobs are the last ones, and begin when their ranks send them.
         let planned = flows.flows.partition_point(|f| f.start < Time::NEVER) as u32;
@@ -491,7 +610,9 @@ impl World {
         let checks = Checks::new(m.checks);
         let partitions = nodes.len();
         let partition = |(partition, nodes): (usize, Vec<Node>)| {
-            let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && here[f.src as usize];
+            let begins = |f: &Flow| {
+                layout.partition_of[f.src as usize] as usize == partition && here[f.src as usize]
+            };
             let own = (0..planned).filter(|&i| begins(&listed[i as usize])).collect();
             let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
             if !layout.loops {
@@ -500,12 +621,23 @@ impl World {
             }
             let queue = event_queue(topology, m, partitions);
             let pending = match &engine {
-                Ok(units) => Calendar::ByWindow(Box::new(Windows::new(units, layout.ports.places(), queue))),
+                Ok(units) => {
+                    Calendar::ByWindow(Box::new(Windows::new(units, layout.ports.places(), queue)))
+                }
                 Err(_) => Calendar::Global(queue),
             };
             let destinations = m.share.map_or(partitions + outside as usize, |s| s.count);
-            let core = Core::new(partition as u16, destinations, pending, m.order, routes.clone(), ports.lines.clone(), monitor);
-            let mut partition = Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()));
+            let core = Core::new(
+                partition as u16,
+                destinations,
+                pending,
+                m.order,
+                routes.clone(),
+                ports.lines.clone(),
+                monitor,
+            );
+            let mut partition =
+                Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()));
             partition.starts.facts_of_ends = facts_of_ends.clone();
             partition.news = is_driven.then(Vec::new);
             partition
@@ -515,7 +647,10 @@ impl World {
         let mut world = World {
             partitions,
             layout,
-            lookahead: Lookahead { delay: lookahead, window: engine.as_ref().ok().map(Units::window) },
+            lookahead: Lookahead {
+                delay: lookahead,
+                window: engine.as_ref().ok().map(Units::window),
+            },
             others: Others::default(),
             share: m.share,
             busy,
@@ -553,7 +688,8 @@ impl World {
             checks,
             overdrawn: BTreeSet::new(),
             outside,
-            rerouting: (!m.faults.failures.is_empty()).then(|| Box::new((topology.clone(), m.routing))),
+            rerouting: (!m.faults.failures.is_empty())
+                .then(|| Box::new((topology.clone(), m.routing))),
         };
         world.arm(topology, flows.loops, m)?;
         if let Some(jobs) = &flows.jobs {
@@ -563,11 +699,18 @@ impl World {
     }
 
     /// Schedules the first events.
-    fn arm(&mut self, topology: &Topology, loops: Vec<ClosedLoop>, m: &Model) -> Result<(), ParamError> {
+    fn arm(
+        &mut self,
+        topology: &Topology,
+        loops: Vec<ClosedLoop>,
+        m: &Model,
+    ) -> Result<(), ParamError> {
         let first = &mut self.partitions[0];
         first.core.draws.source = m.draws.as_ref().map(|fresh| fresh());
         first.core.set_losses(m.faults.losses.as_ref().map(|fresh| fresh()));
-        self.partitions.iter_mut().for_each(|p| p.core.set_errors(&m.faults.errors, m.faults.link_retry.is_some()));
+        self.partitions
+            .iter_mut()
+            .for_each(|p| p.core.set_errors(&m.faults.errors, m.faults.link_retry.is_some()));
         let first = &mut self.partitions[0];
         first.starts.loops = loops;
         first.starts.round_robin = m.faults.round_robin.as_ref().map(|fresh| fresh());
@@ -586,13 +729,18 @@ impl World {
         }
         for (nth, f) in m.faults.failures.iter().enumerate() {
             if f.link as usize >= topology.links.len() {
-                return Err(ParamError::new("link_failure", format!("there is no link {}", f.link), "links are counted from 0"));
+                return Err(ParamError::new(
+                    "link_failure",
+                    format!("there is no link {}", f.link),
+                    "links are counted from 0",
+                ));
             }
             self.plan_at(f.at, Kind::LinkFails, f.link, nth as u32);
         }
         if let Some(looks) = self.layout.probes.histogram {
             let (ports, classes) = (self.layout.ports.len(), self.layout.classes.len());
-            self.partitions[0].core.monitor.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
+            self.partitions[0].core.monitor.histogram =
+                Some(Box::new(Histogram::new(looks, ports, classes)));
             self.partitions[0].core.monitor.records_queues = true;
             self.plan_at(looks.first, Kind::Look, 0, 0);
         }
@@ -611,7 +759,10 @@ impl World {
 fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
     let reasons = [
         (!m.fast_forward, "it was not asked for"),
-        (m.order == EventOrder::Insertion, "simultaneous events follow the order of insertion, which never recurs"),
+        (
+            m.order == EventOrder::Insertion,
+            "simultaneous events follow the order of insertion, which never recurs",
+        ),
         (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
         (!m.faults.errors.is_empty(), "links corrupt frames"),
         (m.faults.link_retry.is_some(), "links number their frames"),
@@ -621,24 +772,38 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
         (m.outside.is_some(), "other nodes act in real time"),
         (m.share.is_some(), "the network is spread over several processes"),
         (
-            m.nic.transport == Transport::None && !matches!(m.nic.rate_control, RateControlKind::None),
+            m.nic.transport == Transport::None
+                && !matches!(m.nic.rate_control, RateControlKind::None),
             "rate controls of flows without acknowledgements never end",
         ),
-        (m.faults.slow_receivers.iter().any(|s| !s.drain.stalls.is_empty()), "a host stalls at times that were given"),
+        (
+            m.faults.slow_receivers.iter().any(|s| !s.drain.stalls.is_empty()),
+            "a host stalls at times that were given",
+        ),
         (!m.faults.storms.is_empty(), "hosts stop their peers by the clock"),
         (m.nic.shared_connections, "messages that share a connection wait for each other"),
         (m.watchdog.is_some(), "a watchdog polls the queues at fixed times"),
-        (flows.jobs.as_ref().is_some_and(|j| j.are_streamed()), "operations of jobs are streamed, and no iteration is kept to be compared"),
+        (
+            flows.jobs.as_ref().is_some_and(|j| j.are_streamed()),
+            "operations of jobs are streamed, and no iteration is kept to be compared",
+        ),
         (!flows.loops.is_empty(), "closed loops start flows that are not known before"),
-        (flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().all(|j| j.iterations < 3)), "no job has three iterations"),
-        (flows.jobs.is_some() && m.probes.flow_rates, "the rates of flows are sampled, and each message of a job is one"),
+        (
+            flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().all(|j| j.iterations < 3)),
+            "no job has three iterations",
+        ),
+        (
+            flows.jobs.is_some() && m.probes.flow_rates,
+            "the rates of flows are sampled, and each message of a job is one",
+        ),
         (!flows.handed_in.is_empty(), "another program adds flows during the run"),
     ];
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }
 
-/// A queue for one of `partitions` partitions. Its buckets reach over one link, which is as far as most events look ahead, and hold
-/// some dozens of events when the network is busy: a frame makes about ten on its way.
+/// A queue for one of `partitions` partitions. Its buckets reach over one link, which is as far as
+/// most events look ahead, and hold some dozens of events when the network is busy: a frame makes
+/// about ten on its way.
 fn event_queue(topology: &Topology, m: &Model, partitions: usize) -> EventQueue {
     const EVENTS_PER_BUCKET: u64 = 32;
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);

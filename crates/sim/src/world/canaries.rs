@@ -1,4 +1,5 @@
-//! Canaries: for each check, a run that breaks its promise. Nothing that a scenario can ask for does, so the world is spoilt by hand.
+//! Canaries: for each check, a run that breaks its promise. Nothing that a scenario can ask for
+//! does, so the world is spoilt by hand.
 
 use xoff_mech::flow_control::{FlowControl, Gate, Law, Message, Occupancy, Receiver, Sender, pfc};
 use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, NodeEvent};
@@ -61,22 +62,30 @@ impl Sender for Spent {
     }
 }
 
-/// Two hosts send 300 KB; S1 forwards them. Each port is named once, however often the detector runs.
+/// Two hosts send 300 KB; S1 forwards them. Each port is named once, however often the detector
+/// runs.
 #[test]
 fn ports_that_overdraw_their_credits_are_seen() {
     let mut w = world_with(FlowControl::Custom(Arc::new(Spendthrift)), Bytes::from_kb(700));
     let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     let words: Vec<&str> = o.violations.iter().map(|v| v.what.as_str()).collect();
-    let stated = |from: &str, to: &str| format!("{from} sent more to {to}, priority 3, than its credits allowed");
+    let stated = |from: &str, to: &str| {
+        format!("{from} sent more to {to}, priority 3, than its credits allowed")
+    };
     assert_eq!(words, [stated("H1", "S1"), stated("H2", "S1"), stated("S1", "H3")]);
-    assert!(o.violations.iter().all(|v| v.kind == ViolationKind::Credit) && o.violations_total == 3);
+    assert!(
+        o.violations.iter().all(|v| v.kind == ViolationKind::Credit) && o.violations_total == 3
+    );
 }
 
 /// H1 and H2 on S1, which leads to H3 by a link of half their rate: frames wait in S1.
 fn world() -> World {
     let threshold = pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
-    world_with(FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO }), Bytes::from_kb(300))
+    world_with(
+        FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO }),
+        Bytes::from_kb(300),
+    )
 }
 
 fn world_with(fc: FlowControl, buffer: Bytes) -> World {
@@ -100,7 +109,8 @@ fn world_with(fc: FlowControl, buffer: Bytes) -> World {
         path: None,
         label: 0,
     };
-    let flows = Flows { flows: vec![flow(h1), flow(h2)], labels: vec!["pair".into()], ..Flows::default() };
+    let flows =
+        Flows { flows: vec![flow(h1), flow(h2)], labels: vec!["pair".into()], ..Flows::default() };
     let m = Model::plain(buffer, move |_| Ok(fc.clone()));
     World::build(&t, flows, &m).unwrap()
 }
@@ -132,14 +142,22 @@ fn a_world_that_nothing_spoils_keeps_its_promises() {
 fn frames_out_of_order_are_seen() {
     let seen = broken(|partition| {
         let frames = &mut partition.core.frames;
-        let waiting: Vec<FrameId> =
-            (0..1000).filter(|&id| frames.get(id).is_some_and(|f| f.kind() == FrameKind::Data && f.flow == 1)).collect();
+        let waiting: Vec<FrameId> = (0..1000)
+            .filter(|&id| {
+                frames.get(id).is_some_and(|f| f.kind() == FrameKind::Data && f.flow == 1)
+            })
+            .collect();
         let (a, b) = (waiting[1], waiting[2]);
         let (seq_a, seq_b) = (frames[a].seq, frames[b].seq);
         (frames[a].seq, frames[b].seq) = (seq_b, seq_a);
     });
     assert_eq!(kinds(&seen), [ViolationKind::Order], "{seen:?}");
-    assert!(seen[0].1.starts_with("H3 expected byte ") && seen[0].1.contains(" of flow 1 from H2, but received byte "), "{}", seen[0].1);
+    assert!(
+        seen[0].1.starts_with("H3 expected byte ")
+            && seen[0].1.contains(" of flow 1 from H2, but received byte "),
+        "{}",
+        seen[0].1
+    );
 }
 
 #[test]
@@ -155,11 +173,14 @@ fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
         assert_eq!(kinds(&seen), [ViolationKind::Conservation], "{seen:?}");
     }
     // Frames other than data are counted apart.
-    assert_eq!(broken(|partition| _ = partition.core.frames.insert(Frame::new(FrameKind::Ack, 0, 0, 64))), []);
+    assert_eq!(
+        broken(|partition| _ = partition.core.frames.insert(Frame::new(FrameKind::Ack, 0, 0, 64))),
+        []
+    );
 }
 
-/// An environment that changes the length of a frame while a switch asks for its route: it is admitted with one length and queued with
-/// another.
+/// An environment that changes the length of a frame while a switch asks for its route: it is
+/// admitted with one length and queued with another.
 struct Liar<'a> {
     core: &'a mut Core,
     frame: FrameId,
@@ -219,7 +240,10 @@ fn accounting_that_differs_from_the_queues_is_seen() {
         assert_eq!((s.held().0, s.queued()), (before.0 + 1500, before.1 + len as u64), "it waits");
         w.audit();
         let (violations, _) = Checks::merged([std::mem::take(&mut w.checks)]);
-        assert_eq!(violations.iter().map(|v| v.kind).collect::<Vec<_>>(), [ViolationKind::Accounting]);
+        assert_eq!(
+            violations.iter().map(|v| v.kind).collect::<Vec<_>>(),
+            [ViolationKind::Accounting]
+        );
         assert!(violations[0].what.starts_with("S1 accounts for "), "{}", violations[0].what);
     }
 }
@@ -254,7 +278,10 @@ fn a_field_that_is_not_restored_is_seen() {
     for (nth, leave_out) in left_out.into_iter().enumerate() {
         // Some of it no run survives: that is seen too.
         let came = std::panic::catch_unwind(|| continued(leave_out));
-        assert!(!came.is_ok_and(|o| o == whole), "field {nth} was left out, and the run is the same");
+        assert!(
+            !came.is_ok_and(|o| o == whole),
+            "field {nth} was left out, and the run is the same"
+        );
     }
 }
 

@@ -1,12 +1,17 @@
-//! The environment of the nodes with a global list of events: virtual time, links, and the events that nodes ask for.
+//! The environment of the nodes with a global list of events: virtual time, links, and the events
+//! that nodes ask for.
 //!
-//! What does not depend on how events are kept is apart: [`Layout`], [`Router`], [`Draws`], [`Monitor`].
+//! What does not depend on how events are kept is apart: [`Layout`], [`Router`], [`Draws`],
+//! [`Monitor`].
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_net::topology::routing::Routes;
-use xoff_node::{Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
+use xoff_node::{
+    Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent,
+    WireTimes,
+};
 use xoff_units::state::State;
 use xoff_units::{PortId, Rate, Span, Time, prefetch};
 
@@ -28,7 +33,8 @@ use crate::wire::routing::Router;
 /// Flows whose routes are cached where there may be more messages than memory.
 const STREAMED_ROUTES: u32 = 1 << 16;
 
-/// The place of a flow in its NIC and one of its timers, as the argument of an event: they share 32 bits.
+/// The place of a flow in its NIC and one of its timers, as the argument of an event: they share 32
+/// bits.
 fn flow_timer(slot: u32, which: u8) -> u32 {
     slot * FLOW_TIMERS as u32 + which as u32
 }
@@ -38,7 +44,8 @@ pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
     (arg / FLOW_TIMERS as u32, (arg % FLOW_TIMERS as u32) as u8)
 }
 
-/// The environment of the nodes of one partition of the network (of all of them, if the run is not split).
+/// The environment of the nodes of one partition of the network (of all of them, if the run is not
+/// split).
 #[derive(State)]
 pub(crate) struct Core {
     /// Number of the partition.
@@ -79,7 +86,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Partition `partition`, with frames for a number of `destinations`: all partitions, and the outside.
+    /// Partition `partition`, with frames for a number of `destinations`: all partitions, and the
+    /// outside.
     pub fn new(
         partition: u16,
         destinations: usize,
@@ -128,7 +136,12 @@ impl Core {
         for (nth, e) in errors.iter().enumerate() {
             for &port in &e.ports {
                 let to = self.layout.ports.peer(self.layout.port_index(port.into()) as u32);
-                self.errors[to as usize].push(Direction::new(self.layout.seed, to, nth as u64, e.clone()));
+                self.errors[to as usize].push(Direction::new(
+                    self.layout.seed,
+                    to,
+                    nth as u64,
+                    e.clone(),
+                ));
             }
         }
     }
@@ -139,7 +152,8 @@ impl Core {
         self.monitor.link_failed || self.losses.is_some() || !self.errors.is_empty()
     }
 
-    /// Effect of the link on a frame that arrives by a port; `None`: links neither repeat nor corrupt.
+    /// Effect of the link on a frame that arrives by a port; `None`: links neither repeat nor
+    /// corrupt.
     pub fn over_link(&mut self, port: u32, frame: FrameId) -> Option<Option<Hit>> {
         let frame = &self.frames[frame];
         let directions = self.errors.get_mut(port as usize)?;
@@ -152,7 +166,8 @@ impl Core {
         self.remove_lost(port as usize, frame, true);
     }
 
-    /// An event is asked for, possibly one of this very instant that belongs before the present one.
+    /// An event is asked for, possibly one of this very instant that belongs before the present
+    /// one.
     #[inline]
     fn ask_for(&mut self, e: Event) {
         if e.event_key().time <= self.clock.now {
@@ -171,7 +186,8 @@ impl Core {
         Some(e)
     }
 
-    /// Advances to the next event of the present pass, if there is one. `reached`: the latest place of a unit in the pass.
+    /// Advances to the next event of the present pass, if there is one. `reached`: the latest place
+    /// of a unit in the pass.
     #[inline(always)]
     pub fn next_in_window(&mut self, reached: &mut EventKey) -> Option<Event> {
         let Calendar::ByWindow(windows) = &mut self.pending else { return None };
@@ -261,14 +277,30 @@ impl Core {
     fn record_frame(&mut self, at: usize, arrives: Time, frame: FrameId) {
         let PortId { node, port } = self.layout.ports.place(at as u32);
         let frame = self.frames[frame];
-        let flow = (frame.kind() != FrameKind::Control).then(|| self.monitor.flows.records.known(frame.flow)).flatten();
+        let flow = (frame.kind() != FrameKind::Control)
+            .then(|| self.monitor.flows.records.known(frame.flow))
+            .flatten();
         let ends = flow.map(|f| (f.src, f.dst));
-        self.monitor.rows.record_frame(OnWire::Sent { at: self.clock.now, arrives, node, port, frame, ends });
+        self.monitor.rows.record_frame(OnWire::Sent {
+            at: self.clock.now,
+            arrives,
+            node,
+            port,
+            frame,
+            ends,
+        });
     }
 
     /// A frame arrives at the far end of the line of port `at`.
     #[inline(always)]
-    fn arrive(&mut self, at: usize, (to, mut partition): (u32, u16), time: Time, frame: FrameId, nth: u32) {
+    fn arrive(
+        &mut self,
+        at: usize,
+        (to, mut partition): (u32, u16),
+        time: Time,
+        frame: FrameId,
+        nth: u32,
+    ) {
         if partition != self.partition && partition & TAPPED != 0 {
             self.record_frame(at, time, frame);
             partition &= !TAPPED;
@@ -280,7 +312,13 @@ impl Core {
             let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
             let f = self.frames.remove(frame);
             self.first_outgoing = self.first_outgoing.min(event_key);
-            self.outgoing[partition as usize].push(RemoteArrival { at: event_key, to, frame: f, id: frame, telemetry });
+            self.outgoing[partition as usize].push(RemoteArrival {
+                at: event_key,
+                to,
+                frame: f,
+                id: frame,
+                telemetry,
+            });
         }
     }
 
@@ -348,15 +386,20 @@ impl Env for Core {
             counts.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
             line.tx_bytes += f.len() as u64;
             line.tx_frames += 1;
-            // Cut-through: the far end has it once its head is there. The wire stays busy to the last bit.
+            // Cut-through: the far end has it once its head is there. The wire stays busy to the
+            // last bit.
             after = tx.min(line.head);
             if f.ends_flow() && self.layout.jobs {
                 self.monitor.last_frame_leaves(self.clock.now, port.class(f.class()), f.flow);
             }
         }
         let (far, arrival) = (line.far(), self.clock.now + after + line.delay);
-        // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.
-        let free = EventKey { time: self.clock.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
+        // In this order: a simulator that goes by insertion sees the wire free before an arrival of
+        // the same instant.
+        let free = EventKey {
+            time: self.clock.now + tx,
+            rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0),
+        };
         self.arrive(at, far, arrival, frame, 0);
         free
     }
@@ -416,11 +459,15 @@ impl Env for Core {
             Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
             Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
             Call::Receiver { port: p, class } => (Kind::Receiver, port(p), class as u32, class, 0),
-            Call::CongestionPoint { port: p, class } => (Kind::CongestionPoint, port(p), class as u32, class, 0),
+            Call::CongestionPoint { port: p, class } => {
+                (Kind::CongestionPoint, port(p), class as u32, class, 0)
+            }
             Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
             Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
             Call::Clock { which } => (Kind::Clock, port(0), which as u32, which, 0),
-            Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
+            Call::FlowTimer { slot, which } => {
+                (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot)
+            }
         };
         let rank = self.ranks.of(kind, port, sub, nth);
         self.ask_for(Event::new(EventKey { time: at, rank }, kind, port, arg));

@@ -1,18 +1,19 @@
-//! A look at every port between two stretches of events, for those who draw the course of a run. It reads and changes nothing: no event, no
-//! row, no result depends on it.
+//! A look at every port between two stretches of events, for those who draw the course of a run. It
+//! reads and changes nothing: no event, no row, no result depends on it.
 
 use xoff_rows::Port;
 use xoff_units::state::State;
 
 use super::*;
 
-/// A port at a time: counters since the start of the run, and the bytes in its buffers. All priorities together.
+/// A port at a time: counters since the start of the run, and the bytes in its buffers. All
+/// priorities together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, State)]
 pub struct PortSample {
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
-    /// Time during which flow control kept it from sending, counted like the columns `paused_ps` and `blocked_ps` of the table of
-    /// ports: the larger of both [ps].
+    /// Time during which flow control kept it from sending, counted like the columns `paused_ps`
+    /// and `blocked_ps` of the table of ports: the larger of both [ps].
     pub paused_ps: u64,
     /// Waits in the node to leave through it; 0 at a host, whose queue has no bound [bytes].
     pub egress_bytes: u32,
@@ -20,11 +21,13 @@ pub struct PortSample {
     pub ingress_bytes: u32,
     /// Frames marked when leaving.
     pub marked: u32,
-    /// The rate that flow control allows now, as a part of the link's; that of the priority that may send least.
+    /// The rate that flow control allows now, as a part of the link's; that of the priority that
+    /// may send least.
     pub allowed: f32,
 }
 
-/// A port that flow control keeps from sending at full rate while its far end holds frames of it, or stops although that holds none.
+/// A port that flow control keeps from sending at full rate while its far end holds frames of it,
+/// or stops although that holds none.
 #[derive(Clone, Debug, PartialEq, State)]
 pub struct Waiter {
     /// Port number.
@@ -33,8 +36,9 @@ pub struct Waiter {
     pub priority: u8,
     /// Since when it is stopped; `None`: it is not stopped, but slowed down [time of the run].
     pub since: Option<Time>,
-    /// Contents of the buffer at the far end: the egress that the frames wait for, their flow, bytes; most first. Empty: the far end itself
-    /// is the cause, for instance a host that pauses its switch.
+    /// Contents of the buffer at the far end: the egress that the frames wait for, their flow,
+    /// bytes; most first. Empty: the far end itself is the cause, for instance a host that pauses
+    /// its switch.
     pub behind: Vec<(Port, u32, u64)>,
 }
 
@@ -69,12 +73,16 @@ impl World {
                     ingress += s.occupancy(port, class).bytes.0;
                 }
                 all[at].egress_bytes = u32::try_from(egress).unwrap_or(u32::MAX);
-                all[layout.ports.peer(at as u32) as usize].ingress_bytes = u32::try_from(ingress).unwrap_or(u32::MAX);
+                all[layout.ports.peer(at as u32) as usize].ingress_bytes =
+                    u32::try_from(ingress).unwrap_or(u32::MAX);
             }
-            let part = |out: &xoff_node::Port, class| out.allowed_rate(self.now, class).0 as f64 / out.rate.0.max(1) as f64;
+            let part = |out: &xoff_node::Port, class| {
+                out.allowed_rate(self.now, class).0 as f64 / out.rate.0.max(1) as f64
+            };
             let sample = &mut all[at];
             if let Some(out) = transmitter(state, port) {
-                sample.allowed = (0..classes).map(|class| part(out, class)).fold(1.0, f64::min) as f32;
+                sample.allowed =
+                    (0..classes).map(|class| part(out, class)).fold(1.0, f64::min) as f32;
             }
             (sample.tx_bytes, sample.paused_ps) = (line.tx_bytes, paused.max(held));
             sample.marked = u32::try_from(totals.marked.total()).unwrap_or(u32::MAX);
@@ -82,8 +90,8 @@ impl World {
         all
     }
 
-    /// Ports that flow control stops, and ports that it slows down while the far end holds their frames; with the buffers that they wait
-    /// for.
+    /// Ports that flow control stops, and ports that it slows down while the far end holds their
+    /// frames; with the buffers that they wait for.
     pub fn waiters(&self) -> Vec<Waiter> {
         let (layout, classes) = (&self.layout, self.layout.classes.len());
         let mut all = Vec::new();
@@ -122,12 +130,15 @@ impl World {
                 all[waiter].behind.push((Port(layout.ports.of(node, out)), flow, bytes));
             }
         }
-        all.iter_mut().for_each(|w| w.behind.sort_by_key(|&(port, flow, bytes)| (Reverse(bytes), port.0, flow)));
+        all.iter_mut().for_each(|w| {
+            w.behind.sort_by_key(|&(port, flow, bytes)| (Reverse(bytes), port.0, flow))
+        });
         all.retain(|w| !w.behind.is_empty() || w.since.is_some());
         all
     }
 
-    /// The ports that flow control stops or slows down, each with its priority and the rate that it allows; 0: none.
+    /// The ports that flow control stops or slows down, each with its priority and the rate that it
+    /// allows; 0: none.
     pub fn restrained(&self) -> Vec<(PortId, u8, Rate)> {
         let (layout, classes) = (&self.layout, self.layout.classes.len());
         let mut all = Vec::new();
@@ -136,7 +147,8 @@ impl World {
             let Some(out) = transmitter(&home.nodes[node as usize], port) else { continue };
             for class in 0..classes {
                 let stopped = home.core.monitor.stopped_since(at * classes + class).is_some();
-                let rate = if stopped { Rate::ZERO } else { out.allowed_rate(self.now, class as u8) };
+                let rate =
+                    if stopped { Rate::ZERO } else { out.allowed_rate(self.now, class as u8) };
                 if rate < out.rate {
                     all.push((PortId { node, port }, layout.classes.priority(class), rate));
                 }

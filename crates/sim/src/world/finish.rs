@@ -7,11 +7,12 @@ use crate::observe::outcome::{Outcome, PortTotals};
 
 impl World {
     /// Ends the run: final look, counters, flows.
-    #[expect(clippy::too_many_lines, reason = "each of an outcome's fields has its line")]
     pub fn finish(mut self, ended: Ended) -> (Outcome, Option<Box<dyn Recorder>>) {
         let (now, of_run) = (self.now, self.now());
         let fast_forwarded = self.fast_forwarded();
-        self.partitions.iter_mut().for_each(|p| p.core.clock.reach(EventKey { time: now, rank: u64::MAX }));
+        self.partitions
+            .iter_mut()
+            .for_each(|p| p.core.clock.reach(EventKey { time: now, rank: u64::MAX }));
         if self.deadlock_interval.0 > 0 && self.deadlocks.is_empty() {
             self.look_for_deadlocks();
         }
@@ -23,7 +24,11 @@ impl World {
         let (leapt, jobs) = (std::mem::take(&mut self.leaps), self.jobs.clone());
         let mut begun = self.partitions.iter().map(|p| p.starts.begun).sum();
         let events = self.events();
-        let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
+        let switches = self
+            .partitions
+            .iter()
+            .flat_map(|p| &p.nodes)
+            .filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
         let mut flow_collisions = switches.map(|s| s.collisions()).sum();
         let mut pools = self.pool_uses();
         let (expected, delays) = (self.expected_numbers(), self.delays());
@@ -115,7 +120,8 @@ impl World {
         (outcome, self.recorder)
     }
 
-    /// Next expected numbers on repeating links of this process: frames given up from there on do not arrive any more.
+    /// Next expected numbers on repeating links of this process: frames given up from there on do
+    /// not arrive any more.
     fn expected_numbers(&self) -> GivenUp {
         let mut open = GivenUp::default();
         if self.partitions.iter().any(|p| p.core.links_act()) {
@@ -140,7 +146,9 @@ impl World {
     /// The most that was held up to now in the pools of each switch of this process that has any.
     pub fn pool_uses(&self) -> BTreeMap<u32, Vec<PoolUse>> {
         let nodes = self.partitions.iter().flat_map(|p| (0u32..).zip(&p.nodes));
-        let uses = nodes.filter_map(|(n, node)| if let Node::Switch(s) = node { Some((n, s.pool_uses())) } else { None });
+        let uses = nodes.filter_map(|(n, node)| {
+            if let Node::Switch(s) = node { Some((n, s.pool_uses())) } else { None }
+        });
         uses.filter(|(_, uses)| !uses.is_empty()).collect()
     }
 
@@ -152,8 +160,10 @@ impl World {
             let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
             let mut totals = partition.core.totals_of(at);
             for class in 0..classes as usize {
-                let (paused, held) = partition.core.monitor.open_stops(at * classes as usize + class, self.now);
-                (totals.paused_ps, totals.blocked_ps) = (totals.paused_ps + paused, totals.blocked_ps + held);
+                let (paused, held) =
+                    partition.core.monitor.open_stops(at * classes as usize + class, self.now);
+                (totals.paused_ps, totals.blocked_ps) =
+                    (totals.paused_ps + paused, totals.blocked_ps + held);
             }
             if let Node::Switch(s) = &partition.nodes[node as usize] {
                 for class in 0..classes {

@@ -1,12 +1,12 @@
-//! Flows that another program adds during the run. That program, such as another simulator above this network, chooses the next message by
-//! the arrivals.
+//! Flows that another program adds during the run. That program, such as another simulator above
+//! this network, chooses the next message by the arrivals.
 //!
 //! ```text
 //!   driver --World::hand_in--> flow begins now          World::run --returns--> World::news: sent, delivered --> driver
 //! ```
 //!
-//! The run stops right after an event that is news, before anything else happens, so a flow that is added then begins as if its host had
-//! decided so itself: the ranks of a job do the same.
+//! The run stops right after an event that is news, before anything else happens, so a flow that is
+//! added then begins as if its host had decided so itself: the ranks of a job do the same.
 
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
@@ -33,7 +33,10 @@ pub struct News {
 impl Partition {
     /// [`Self::run`] that stops at news; `stop`: events handled by then at most.
     pub(crate) fn run_to_news(&mut self, bound: EventKey, stop: u64) {
-        while self.core.events < stop && !self.has_many_rows() && self.news.as_ref().is_some_and(Vec::is_empty) {
+        while self.core.events < stop
+            && !self.has_many_rows()
+            && self.news.as_ref().is_some_and(Vec::is_empty)
+        {
             let Some(e) = self.core.next(bound) else { return };
             self.handle(e);
         }
@@ -55,9 +58,10 @@ impl Partition {
 }
 
 impl World {
-    /// A flow begins now. Flows of one queue pair, counted from 0 at their source, share their congestion state; `None`: it has its own.
-    /// Returns its number. Only of a world whose flows may be handed in
-    /// ([`xoff_net::workload::Flows::handed_in`]), of a priority named there, between hosts that have a route.
+    /// A flow begins now. Flows of one queue pair, counted from 0 at their source, share their
+    /// congestion state; `None`: it has its own. Returns its number. Only of a world whose flows
+    /// may be handed in ([`xoff_net::workload::Flows::handed_in`]), of a priority named there,
+    /// between hosts that have a route.
     pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u32>) -> u32 {
         flow.start = self.now();
         let only = &mut self.partitions[0];
@@ -83,17 +87,22 @@ impl World {
         self.partitions[0].news.as_ref().is_some_and(|n| !n.is_empty())
     }
 
-    /// Nothing happens until then: the next added flow begins at that time. Everything that is due by then must have been handled, by
-    /// [`World::run`].
+    /// Nothing happens until then: the next added flow begins at that time. Everything that is due
+    /// by then must have been handled, by [`World::run`].
     pub fn wait_until(&mut self, time: Time) {
         debug_assert!(time >= self.now());
         self.now = time;
-        self.partitions.iter_mut().for_each(|p| p.core.clock.reach(EventKey { time, rank: u64::MAX }));
+        self.partitions
+            .iter_mut()
+            .for_each(|p| p.core.clock.reach(EventKey { time, rank: u64::MAX }));
     }
 
     /// Frames that were lost until now, of every kind: dropped by nodes or lost on links.
     pub fn lost_frames(&self) -> u64 {
-        let lost = |p: &Partition| p.core.monitor.counts.lost.dropped().total() + p.core.monitor.counts.lost.on_links().total();
+        let lost = |p: &Partition| {
+            p.core.monitor.counts.lost.dropped().total()
+                + p.core.monitor.counts.lost.on_links().total()
+        };
         self.partitions.iter().map(lost).sum()
     }
 }

@@ -63,9 +63,13 @@ impl World {
             // Behind the head of an input queue everything waits for the head's egress.
             let out = s.input_head(ingress, class, &partition.core.frames).unwrap_or(o.out_port);
             match &mut run {
-                Some((at, sum)) if *at == (ingress, class, out) => *sum = (sum.0 + o.bytes, sum.1 + o.frames),
+                Some((at, sum)) if *at == (ingress, class, out) => {
+                    *sum = (sum.0 + o.bytes, sum.1 + o.frames)
+                }
                 _ => {
-                    if let Some((at, sum)) = run.replace(((ingress, class, out), (o.bytes, o.frames))) {
+                    if let Some((at, sum)) =
+                        run.replace(((ingress, class, out), (o.bytes, o.frames)))
+                    {
                         add(at, sum);
                     }
                 }
@@ -77,7 +81,8 @@ impl World {
         Some(by_ingress)
     }
 
-    /// Every queue that its peer's flow control holds, the buffer that it waits for, and the length of the frame at its head.
+    /// Every queue that its peer's flow control holds, the buffer that it waits for, and the length
+    /// of the frame at its head.
     fn waiting(&mut self) -> (BTreeMap<At, Waiting>, BTreeMap<At, u32>) {
         let layout = self.layout.clone();
         // Only switches behind a held queue need a look inside.
@@ -88,8 +93,15 @@ impl World {
                 let Some(h) = self.hold(At { node, port, class }) else { continue };
                 let (frames, bytes) = match &self.home(node).nodes[node as usize] {
                     Node::Switch(s) => {
-                        let inside = occupied.entry(node).or_insert_with(|| self.inside(node)).iter().flatten();
-                        let frames = inside.filter(|((_, c), _)| *c == class).filter_map(|(_, by_out)| by_out.get(&port)).map(|o| o.1);
+                        let inside = occupied
+                            .entry(node)
+                            .or_insert_with(|| self.inside(node))
+                            .iter()
+                            .flatten();
+                        let frames = inside
+                            .filter(|((_, c), _)| *c == class)
+                            .filter_map(|(_, by_out)| by_out.get(&port))
+                            .map(|o| o.1);
                         (frames.sum(), s.waiting(port, class))
                     }
                     _ => (1, h.len as u64),
@@ -97,28 +109,35 @@ impl World {
                 held.push((At { node, port, class }, h.since, (frames, bytes), h.len));
             }
         }
-        // A process has the held queues of its nodes, and knows the ports that block the buffers of its nodes.
+        // A process has the held queues of its nodes, and knows the ports that block the buffers of
+        // its nodes.
         let held = self.others.gathered(held);
         let mut blockers = Vec::new();
         for &(At { node, port, class }, ..) in &held {
-            let PortId { node: peer, port: peer_port } = self.home(node).core.peer(PortId { node, port });
+            let PortId { node: peer, port: peer_port } =
+                self.home(node).core.peer(PortId { node, port });
             let inside = occupied.entry(peer).or_insert_with(|| self.inside(peer));
             if let Some(by_out) = inside.as_ref().and_then(|o| o.get(&(peer_port, class))) {
-                let by_out = by_out.iter().map(|(&out, &(bytes, _))| (At { node: peer, port: out, class }, bytes));
+                let by_out = by_out
+                    .iter()
+                    .map(|(&out, &(bytes, _))| (At { node: peer, port: out, class }, bytes));
                 blockers.push((At { node, port, class }, by_out.collect::<Vec<(At, u64)>>()));
             }
         }
         let blockers = self.others.gathered(blockers);
         let head_len = held.iter().map(|h| (h.0, h.3)).collect();
-        let waiting = |since, (frames, bytes)| Waiting { since, frames, bytes, blockers: BTreeMap::new() };
-        let mut held: BTreeMap<At, Waiting> = held.into_iter().map(|(e, since, what, _)| (e, waiting(since, what))).collect();
+        let waiting =
+            |since, (frames, bytes)| Waiting { since, frames, bytes, blockers: BTreeMap::new() };
+        let mut held: BTreeMap<At, Waiting> =
+            held.into_iter().map(|(e, since, what, _)| (e, waiting(since, what))).collect();
         for (e, by_out) in blockers {
             held.entry(e).and_modify(|w| w.blockers = by_out.into_iter().collect());
         }
         (held, head_len)
     }
 
-    /// The egress ports that are not at ease now: undetermined, congested, or held. In order of node, port and class.
+    /// The egress ports that are not at ease now: undetermined, congested, or held. In order of
+    /// node, port and class.
     pub fn congested_ports(&mut self) -> Vec<PortNow> {
         let layout = self.layout.clone();
         let mut insides: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
@@ -133,28 +152,45 @@ impl World {
                 if !held && matches!(state, None | Some(PortState::NonCongestion)) {
                     continue;
                 }
-                let PortId { node: peer, port: peer_port } = self.home(node).core.peer(PortId { node, port });
+                let PortId { node: peer, port: peer_port } =
+                    self.home(node).core.peer(PortId { node, port });
                 let inside = insides.entry(peer).or_insert_with(|| self.inside(peer));
                 let by_out = inside.as_ref().and_then(|i| i.get(&(peer_port, class)));
                 let behind = by_out.map_or(Vec::new(), |by_out| {
-                    by_out.iter().map(|(&out, &(bytes, _))| (PortId { node: peer, port: out }, Bytes(bytes))).collect()
+                    by_out
+                        .iter()
+                        .map(|(&out, &(bytes, _))| (PortId { node: peer, port: out }, Bytes(bytes)))
+                        .collect()
                 });
                 let priority = layout.classes.priority(class as usize);
-                all.push(PortNow { node, port, priority, state, queue: Bytes(queue), held, behind });
+                all.push(PortNow {
+                    node,
+                    port,
+                    priority,
+                    state,
+                    queue: Bytes(queue),
+                    held,
+                    behind,
+                });
             }
         }
         all
     }
 
-    /// The queue at an egress of a switch that a frame of this flow joins, if it comes now; `None` where flow
-    /// control keeps no queues by flow.
-    pub fn flow_queue(&self, PortId { node, port }: PortId, priority: u8, flow: u32) -> Option<QueueState> {
+    /// The queue at an egress of a switch that a frame of this flow joins, if it comes now; `None`
+    /// where flow control keeps no queues by flow.
+    pub fn flow_queue(
+        &self,
+        PortId { node, port }: PortId,
+        priority: u8,
+        flow: u32,
+    ) -> Option<QueueState> {
         let Node::Switch(s) = &self.home(node).nodes[node as usize] else { return None };
         s.port(port).flows(self.layout.classes.class(priority)?)?.queue(self.now, flow)
     }
 
-    /// The flows as they stand now, but for messages of streamed jobs, in order of their number; those that have not begun are there too,
-    /// unless closed loops give out the numbers.
+    /// The flows as they stand now, but for messages of streamed jobs, in order of their number;
+    /// those that have not begun are there too, unless closed loops give out the numbers.
     pub fn flows_now(&self) -> Vec<FlowRecord> {
         let mut partitions = self.partitions.iter().map(|p| &p.core.monitor.flows.records);
         let mut flows = partitions.next().map(|p| p.to_vec()).unwrap_or_default();
@@ -169,7 +205,12 @@ impl World {
         let held = |e: At, stuck| {
             let PortId { node: peer, port: peer_port } = self.home(e.node).core.peer(e.port_id());
             match &self.home(peer).nodes[peer as usize] {
-                Node::Switch(s) => s.port(peer_port).would_hold(e.class, &s.occupancy(peer_port, e.class), stuck, head_len[&e]),
+                Node::Switch(s) => s.port(peer_port).would_hold(
+                    e.class,
+                    &s.occupancy(peer_port, e.class),
+                    stuck,
+                    head_len[&e],
+                ),
                 Node::Nic(_) => false,    // a host takes everything in
                 Node::Remote => together, // as far as is known here
             }
@@ -179,7 +220,8 @@ impl World {
         for cycle in deadlock_detector::cycles(&waiting, &stuck) {
             let priority = |class: u8| self.layout.classes.priority(class as usize);
             let members = || cycle.iter().map(|e| (e.node, e.port, priority(e.class)));
-            let known = |d: &Deadlock| d.cycle.iter().map(|p| (p.node, p.port, p.priority)).eq(members());
+            let known =
+                |d: &Deadlock| d.cycle.iter().map(|p| (p.node, p.port, p.priority)).eq(members());
             if self.deadlocks.iter().any(known) {
                 continue;
             }
@@ -198,7 +240,12 @@ impl World {
                 })
                 .collect();
             let closed = cycle.iter().map(|p| p.since).max().unwrap_or(self.now());
-            self.deadlocks.push(Deadlock { closed, seen: self.now(), cycle, stuck_ports: stuck.len() });
+            self.deadlocks.push(Deadlock {
+                closed,
+                seen: self.now(),
+                cycle,
+                stuck_ports: stuck.len(),
+            });
         }
         self.audit();
         self.plan(self.deadlock_interval, Kind::DeadlockDetector);
@@ -215,12 +262,18 @@ impl World {
                 Node::Remote => continue,
             };
             let freed = |class| matches!(&home.nodes[node as usize], Node::Switch(s) if s.was_freed(port, class));
-            let over: Vec<u8> = (0..layout.classes.len() as u8).filter(|&class| out.overdrawn(class) && !freed(class)).collect();
+            let over: Vec<u8> = (0..layout.classes.len() as u8)
+                .filter(|&class| out.overdrawn(class) && !freed(class))
+                .collect();
             let to = home.core.peer(PortId { node, port }).node;
             for class in over {
                 if self.overdrawn.insert(At { node, port, class }) {
-                    self.checks
-                        .broken(self.now + self.skipped, u64::MAX, ViolationKind::Credit, || layout.describe_overdrawn((node, to), class));
+                    self.checks.broken(
+                        self.now + self.skipped,
+                        u64::MAX,
+                        ViolationKind::Credit,
+                        || layout.describe_overdrawn((node, to), class),
+                    );
                 }
             }
         }
@@ -239,7 +292,10 @@ impl World {
                 let held = s.held().0;
                 if queued != held {
                     self.checks.broken(now, u64::MAX, ViolationKind::Accounting, || {
-                        format!("{} accounts for {held} B, its queues hold {queued} B", self.layout.name(n as u32))
+                        format!(
+                            "{} accounts for {held} B, its queues hold {queued} B",
+                            self.layout.name(n as u32)
+                        )
                     });
                 }
             }
@@ -250,11 +306,15 @@ impl World {
         self.audit_credits();
         let sum = |of: fn(&Core) -> u64| self.partitions.iter().map(|p| of(&p.core)).sum::<u64>();
         // A frame that a link repeats is sent once more, and a frame that it discards is gone.
-        let sent_or_repeated = |c: &Core| c.monitor.counts.injected.wrapping_add(c.monitor.counts.retry.copies());
-        let sent = self.partitions.iter().map(|p| sent_or_repeated(&p.core)).fold(0, u64::wrapping_add);
-        let (delivered, lost) = (sum(|c| c.monitor.counts.delivered), sum(|c| c.monitor.counts.lost.total().data));
+        let sent_or_repeated =
+            |c: &Core| c.monitor.counts.injected.wrapping_add(c.monitor.counts.retry.copies());
+        let sent =
+            self.partitions.iter().map(|p| sent_or_repeated(&p.core)).fold(0, u64::wrapping_add);
+        let (delivered, lost) =
+            (sum(|c| c.monitor.counts.delivered), sum(|c| c.monitor.counts.lost.total().data));
         let here = [sent, delivered, lost, sum(|c| c.frames.live_data())];
-        let [sent, delivered, lost, under_way] = self.others.joined(here, |a, b| std::array::from_fn(|n| a[n].wrapping_add(b[n])));
+        let [sent, delivered, lost, under_way] =
+            self.others.joined(here, |a, b| std::array::from_fn(|n| a[n].wrapping_add(b[n])));
         if sent != delivered + lost + under_way && self.others.is_first() {
             self.checks.broken(now, u64::MAX, ViolationKind::Conservation, || {
                 format!("{sent} data frames were sent, {delivered} are delivered, {lost} lost and {under_way} under way")

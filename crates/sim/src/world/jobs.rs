@@ -1,4 +1,5 @@
-//! The ranks of jobs at the hosts of a partition: events of their messages are passed to them, and their requests become flows and calls.
+//! The ranks of jobs at the hosts of a partition: events of their messages are passed to them, and
+//! their requests become flows and calls.
 //!
 //! ```text
 //!   NIC: all sent, delivered --> FlowTable::ended --follow_jobs--> Machine --+-- Begin: a flow starts at this NIC
@@ -29,7 +30,8 @@ pub(crate) const JOB: u8 = 3;
 pub struct RankLog {
     /// Start and end of its operations.
     pub log: Log,
-    /// Messages in order of their flows: bytes that the NIC had put on the wire at the start of each, and at its last frame.
+    /// Messages in order of their flows: bytes that the NIC had put on the wire at the start of
+    /// each, and at its last frame.
     pub wire: Vec<(u32, u64, u64)>,
     /// Bytes that the NIC sent meanwhile, by message of the rank; for a streamed job instead.
     pub carried: Option<Items<u64>>,
@@ -42,7 +44,10 @@ impl RankLog {
     pub fn carried(&self, job: &Job, rank: u32, flow: u32) -> u64 {
         match &self.carried {
             Some(carried) => carried.get(job.nth_of_rank(rank, flow) as usize),
-            None => self.wire.binary_search_by_key(&flow, |w| w.0).map_or(0, |i| self.wire[i].2 - self.wire[i].1),
+            None => self
+                .wire
+                .binary_search_by_key(&flow, |w| w.0)
+                .map_or(0, |i| self.wire[i].2 - self.wire[i].1),
         }
     }
 }
@@ -84,7 +89,13 @@ const PAIR_BITS: u32 = 24;
 
 impl Ranks {
     fn new(jobs: Arc<Jobs>) -> Ranks {
-        Ranks { jobs, here: Vec::new(), at_host: FxHashMap::default(), by_rank: FxHashMap::default(), actions: Vec::new() }
+        Ranks {
+            jobs,
+            here: Vec::new(),
+            at_host: FxHashMap::default(),
+            by_rank: FxHashMap::default(),
+            actions: Vec::new(),
+        }
     }
 
     /// True if no operation waits for a time.
@@ -114,7 +125,11 @@ impl Partition {
                         self.rank_handles((of, m.from), Input::Sent { flow }, Some((flow, sent)));
                     }
                     Stage::Arrived | Stage::Delivered => {
-                        self.rank_handles((of, m.to), Input::Arrived { iteration, from: m.from, op: m.op }, None);
+                        self.rank_handles(
+                            (of, m.to),
+                            Input::Arrived { iteration, from: m.from, op: m.op },
+                            None,
+                        );
                     }
                     Stage::Acknowledged => {}
                 }
@@ -149,7 +164,10 @@ impl Partition {
         match (sent, &mut r.carried) {
             (Some((flow, bytes)), Some(carried)) => {
                 if let Some((begun, _)) = r.wire.remove(&flow) {
-                    carried.set(ranks.jobs.jobs[rank.0].nth_of_rank(rank.1, flow) as usize, bytes - begun);
+                    carried.set(
+                        ranks.jobs.jobs[rank.0].nth_of_rank(rank.1, flow) as usize,
+                        bytes - begun,
+                    );
                 }
             }
             (Some((flow, bytes)), None) => {
@@ -172,12 +190,18 @@ impl Partition {
         let (host, job, place) = (r.host, r.job, r.place);
         match action {
             Action::Begin { flow, pair } => {
-                let on_wire = self.core.lines[self.core.layout.port_index(PortId { node: host, port: 0 })].tx_bytes;
+                let on_wire = self.core.lines
+                    [self.core.layout.port_index(PortId { node: host, port: 0 })]
+                .tx_bytes;
                 r.wire.insert(flow, (on_wire, on_wire));
                 let f = &mut self.core.monitor.flows.records.at(flow).flow;
                 f.start = self.core.clock.of_run();
                 let ends = (f.src, f.dst);
-                let facts = self.starts.path_facts.get(flow as usize).or_else(|| self.starts.facts_of_ends.get(&ends));
+                let facts = self
+                    .starts
+                    .path_facts
+                    .get(flow as usize)
+                    .or_else(|| self.starts.facts_of_ends.get(&ends));
                 let facts = facts.copied().unwrap_or_default();
                 self.begin_in(flow, facts, Some(place << PAIR_BITS | pair));
             }
@@ -190,13 +214,16 @@ impl Partition {
                     self.core.call_at(other.host, time, Call::Clock { which: JOB });
                 }
             }
-            Action::Done => self.core.monitor.flows.completions.push((self.core.clock.place(), None)),
+            Action::Done => {
+                self.core.monitor.flows.completions.push((self.core.clock.place(), None))
+            }
         }
     }
 }
 
 impl Partition {
-    /// The ranks here are that many iterations further, and their messages under way belong to these.
+    /// The ranks here are that many iterations further, and their messages under way belong to
+    /// these.
     pub(crate) fn leap(&mut self, leapt: &Leapt) {
         let Some(ranks) = &mut self.jobs else { return };
         for r in &mut ranks.here {
@@ -231,7 +258,9 @@ impl World {
 
     /// Bytes that a rank's NIC had put on its wire at the start and at the end of a message.
     pub(crate) fn wire_of(&self, job: usize, rank: u32, flow: u32) -> Option<(u64, u64)> {
-        let of = |r: &Ranks| r.by_rank.get(&(job, rank)).and_then(|&at| r.here[at as usize].wire.get(&flow).copied());
+        let of = |r: &Ranks| {
+            r.by_rank.get(&(job, rank)).and_then(|&at| r.here[at as usize].wire.get(&flow).copied())
+        };
         self.partitions.iter().filter_map(|p| p.jobs.as_deref()).find_map(of)
     }
 
@@ -251,7 +280,11 @@ impl World {
                 if start == Time::ZERO && machine.computes_first() {
                     let mut actions = Vec::new();
                     machine.handle(start, Input::Due, &mut actions);
-                    start = actions.iter().map(|a| if let Action::WakeAt(t) = a { *t } else { Time::ZERO }).min().unwrap_or(Time::NEVER);
+                    start = actions
+                        .iter()
+                        .map(|a| if let Action::WakeAt(t) = a { *t } else { Time::ZERO })
+                        .min()
+                        .unwrap_or(Time::NEVER);
                 }
                 let here = ranks.at_host.entry(host).or_default();
                 let carried = job.graph.pages().map(|pages| {
@@ -260,7 +293,14 @@ impl World {
                     carried.grow((sends * u64::from(job.iterations)) as usize, 0);
                     carried
                 });
-                ranks.here.push(Rank { job: of, host, place: here.len() as u32, machine, wire: FxHashMap::default(), carried });
+                ranks.here.push(Rank {
+                    job: of,
+                    host,
+                    place: here.len() as u32,
+                    machine,
+                    wire: FxHashMap::default(),
+                    carried,
+                });
                 here.push(at);
                 ranks.by_rank.insert((of, rank), at);
                 if start < Time::NEVER {
@@ -272,11 +312,17 @@ impl World {
 
     /// Logs of the ranks, by job and rank.
     pub(crate) fn take_ranks(&mut self) -> Vec<Vec<RankLog>> {
-        let Some(jobs) = self.partitions.first().and_then(|p| p.jobs.as_ref()).map(|r| r.jobs.clone()) else { return Vec::new() };
-        let mut all: Vec<Vec<RankLog>> = jobs.jobs.iter().map(|j| vec![RankLog::default(); j.hosts.len()]).collect();
+        let Some(jobs) =
+            self.partitions.first().and_then(|p| p.jobs.as_ref()).map(|r| r.jobs.clone())
+        else {
+            return Vec::new();
+        };
+        let mut all: Vec<Vec<RankLog>> =
+            jobs.jobs.iter().map(|j| vec![RankLog::default(); j.hosts.len()]).collect();
         for ranks in self.partitions.iter_mut().filter_map(|p| p.jobs.take()) {
             for r in ranks.here {
-                let mut wire: Vec<_> = r.wire.into_iter().map(|(flow, (begun, sent))| (flow, begun, sent)).collect();
+                let mut wire: Vec<_> =
+                    r.wire.into_iter().map(|(flow, (begun, sent))| (flow, begun, sent)).collect();
                 wire.sort_unstable();
                 let rank = r.machine.rank() as usize;
                 let (log, shares) = r.machine.into_log();

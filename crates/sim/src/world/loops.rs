@@ -25,7 +25,8 @@ pub(crate) enum Stage {
 }
 
 impl Partition {
-    /// Flows of closed loops have come further: starts their successors or, where the source has no news yet, plans it.
+    /// Flows of closed loops have come further: starts their successors or, where the source has no
+    /// news yet, plans it.
     pub fn follow_loops(&mut self) {
         if self.jobs.is_some() {
             self.follow_jobs();
@@ -36,7 +37,9 @@ impl Partition {
         while let Some((flow, stage)) = self.core.monitor.flows.ended.pop() {
             let Some(index) = self.loop_of(flow) else { continue };
             match (self.starts.loops[index].next_after(), stage) {
-                (NextAfter::Sent, Stage::Sent) | (NextAfter::Delivery, Stage::Acknowledged) => self.start_successor(index, flow),
+                (NextAfter::Sent, Stage::Sent) | (NextAfter::Delivery, Stage::Acknowledged) => {
+                    self.start_successor(index, flow)
+                }
                 (NextAfter::Delivery, Stage::Delivered) => self.plan_news(flow),
                 _ => {}
             }
@@ -64,17 +67,26 @@ impl Partition {
         }
     }
 
-    /// The news is at the source as soon as news could be there, see [`xoff_net::workload::generators::closed_loop`].
+    /// The news is at the source as soon as news could be there, see
+    /// [`xoff_net::workload::generators::closed_loop`].
     fn plan_news(&mut self, flow: u32) {
         let time = self.core.clock.now + self.propagation(flow);
         let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
-        self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, flow * HOPS + RECEIVES));
+        self.core.pending.push(Event::new(
+            EventKey { time, rank },
+            Kind::FlowStart,
+            0,
+            flow * HOPS + RECEIVES,
+        ));
     }
 
     /// Delay of the links of a flow's way, as frames take it now.
     fn propagation(&mut self, flow: u32) -> Span {
         let core: &mut Core = &mut self.core;
-        let (src, dst) = (core.monitor.flows.records[flow as usize].flow.src, core.monitor.flows.records[flow as usize].flow.dst);
+        let (src, dst) = (
+            core.monitor.flows.records[flow as usize].flow.src,
+            core.monitor.flows.records[flow as usize].flow.dst,
+        );
         let frame = Frame::new(FrameKind::Data, flow, 0, 1);
         let (mut node, mut delay) = (src, Span::ZERO);
         // A way has no more hops than there are nodes.

@@ -21,7 +21,8 @@ pub struct Memory {
     pub routes: Bytes,
     /// Flows and their paths.
     pub flows: Bytes,
-    /// Frames on all links at once, in both directions. Queues come on top and are not known before.
+    /// Frames on all links at once, in both directions. Queues come on top and are not known
+    /// before.
     pub frames: Bytes,
 }
 
@@ -31,13 +32,21 @@ const PER_THREAD: u64 = (size_of::<Line>() + size_of::<PortTotals>() + 16) as u6
 /// A frame that is queued or on its way [bytes]: itself and the event of its arrival.
 pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u64;
 
-/// A port that nothing has passed yet and its place [bytes], of a switch, with one class, on one thread. Laws that keep tables need
-/// more.
-pub const BYTES_PER_IDLE_PORT: u64 = (Switch::BYTES_PER_PORT + size_of::<(u32, u16)>()) as u64 + PER_THREAD;
+/// A port that nothing has passed yet and its place [bytes], of a switch, with one class, on one
+/// thread. Laws that keep tables need more.
+pub const BYTES_PER_IDLE_PORT: u64 =
+    (Switch::BYTES_PER_PORT + size_of::<(u32, u16)>()) as u64 + PER_THREAD;
 
 impl Memory {
-    /// Memory for a run of these flows over this network, with frames of `mtu` and the given numbers of classes and threads.
-    pub fn estimate(t: &Topology, flows: usize, mtu: Bytes, classes: usize, threads: usize) -> Memory {
+    /// Memory for a run of these flows over this network, with frames of `mtu` and the given
+    /// numbers of classes and threads.
+    pub fn estimate(
+        t: &Topology,
+        flows: usize,
+        mtu: Bytes,
+        classes: usize,
+        threads: usize,
+    ) -> Memory {
         let (classes, threads) = (classes as u64, threads as u64);
         let (mut network, mut frames) = (0, 0);
         for node in &t.nodes {
@@ -45,14 +54,19 @@ impl Memory {
                 NodeKind::Switch => size_of::<Switch>(),
                 NodeKind::Host => size_of::<Nic>(),
             };
-            network += own as u64 + node.ports.len() as u64 * (BYTES_PER_IDLE_PORT * classes + PER_THREAD * (threads - 1));
+            network += own as u64
+                + node.ports.len() as u64
+                    * (BYTES_PER_IDLE_PORT * classes + PER_THREAD * (threads - 1));
             network += 16 * threads;
         }
         for l in &t.links {
             // A delay of days at a rate of terabits fills every integer.
             let bytes = u128::from(l.rate.0) * u128::from(l.delay.0) / 8_000_000_000_000;
             let on_wire = u64::try_from(bytes).unwrap_or(u64::MAX) / mtu.0.max(1);
-            frames = on_wire.saturating_add(1).saturating_mul(2 * BYTES_PER_FRAME).saturating_add(frames);
+            frames = on_wire
+                .saturating_add(1)
+                .saturating_mul(2 * BYTES_PER_FRAME)
+                .saturating_add(frames);
         }
         Memory {
             network: Bytes(network),
@@ -64,13 +78,18 @@ impl Memory {
 
     /// Memory of flows in a run on `threads` threads: they are listed before the run starts.
     pub fn of_flows(flows: u64, threads: u64) -> Bytes {
-        let each = size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
+        let each =
+            size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
         Bytes(flows.saturating_mul(each))
     }
 
     /// All of it.
     pub fn total(&self) -> Bytes {
-        Bytes([self.network, self.routes, self.flows, self.frames].iter().fold(0, |sum, partition| partition.0.saturating_add(sum)))
+        Bytes(
+            [self.network, self.routes, self.flows, self.frames]
+                .iter()
+                .fold(0, |sum, partition| partition.0.saturating_add(sum)),
+        )
     }
 }
 
@@ -90,7 +109,10 @@ mod tests {
     #[test]
     fn an_estimate_adds_up() {
         let star = builders::find("star").unwrap();
-        let given = Defaults::of(star.params).with("hosts", "4").with("rate", "100Gbps").with("delay", "1us");
+        let given = Defaults::of(star.params)
+            .with("hosts", "4")
+            .with("rate", "100Gbps")
+            .with("delay", "1us");
         let t = (star.build)(&mut { given }).unwrap();
         let m = Memory::estimate(&t, 10, Bytes(1000), 1, 1);
         // 12.5 frames of 1000 B per direction of a link of 100 Gb/s and 1 us, rounded up.

@@ -19,7 +19,10 @@ use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{LinkId, NodeKind, PortNumbers, Topology};
 use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, Flows};
-use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, PoolUse, SchedulerKind, Switch, SwitchConfig, Transport};
+use xoff_node::{
+    Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, PoolUse, SchedulerKind, Switch,
+    SwitchConfig, Transport,
+};
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
 use xoff_units::{At, Bytes, PortId, Rate, Span, Time};
@@ -134,7 +137,8 @@ pub struct World {
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
     samples: Samples,
-    /// Rows of samples since which perhaps nothing has happened: if nothing does, the run had ended before them.
+    /// Rows of samples since which perhaps nothing has happened: if nothing does, the run had ended
+    /// before them.
     held: Vec<Sampled>,
     /// Only if the run is to stop when its flows are complete.
     pub(crate) looks: Option<DoneLooks>,
@@ -155,8 +159,8 @@ struct Samples {
     flow_bytes: Vec<u64>,
 }
 
-/// Events per partition from which on threads of their own gain more than they cost: for a meeting after each window some 50 us of
-/// work, and for starting them.
+/// Events per partition from which on threads of their own gain more than they cost: for a meeting
+/// after each window some 50 us of work, and for starting them.
 pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
 
@@ -165,8 +169,8 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
 
-/// A run that stops when its flows are complete checks them at whole microseconds: times that every partition can reach without knowledge
-/// of the others.
+/// A run that stops when its flows are complete checks them at whole microseconds: times that every
+/// partition can reach without knowledge of the others.
 #[derive(Clone, Copy, Debug, Default, State)]
 pub(crate) struct DoneLooks {
     /// The next poll.
@@ -178,7 +182,8 @@ pub(crate) struct DoneLooks {
 impl DoneLooks {
     const EVERY: Span = Span::from_us(1);
 
-    /// True if a sample is due. `next` is the time of the next event: everything before it has happened.
+    /// True if a sample is due. `next` is the time of the next event: everything before it has
+    /// happened.
     fn due(&self, next: Time) -> bool {
         next >= self.at
     }
@@ -249,12 +254,14 @@ impl World {
         self.unsplit.as_deref()
     }
 
-    /// Reason for one global order of events instead of windows; `None`: there are windows. Never changes a result.
+    /// Reason for one global order of events instead of windows; `None`: there are windows. Never
+    /// changes a result.
     pub fn by_events(&self) -> Option<&str> {
         self.by_events.as_deref()
     }
 
-    /// Notes a number of operations of the run on its event queue from now on; for a run on one thread with events in one global order.
+    /// Notes a number of operations of the run on its event queue from now on; for a run on one
+    /// thread with events in one global order.
     pub fn trace_queue(&mut self, operations_max: usize) {
         if let Calendar::Global(queue) = &mut self.partitions[0].core.pending {
             queue.trace(operations_max);
@@ -277,10 +284,13 @@ impl World {
         self.global_events.push(Reverse(Event::new(EventKey { time, rank }, kind, 0, entity)));
     }
 
-    /// Runs until `until` (events at that very time included) or for about `events` events. `None`: there is more to
-    /// do, call again.
+    /// Runs until `until` (events at that very time included) or for about `events` events. `None`:
+    /// there is more to do, call again.
     pub fn run(&mut self, until: Time, events: u64) -> Option<Ended> {
-        assert!(self.share.is_none() || self.others.exist(), "a share of a network runs with the others");
+        assert!(
+            self.share.is_none() || self.others.exist(),
+            "a share of a network runs with the others"
+        );
         let stop = self.events_handled().saturating_add(events);
         let until_of_run = until;
         loop {
@@ -324,7 +334,10 @@ impl World {
                         }
                     }
                     let looks = self.looks.map(|l| (l, left));
-                    self.advance(next, Task { bound, events, windows: u64::MAX, lookahead: self.lookahead, looks });
+                    self.advance(
+                        next,
+                        Task { bound, events, windows: u64::MAX, lookahead: self.lookahead, looks },
+                    );
                 }
             }
             self.put_in_order();
@@ -354,7 +367,8 @@ impl World {
         Some(why)
     }
 
-    /// Lets all partitions handle events before a bound, beginning with an event at `next`, or some of them.
+    /// Lets all partitions handle events before a bound, beginning with an event at `next`, or some
+    /// of them.
     fn advance(&mut self, next: Time, task: Task) {
         match &mut self.partitions[..] {
             [_] if self.others.exist() => self.advance_together(next, task),
@@ -371,7 +385,8 @@ impl World {
                     look.move_on(next);
                     (look, left)
                 });
-                let stretch = run(partitions, Task { events: task.events.saturating_mul(n), looks, ..task });
+                let stretch =
+                    run(partitions, Task { events: task.events.saturating_mul(n), looks, ..task });
                 let handled = stretch.standing.events - before;
                 self.threads_pay = handled >= n * (stretch.windows * PAYS_WINDOW + PAYS_START);
                 self.looks = stretch.looks;
@@ -399,23 +414,39 @@ impl World {
         let expires = self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached));
         if self.others.joined(expires, |a, b| a | b) {
             // The next event may still concern a stop that ends at its very time.
-            let next = self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
+            let next = self
+                .partitions
+                .iter_mut()
+                .filter_map(|p| p.peek())
+                .map(|m| m.time)
+                .min()
+                .unwrap_or(Time::NEVER);
             let next = self.others.joined(next, Time::min);
             self.expire_stops(next.min(reached));
         }
         let (windows, together) = (self.by_events.is_none(), self.others.exist());
         let partitions = &mut self.partitions;
-        // A run that ends with its flows looks every microsecond, and nearly always nothing has happened that has an order.
+        // A run that ends with its flows looks every microsecond, and nearly always nothing has
+        // happened that has an order.
         let nothing = |p: &Partition| {
             let m = &p.core.monitor;
-            m.flows.completions.is_empty() && m.rows.rows.is_empty() && m.rows.frames.is_empty() && !m.rows.out_of_order
+            m.flows.completions.is_empty()
+                && m.rows.rows.is_empty()
+                && m.rows.frames.is_empty()
+                && !m.rows.out_of_order
         };
         if !together && partitions.iter().all(nothing) {
             return;
         }
-        let mut completions: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.flows.completions.drain(..)).collect();
-        let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.rows.rows.drain(..)).collect();
-        let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.monitor.rows.out_of_order));
+        let mut completions: Vec<_> = partitions
+            .iter_mut()
+            .flat_map(|p| p.core.monitor.flows.completions.drain(..))
+            .collect();
+        let mut rows: Vec<_> =
+            partitions.iter_mut().flat_map(|p| p.core.monitor.rows.rows.drain(..)).collect();
+        let late = partitions
+            .iter_mut()
+            .fold(false, |late, p| late | std::mem::take(&mut p.core.monitor.rows.out_of_order));
         if together {
             completions = self.others.gathered(completions);
             rows = self.others.at_first(rows);
@@ -460,7 +491,8 @@ impl World {
 
     /// Frames on recorded wires since the last time.
     fn put_frames_in_order(&mut self) {
-        let mut frames: Vec<_> = self.partitions.iter_mut().flat_map(|p| p.core.monitor.rows.frames.drain(..)).collect();
+        let mut frames: Vec<_> =
+            self.partitions.iter_mut().flat_map(|p| p.core.monitor.rows.frames.drain(..)).collect();
         // Stable: frames of one port and instant stay in their order.
         frames.sort_by_key(OnWire::order);
         if let Some(r) = &mut self.recorder {
@@ -507,13 +539,21 @@ impl World {
 
     /// Time of the next event; `None` if only the simulator's own polls are left.
     fn next_time(&mut self) -> Option<Time> {
-        // Calls that will find nothing due are no reason to continue. Frames outside are not known here.
+        // Calls that will find nothing due are no reason to continue. Frames outside are not known
+        // here.
         let rests = !self.outside && self.partitions.iter().all(Partition::rests);
         let rests = self.others.joined(rests, |a, b| a & b);
-        let next = if rests { None } else { self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min() };
+        let next = if rests {
+            None
+        } else {
+            self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min()
+        };
         let next = self.others.joined(next, earlier);
         let planned = self.global_events.peek().map(|Reverse(e)| e.event_key().time);
-        let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
+        let other = self
+            .global_events
+            .iter()
+            .any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
         if next.is_none() && !other {
             return None;
         }
@@ -522,8 +562,13 @@ impl World {
 
     /// True if only wake-ups are left, which may or may not find work.
     fn only_calls(&mut self) -> bool {
-        let calls = |p: &Partition| p.next_start().is_none() && p.core.pending.events().all(|e| e.kind().is_timer());
-        let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
+        let calls = |p: &Partition| {
+            p.next_start().is_none() && p.core.pending.events().all(|e| e.kind().is_timer())
+        };
+        let other = self
+            .global_events
+            .iter()
+            .any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
         let only = !self.outside && !other && self.partitions.iter().all(calls);
         self.others.joined(only, |a, b| a & b)
     }
@@ -566,9 +611,11 @@ impl World {
         let (now, layout, skipped) = (self.now + self.skipped, self.layout.clone(), self.skipped);
         let core = &mut self.partitions[0].core;
         let until = core.pending.peek().map_or(Time::NEVER, |m| m.time);
-        let until = self.global_events.peek().map_or(until, |Reverse(e)| until.min(e.event_key().time));
+        let until =
+            self.global_events.peek().map_or(until, |Reverse(e)| until.min(e.event_key().time));
         let until = Time(until.0.saturating_add(skipped.0));
-        match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, layout.ports.first())) {
+        match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, layout.ports.first()))
+        {
             Some(next) => self.plan_at(Time(next.0 - skipped.0), Kind::Look, 0, 0),
             // That was the last poll: lengths count no longer.
             None => core.monitor.records_queues = !layout.probes.queue_changes.is_none(),
@@ -600,7 +647,11 @@ impl World {
             let Some(round_robin) = &mut partition.starts.round_robin else { continue };
             for (host, node) in partition.nodes.iter_mut().enumerate() {
                 if let Node::Nic(n) = node {
-                    n.replace_round_robin_order(now, &round_robin.order(host as u32), &mut partition.core);
+                    n.replace_round_robin_order(
+                        now,
+                        &round_robin.order(host as u32),
+                        &mut partition.core,
+                    );
                 }
             }
         }

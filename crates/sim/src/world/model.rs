@@ -10,7 +10,10 @@ use xoff_mech::transport;
 use xoff_mech::watchdog;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_net::topology::{LinkId, Topology};
-use xoff_node::{BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
+use xoff_node::{
+    BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind,
+    Transport,
+};
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Span, WireClock};
 
@@ -50,7 +53,8 @@ pub struct PathFacts {
 /// Path facts of each flow, by (source, destination).
 pub type PathFactsOf<'a> = Arc<dyn Fn(u32, u32) -> PathFacts + Send + Sync + 'a>;
 
-/// Makes a new source of random numbers, losses or turns for a run, so that a model can be built any number of times.
+/// Makes a new source of random numbers, losses or turns for a run, so that a model can be built
+/// any number of times.
 pub type Fresh<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
 
 /// The mechanism of a link, or why there is none.
@@ -119,13 +123,14 @@ pub struct NicModel {
     pub header: u32,
     /// Acknowledgement of data.
     pub transport: Transport,
-    /// CNPs travel as [`Model::unpaused`] does, and messages of the flow control go before all that does; off: with acknowledgements, or
-    /// with the data where there are none.
+    /// CNPs travel as [`Model::unpaused`] does, and messages of the flow control go before all that
+    /// does; off: with acknowledgements, or with the data where there are none.
     pub cnps_unpaused: bool,
     /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
     pub recovery: Option<Recovery>,
-    /// Flows that end-to-end control applies to are connections of this transport, the others datagrams that are not acknowledged; `None`:
-    /// data are acknowledged as `transport` says, and nothing more.
+    /// Flows that end-to-end control applies to are connections of this transport, the others
+    /// datagrams that are not acknowledged; `None`: data are acknowledged as `transport` says, and
+    /// nothing more.
     pub connection: Option<transport::Config>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
@@ -137,7 +142,8 @@ pub struct NicModel {
     pub obeys_priorities: bool,
     /// Pacing of an application's rate.
     pub pacing: Pacing,
-    /// Messages of one source for one receiver and priority share a connection; off: each has its own.
+    /// Messages of one source for one receiver and priority share a connection; off: each has its
+    /// own.
     pub shared_connections: bool,
     /// Bytes in flight of each flow where no [`Model::path_facts`] are given; `None`: no limit.
     pub window: Option<u64>,
@@ -158,7 +164,8 @@ pub struct Model<'a> {
     pub discipline: DisciplineKind,
     /// Order across classes; where it names virtual lanes, these are priorities.
     pub scheduler: SchedulerKind,
-    /// Received bytes of a frame after which switches forward it (virtual cut-through); `None`: store and forward [bytes].
+    /// Received bytes of a frame after which switches forward it (virtual cut-through); `None`:
+    /// store and forward [bytes].
     pub cut_through: Option<Bytes>,
     /// Frees queues of switches that their peers hold for too long.
     pub watchdog: Option<watchdog::Config>,
@@ -178,8 +185,8 @@ pub struct Model<'a> {
     pub order: EventOrder,
     /// Threads to run on, if the network can be split; never changes a result.
     pub threads: usize,
-    /// The share of the network that this process simulates, if others have the rest, see [`World::join`](crate::World::join); `None`: all
-    /// of it. Never changes a result.
+    /// The share of the network that this process simulates, if others have the rest, see
+    /// [`World::join`](crate::World::join); `None`: all of it. Never changes a result.
     pub share: Option<Share>,
     /// Engine for events; never changes a result.
     pub engine: Engine,
@@ -197,31 +204,37 @@ pub struct Model<'a> {
     pub checks: bool,
     /// Recordings.
     pub probes: Probes,
-    /// Priorities that no flow control pauses: a switch without room drops their frames, and that is a result.
+    /// Priorities that no flow control pauses: a switch without room drops their frames, and that
+    /// is a result.
     pub lossy: Vec<u8>,
-    /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
+    /// A priority that travels with the control frames in switches: first, never paused, neither
+    /// counted nor marked.
     pub unpaused: Option<u8>,
     /// Replaces our random streams where a detector draws at random.
     pub draws: Option<Fresh<dyn RngSource>>,
     /// Failures during the run.
     pub faults: Faults,
-    /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
-    /// a network of its own.
+    /// Nodes to be built, by number, with every link leading out of this world, see
+    /// [`World::leaving`](crate::World::leaving); `None`: a network of its own.
     pub outside: Option<Vec<bool>>,
-    /// Links to neighbours without flow control. The driver of the world accepts no more frames on them than there is room for, so the
-    /// network is lossless without it.
+    /// Links to neighbours without flow control. The driver of the world accepts no more frames on
+    /// them than there is room for, so the network is lossless without it.
     pub links_without_flow_control: Vec<LinkId>,
     /// Priorities in use besides those of the flows: frames from outside may have them.
     pub priorities: Vec<u8>,
-    /// Path facts of each flow; `None`: the window of [`NicModel::window`], and the round trip in the empty network for a rate control
-    /// that reads records of the path.
+    /// Path facts of each flow; `None`: the window of [`NicModel::window`], and the round trip in
+    /// the empty network for a rate control that reads records of the path.
     pub path_facts: Option<PathFactsOf<'a>>,
 }
 
 impl<'a> Model<'a> {
-    /// A plain model: per-ingress buffers, arrival-order queues, strict priority, frames of 1500 B without
-    /// acknowledgements, checks on, the deadlock detector at work every 100 us. Change what differs.
-    pub fn plain(ingress_buffer: Bytes, flow_control: impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> + Send + Sync + 'a) -> Self {
+    /// A plain model: per-ingress buffers, arrival-order queues, strict priority, frames of 1500 B
+    /// without acknowledgements, checks on, the deadlock detector at work every 100 us. Change what
+    /// differs.
+    pub fn plain(
+        ingress_buffer: Bytes,
+        flow_control: impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> + Send + Sync + 'a,
+    ) -> Self {
         Model {
             flow_control: PerLink::by(flow_control),
             detection: PerLink::All(Detection::None),
@@ -273,15 +286,23 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// True if sources know the round trip of their path in the empty network: for records of the path, in acknowledgements.
+    /// True if sources know the round trip of their path in the empty network: for records of the
+    /// path, in acknowledgements.
     pub fn measures_paths(&self) -> bool {
         self.nic.rate_control.telemetry().is_some() && self.nic.transport != Transport::None
     }
 }
 
-/// Path facts of a flow between two hosts: the window of all flows, and for a rate control that reads records of the path the round trip of
-/// a full frame and its acknowledgement in the empty network.
-pub fn path_facts(topology: &Topology, routes: &Routes, m: &Model<'_>, src: u32, dst: u32) -> PathFacts {
+/// Path facts of a flow between two hosts: the window of all flows, and for a rate control that
+/// reads records of the path the round trip of a full frame and its acknowledgement in the empty
+/// network.
+pub fn path_facts(
+    topology: &Topology,
+    routes: &Routes,
+    m: &Model<'_>,
+    src: u32,
+    dst: u32,
+) -> PathFacts {
     let window = m.nic.window;
     let (true, Transport::Acks { ack_len, .. }) = (m.measures_paths(), m.nic.transport) else {
         return PathFacts { window, base_rtt: None };

@@ -7,8 +7,9 @@
 //!                                                                                         (where I stand, frames for you)
 //! ```
 //!
-//! Each goes through the same run: what it concludes from figures of all is concluded by all ([`Others::joined`]), and global events happen
-//! everywhere. Each process handles the events of its nodes. Rows, counters and broken promises go to the first one.
+//! Each goes through the same run: what it concludes from figures of all is concluded by all
+//! ([`Others::joined`]), and global events happen everywhere. Each process handles the events of
+//! its nodes. Rows, counters and broken promises go to the first one.
 
 use super::meeting::{self, Meeting, Standing};
 use super::*;
@@ -19,8 +20,9 @@ use crate::processes::{Processes, pack, unpack};
 use xoff_node::PoolUse;
 use xoff_units::state::{Reader, Value};
 
-/// Meetings after which a run returns to who drives it: a network with little to do in a window meets often, and a user who stops it does
-/// not want to wait for so many events as are worth a stretch.
+/// Meetings after which a run returns to who drives it: a network with little to do in a window
+/// meets often, and a user who stops it does not want to wait for so many events as are worth a
+/// stretch.
 pub(super) const MEETINGS: u64 = 500;
 
 /// One process among others.
@@ -30,7 +32,8 @@ struct Among<'a> {
 }
 
 impl Among<'_> {
-    /// Exchanges frames under way, with a leading word for all; returns the leading words of the others, by number.
+    /// Exchanges frames under way, with a leading word for all; returns the leading words of the
+    /// others, by number.
     fn exchange<T: Value>(&mut self, mine: &T, core: &mut Core) -> Vec<T> {
         let share = Share::of(self.processes);
         for (process, mail) in self.mail.iter_mut().enumerate() {
@@ -61,11 +64,12 @@ impl Meeting for Among<'_> {
 }
 
 impl World {
-    /// From here on the run is that of all these processes: each calls this once, with its share of the same network built from the same
-    /// model ([`Model::share`](crate::Model::share)), and then whatever the others call. The recorder of the first one gets the rows of
-    /// all.
+    /// From here on the run is that of all these processes: each calls this once, with its share of
+    /// the same network built from the same model ([`Model::share`](crate::Model::share)), and then
+    /// whatever the others call. The recorder of the first one gets the rows of all.
     ///
-    /// Queries of a world - [`World::sample_ports`], [`World::flows_now`] and the like - return this process's share.
+    /// Queries of a world - [`World::sample_ports`], [`World::flows_now`] and the like - return
+    /// this process's share.
     pub fn join(&mut self, processes: Box<dyn Processes>) {
         assert_eq!(self.share, Some(Share::of(&*processes)), "a world is built for its share");
         self.others = Others::new(processes);
@@ -105,7 +109,12 @@ impl World {
             (look, left)
         });
         let mine = &mut self.partitions[0];
-        let task = Task { events: task.events.saturating_mul(count), windows: MEETINGS - self.met, looks, ..task };
+        let task = Task {
+            events: task.events.saturating_mul(count),
+            windows: MEETINGS - self.met,
+            looks,
+            ..task
+        };
         let stretch = meeting::run(mine, &mut Among { processes, mail }, task);
         self.elsewhere = stretch.standing.events - mine.core.events;
         self.met += stretch.windows;
@@ -128,20 +137,29 @@ pub(super) struct Sums<'a> {
 impl Sums<'_> {
     /// At the first process: as far as all have seen it.
     pub fn join(self, others: &mut Others) {
-        let (begun, collisions) = others.joined((*self.begun as u64, *self.flow_collisions), |a, b| (a.0 + b.0, a.1 + b.1));
+        let (begun, collisions) = others
+            .joined((*self.begun as u64, *self.flow_collisions), |a, b| (a.0 + b.0, a.1 + b.1));
         (*self.begun, *self.flow_collisions) = (begun as usize, collisions);
         *self.counts = others.joined(std::mem::take(self.counts), |mut a, b| {
             a.add(&b);
             a
         });
-        *self.pools = others.at_first(std::mem::take(self.pools).into_iter().collect()).into_iter().collect();
-        *self.cnms = others.at_first(std::mem::take(self.cnms).into_iter().collect()).into_iter().collect();
+        *self.pools =
+            others.at_first(std::mem::take(self.pools).into_iter().collect()).into_iter().collect();
+        *self.cnms =
+            others.at_first(std::mem::take(self.cnms).into_iter().collect()).into_iter().collect();
         // A port is counted where its node is: elsewhere nothing has happened to it.
         let counted = |ports: &[PortTotals]| ports.iter().any(|p| *p != PortTotals::default());
-        let nodes = (0u32..).zip(self.ports.iter()).filter(|n| counted(n.1)).map(|(n, ports)| (n, ports.clone()));
+        let nodes = (0u32..)
+            .zip(self.ports.iter())
+            .filter(|n| counted(n.1))
+            .map(|(n, ports)| (n, ports.clone()));
         let nodes = if others.is_first() { Vec::new() } else { nodes.collect() };
         others.at_first(nodes).into_iter().for_each(|(n, ports)| self.ports[n as usize] = ports);
-        let seen = (0u32..).zip(self.flows.iter()).map(|(n, f)| (n, Seen::of(f))).filter(|f| !f.1.is_nothing());
+        let seen = (0u32..)
+            .zip(self.flows.iter())
+            .map(|(n, f)| (n, Seen::of(f)))
+            .filter(|f| !f.1.is_nothing());
         let seen = if others.is_first() { Vec::new() } else { seen.collect() };
         for (n, seen) in others.at_first(seen) {
             let record = &mut self.flows[n as usize];

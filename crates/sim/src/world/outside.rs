@@ -6,9 +6,10 @@
 //!   World   node <--arrival--- enter() <---+
 //! ```
 //!
-//! Whoever drives such a world sets its time by [`World::run`] and keeps three promises: times never go back, a frame
-//! enters no earlier than the world has reached, and departures are taken after every run. The world keeps one in return: departures and
-//! their times depend only on entries and their times.
+//! Whoever drives such a world sets its time by [`World::run`] and keeps three promises: times
+//! never go back, a frame enters no earlier than the world has reached, and departures are taken
+//! after every run. The world keeps one in return: departures and their times depend only on
+//! entries and their times.
 
 use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
@@ -22,7 +23,8 @@ pub(crate) const OUTSIDE: u16 = 1;
 /// A frame that a node has put on the wire of a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving {
-    /// Arrival at the far end: all of the frame has been sent by then, and the link's delay has passed.
+    /// Arrival at the far end: all of the frame has been sent by then, and the link's delay has
+    /// passed.
     pub at: Time,
     /// Node that sends.
     pub node: u32,
@@ -30,15 +32,21 @@ pub struct Leaving {
     pub port: u16,
     /// The frame.
     pub frame: Frame,
-    /// The handle that it had, as [`World::enter`] returned it for frames that came from outside. Free again by now.
+    /// The handle that it had, as [`World::enter`] returned it for frames that came from outside.
+    /// Free again by now.
     pub id: FrameId,
 }
 
 impl World {
-    /// Transmissions since the last call, in order. Only for a world built with [`Model::outside`](crate::Model::outside).
+    /// Transmissions since the last call, in order. Only for a world built with
+    /// [`Model::outside`](crate::Model::outside).
     pub fn leaving(&mut self) -> impl Iterator<Item = Leaving> + use<> {
         let core = &mut self.partitions[0].core;
-        let left = if self.outside { std::mem::take(&mut core.outgoing[OUTSIDE as usize]) } else { Vec::new() };
+        let left = if self.outside {
+            std::mem::take(&mut core.outgoing[OUTSIDE as usize])
+        } else {
+            Vec::new()
+        };
         let layout = self.layout.clone();
         let from: Vec<u32> = left.iter().map(|c| core.lines[c.to as usize].to).collect();
         left.into_iter().zip(from).map(move |(RemoteArrival { at, frame, id, .. }, from)| {
@@ -47,8 +55,9 @@ impl World {
         })
     }
 
-    /// A frame arrives by a port at `at`, which this world has not reached yet; of two at one port the later one comes second.
-    /// Rejects, with the reason, a frame that no node could receive: it may be of an unknown source.
+    /// A frame arrives by a port at `at`, which this world has not reached yet; of two at one port
+    /// the later one comes second. Rejects, with the reason, a frame that no node could receive: it
+    /// may be of an unknown source.
     pub fn enter(&mut self, at: Time, port: PortId, frame: Frame) -> Result<FrameId, &'static str> {
         self.welcome(port.node, &frame)?;
         debug_assert!(at >= self.partitions[0].core.clock.now, "a frame enters the past");
@@ -56,22 +65,38 @@ impl World {
         let to = self.layout.port_index(port) as u32;
         let from = core.lines[to as usize].to;
         let rank = core.ranks.of(Kind::Arrive, from, 0, 0);
-        Ok(core.enter(RemoteArrival { at: EventKey { time: at, rank }, to, frame, id: 0, telemetry: None }))
+        Ok(core.enter(RemoteArrival {
+            at: EventKey { time: at, rank },
+            to,
+            frame,
+            id: 0,
+            telemetry: None,
+        }))
     }
 
     /// True if a node may receive such a frame.
     fn welcome(&self, node: u32, f: &Frame) -> Result<(), &'static str> {
-        let classes = self.layout.classes.len() as u8 + self.layout.classes.unpaused().is_some() as u8;
+        let classes =
+            self.layout.classes.len() as u8 + self.layout.classes.unpaused().is_some() as u8;
         let flows = &self.partitions[0].core.monitor.flows.records;
         let here = &self.partitions[0].nodes[node as usize];
         if f.class() >= classes {
             return Err("a class that is not in use");
         }
         if f.kind() == FrameKind::Control {
-            return if matches!(here, Node::Remote) { Err("a node that is not here") } else { Ok(()) };
+            return if matches!(here, Node::Remote) {
+                Err("a node that is not here")
+            } else {
+                Ok(())
+            };
         }
         if f.flow >= UNKNOWN_SOURCE {
-            let ports = self.layout.ports.first().get(node as usize + 1).map_or(self.layout.ports.len(), |&n| n as usize)
+            let ports = self
+                .layout
+                .ports
+                .first()
+                .get(node as usize + 1)
+                .map_or(self.layout.ports.len(), |&n| n as usize)
                 - self.layout.ports.first()[node as usize] as usize;
             return match here {
                 Node::Switch(_) if f.out_port == NO_PORT || (f.out_port as usize) < ports => Ok(()),
@@ -79,14 +104,18 @@ impl World {
                 _ => Err("a frame of an unknown flow"),
             };
         }
-        let Some(record) = flows.get(f.flow as usize) else { return Err("a flow that does not exist") };
+        let Some(record) = flows.get(f.flow as usize) else {
+            return Err("a flow that does not exist");
+        };
         let flow = &record.flow;
         match (here, f.kind()) {
             (Node::Remote, _) => Err("a node that is not here"),
             (Node::Switch(_), _) => Ok(()),
             (Node::Nic(_), FrameKind::Data) if flow.dst != node => Err("data for another host"),
             (Node::Nic(n), FrameKind::Data) if f.len() <= n.header() => Err("data without payload"),
-            (Node::Nic(n), FrameKind::Data) if f.seq.saturating_add((f.len() - n.header()).into()) > flow.size => {
+            (Node::Nic(n), FrameKind::Data)
+                if f.seq.saturating_add((f.len() - n.header()).into()) > flow.size =>
+            {
                 Err("data beyond the end of its flow")
             }
             (Node::Nic(_), FrameKind::Data) => Ok(()),
@@ -101,7 +130,9 @@ impl World {
     /// Bytes that a switch holds from an ingress port, all classes; 0 at a host.
     pub fn held_from(&self, PortId { node, port }: PortId) -> u64 {
         match &self.partitions[0].nodes[node as usize] {
-            Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.occupancy(port, class).bytes.0).sum(),
+            Node::Switch(s) => (0..self.layout.classes.len() as u8)
+                .map(|class| s.occupancy(port, class).bytes.0)
+                .sum(),
             _ => 0,
         }
     }
@@ -109,7 +140,9 @@ impl World {
     /// Bytes that wait in a switch to leave by a port, all classes; 0 at a host.
     pub fn waiting_at(&self, PortId { node, port }: PortId) -> u64 {
         match &self.partitions[0].nodes[node as usize] {
-            Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum(),
+            Node::Switch(s) => {
+                (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum()
+            }
             _ => 0,
         }
     }
@@ -124,7 +157,8 @@ impl World {
         self.port(port).is_none_or(|p| p.tx(f.class()).is_possible(f.message()))
     }
 
-    /// The far end's flow control counts for a port and class no longer, or again; `now` is a time that the world has reached.
+    /// The far end's flow control counts for a port and class no longer, or again; `now` is a time
+    /// that the world has reached.
     pub fn release(&mut self, now: Time, at: At, on: bool) {
         self.with_port(at.port_id(), |p, core| {
             core.reach_time(now);
@@ -140,7 +174,8 @@ impl World {
         });
     }
 
-    /// The link of a port went down: the watchdog of its switch forgets its state, and its storms are over.
+    /// The link of a port went down: the watchdog of its switch forgets its state, and its storms
+    /// are over.
     pub fn reset_watchdog(&mut self, now: Time, PortId { node, port }: PortId) {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
         if let Node::Switch(s) = &mut nodes[node as usize] {
@@ -173,7 +208,13 @@ impl World {
 
     /// Source and destination of a flow; `None`: it does not exist.
     pub fn ends(&self, flow: u32) -> Option<(u32, u32)> {
-        self.partitions[0].core.monitor.flows.records.get(flow as usize).map(|r| (r.flow.src, r.flow.dst))
+        self.partitions[0]
+            .core
+            .monitor
+            .flows
+            .records
+            .get(flow as usize)
+            .map(|r| (r.flow.src, r.flow.dst))
     }
 
     /// The classes in use.

@@ -1,7 +1,7 @@
 //! A partition of the network: some nodes, their environment, and the flows that begin there.
 //!
-//! A run that is not split has one partition. Partitions share nothing that changes; a frame between them goes through
-//! [`Core::outgoing`].
+//! A run that is not split has one partition. Partitions share nothing that changes; a frame
+//! between them goes through [`Core::outgoing`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,8 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    /// The next flow begins and ends without being simulated. Returns how many its source had started before.
+    /// The next flow begins and ends without being simulated. Returns how many its source had
+    /// started before.
     pub fn pass_over(&mut self, src: u32) -> u64 {
         self.next += 1;
         self.begun += 1;
@@ -110,7 +111,8 @@ pub(crate) struct Partition {
     asked: u64,
 }
 
-/// Subject of the start of a flow, in the last part of its argument; see [`Partition::start_flows`].
+/// Subject of the start of a flow, in the last part of its argument; see
+/// [`Partition::start_flows`].
 pub(crate) const HOPS: u32 = 4;
 /// A source learns that its flow has been delivered, and may start the next one.
 pub(crate) const RECEIVES: u32 = 3;
@@ -120,11 +122,20 @@ const ROWS_MAX: usize = 1 << 16;
 
 impl Partition {
     pub fn new(nodes: Vec<Node>, core: Core, starts: Starts) -> Partition {
-        // The state of a port has about 500 bytes; the second-level cache of a processor holds one or two MiB. In a smaller
-        // network asking ahead costs more than it saves.
+        // The state of a port has about 500 bytes; the second-level cache of a processor holds one
+        // or two MiB. In a smaller network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
         let large = core.layout.ports.len() > LARGE;
-        Partition { nodes, core, starts, jobs: None, news: None, large, acted: Time::ZERO, asked: 0 }
+        Partition {
+            nodes,
+            core,
+            starts,
+            jobs: None,
+            news: None,
+            large,
+            acted: Time::ZERO,
+            asked: 0,
+        }
     }
 
     /// Handles events before `bound`, at most `events` of them.
@@ -146,7 +157,8 @@ impl Partition {
         }
     }
 
-    /// Handles all events before `bound`, however many rows they make: the other partitions come as far.
+    /// Handles all events before `bound`, however many rows they make: the other partitions come as
+    /// far.
     pub fn run_window(&mut self, bound: EventKey) {
         if self.windows().is_some() {
             return self.run_windows(bound, u64::MAX, usize::MAX);
@@ -157,7 +169,8 @@ impl Partition {
         }
     }
 
-    /// Prefetches the frames of the bucket whose turn comes next, and the events of the bucket after it.
+    /// Prefetches the frames of the bucket whose turn comes next, and the events of the bucket
+    /// after it.
     fn prefetch_upcoming(&mut self) {
         let Calendar::Global(queue) = &mut self.core.pending else { return };
         self.asked = queue.buckets_begun();
@@ -177,7 +190,8 @@ impl Partition {
     #[inline(always)]
     fn prefetch(&mut self) {
         if self.large {
-            if matches!(&self.core.pending, Calendar::Global(queue) if self.asked != queue.buckets_begun()) {
+            if matches!(&self.core.pending, Calendar::Global(queue) if self.asked != queue.buckets_begun())
+            {
                 self.prefetch_upcoming();
             }
             self.prefetch_next();
@@ -186,8 +200,8 @@ impl Partition {
         }
     }
 
-    /// Prefetches the frames of the next events, then their routes. For other events than arrivals it fetches some frame in vain, which
-    /// costs less than a test.
+    /// Prefetches the frames of the next events, then their routes. For other events than arrivals
+    /// it fetches some frame in vain, which costs less than a test.
     #[inline(always)]
     fn prefetch_frames(&self) {
         let core = &self.core;
@@ -200,8 +214,9 @@ impl Partition {
         }
     }
 
-    /// Prefetches the memory of the next events, a step further along the chain of pointers the nearer an event is: in a large
-    /// network every step waits for memory, and so they wait side by side instead of one after the other.
+    /// Prefetches the memory of the next events, a step further along the chain of pointers the
+    /// nearer an event is: in a large network every step waits for memory, and so they wait side by
+    /// side instead of one after the other.
     fn prefetch_next(&self) {
         let core = &self.core;
         let Calendar::Global(queue) = &core.pending else { return };
@@ -236,13 +251,20 @@ impl Partition {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
                     if let Some(out) = core.known_route(node, &core.frames[e.arg]) {
                         s.prefetch_out(out);
-                        core.prefetch_line(core.layout.port_index(PortId { node, port: out }) as u32);
+                        core.prefetch_line(
+                            core.layout.port_index(PortId { node, port: out }) as u32
+                        );
                     }
                 }
                 Node::Switch(s) => s.prefetch_head(port, &core.frames),
                 Node::Nic(n) => {
                     if let Some(flow) = n.prefetch_next() {
-                        core.monitor.flows.records.get(flow as usize).into_iter().for_each(FlowRecord::prefetch);
+                        core.monitor
+                            .flows
+                            .records
+                            .get(flow as usize)
+                            .into_iter()
+                            .for_each(FlowRecord::prefetch);
                     }
                 }
                 Node::Remote => {}
@@ -264,13 +286,19 @@ impl Partition {
 
     /// True if only wake-ups without work are left.
     pub fn rests(&self) -> bool {
-        self.next_start().is_none() && self.has_nothing_due() && self.jobs.as_ref().is_none_or(|j| j.rest())
+        self.next_start().is_none()
+            && self.has_nothing_due()
+            && self.jobs.as_ref().is_none_or(|j| j.rest())
     }
 
     /// True if only such wake-ups and flows that have not started are left.
     pub fn has_nothing_due(&self) -> bool {
         self.core.frames.live_data() == 0
-            && self.core.pending.events().all(|e| e.kind().is_timer() || e.kind() == Kind::FlowStart)
+            && self
+                .core
+                .pending
+                .events()
+                .all(|e| e.kind().is_timer() || e.kind() == Kind::FlowStart)
             && self.nodes.iter().all(|n| match n {
                 Node::Switch(s) => s.rests(),
                 Node::Nic(n) => n.rests(),
@@ -350,7 +378,8 @@ impl Partition {
         let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
-                // The frame that was on the wire arrives no sooner: that is when something happens last.
+                // The frame that was on the wire arrives no sooner: that is when something happens
+                // last.
                 Kind::WireFree => s.on_wire_free(now, port, core),
                 Kind::InputRead => {
                     self.acted = self.acted.max(now);
@@ -408,7 +437,9 @@ impl Partition {
     /// Successors of flows that ended, and memory of receivers that is no longer needed.
     #[inline]
     fn after_flows(&mut self) {
-        if !self.core.monitor.flows.acknowledged.is_empty() || !self.core.monitor.flows.ended.is_empty() {
+        if !self.core.monitor.flows.acknowledged.is_empty()
+            || !self.core.monitor.flows.ended.is_empty()
+        {
             self.follow_up();
         }
     }
@@ -453,8 +484,9 @@ impl Partition {
         }
     }
 
-    /// The next flow of the list begins. In the order of ns-3 every flow that is due starts an application and then
-    /// itself, each in an event of its own at the same time: `arg` is the flow and how many are still to come.
+    /// The next flow of the list begins. In the order of ns-3 every flow that is due starts an
+    /// application and then itself, each in an event of its own at the same time: `arg` is the flow
+    /// and how many are still to come.
     fn start_flows(&mut self, arg: u32) {
         let now = self.core.clock.now;
         self.acted = self.acted.max(now);
@@ -479,13 +511,18 @@ impl Partition {
         }
     }
 
-    /// A flow of the list begins. It has its number from the list, unless closed loops start flows in between.
+    /// A flow of the list begins. It has its number from the list, unless closed loops start flows
+    /// in between.
     fn start_listed(&mut self, listed: u32) {
         let facts = self.starts.path_facts.get(listed as usize).copied().unwrap_or_default();
         let mut flow = listed;
         if self.core.layout.loops {
             flow = self.core.monitor.flows.records.len() as u32;
-            self.core.monitor.flows.records.push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
+            self.core
+                .monitor
+                .flows
+                .records
+                .push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
         }
         self.begin(flow, facts);
     }
@@ -496,11 +533,15 @@ impl Partition {
         self.after_flows();
     }
 
-    /// The queue pair of a message that shares a connection: that of its receiver and priority. Those of jobs have numbers of their own.
+    /// The queue pair of a message that shares a connection: that of its receiver and priority.
+    /// Those of jobs have numbers of their own.
     fn connection_of(&self, flow: u32) -> Option<u32> {
         const CONNECTION: u32 = 1 << 31;
         let f = &self.core.monitor.flows.records[flow as usize].flow;
-        let shares = self.core.layout.shared_connections && f.controlled && f.rate.is_none() && f.size != UNLIMITED;
+        let shares = self.core.layout.shared_connections
+            && f.controlled
+            && f.rate.is_none()
+            && f.size != UNLIMITED;
         shares.then(|| CONNECTION | f.dst << 3 | u32::from(f.priority))
     }
 
@@ -508,7 +549,12 @@ impl Partition {
     pub fn begin_in(&mut self, flow: u32, facts: PathFacts, queue_pair: Option<u32>) {
         let record = self.core.monitor.flows.records.at(flow);
         let f = &record.flow;
-        let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);
+        let index = self
+            .starts
+            .loops
+            .iter()
+            .position(|l| l.label() == f.label)
+            .map_or(u32::MAX, |i| i as u32);
         let counter = self.starts.started.entry((index, f.src)).or_insert(0);
         if let Some(round_robin) = &mut self.starts.round_robin {
             round_robin.started(flow, f);
@@ -551,7 +597,13 @@ impl Partition {
             });
             let core = &mut self.core;
             for ((port, flow), bytes) in partitions {
-                core.monitor.record_cause(&core.clock, at, PortId { node: peer, port }, flow, bytes);
+                core.monitor.record_cause(
+                    &core.clock,
+                    at,
+                    PortId { node: peer, port },
+                    flow,
+                    bytes,
+                );
             }
         }
     }

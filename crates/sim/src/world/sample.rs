@@ -19,7 +19,9 @@ impl Sampled {
     /// As a row of its table.
     pub fn row(self) -> Row {
         match self {
-            Sampled::Queue(time_ps, port, (kind, priority), bytes) => Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }),
+            Sampled::Queue(time_ps, port, (kind, priority), bytes) => {
+                Row::Queue(QueueRow { time_ps, port, kind, priority, bytes })
+            }
             Sampled::Rate(time_ps, port, (priority, flow, source), rate_bps) => {
                 Row::Rate(RateRow { time_ps, port, priority, flow, rate_bps, source })
             }
@@ -28,7 +30,9 @@ impl Sampled {
 
     fn of(row: Row) -> Sampled {
         match row {
-            Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }) => Sampled::Queue(time_ps, port, (kind, priority), bytes),
+            Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }) => {
+                Sampled::Queue(time_ps, port, (kind, priority), bytes)
+            }
             Row::Rate(RateRow { time_ps, port, priority, flow, rate_bps, source }) => {
                 Sampled::Rate(time_ps, port, (priority, flow, source), rate_bps)
             }
@@ -38,8 +42,8 @@ impl Sampled {
 }
 
 impl World {
-    /// Takes a sample. Returns whether the run certainly reaches it. A call that finds nothing due is no reason to sample, and the number
-    /// of such calls differs after fast-forward.
+    /// Takes a sample. Returns whether the run certainly reaches it. A call that finds nothing due
+    /// is no reason to sample, and the number of such calls differs after fast-forward.
     pub(super) fn sample(&mut self) -> bool {
         let certain = !self.only_calls();
         // Rows have the time of the run, ports are asked about that of the nodes.
@@ -64,8 +68,11 @@ impl World {
             {
                 for class in 0..classes.len() as u8 {
                     let priority = classes.priority(class as usize);
-                    let (ingress, egress) = (s.occupancy(port, class).bytes.0, s.waiting(port, class));
-                    queues(now, (number, feeder), priority, ingress, egress).into_iter().for_each(&mut row);
+                    let (ingress, egress) =
+                        (s.occupancy(port, class).bytes.0, s.waiting(port, class));
+                    queues(now, (number, feeder), priority, ingress, egress)
+                        .into_iter()
+                        .for_each(&mut row);
                 }
             }
             if probes.rates.has(PortId { node, port }) {
@@ -91,7 +98,14 @@ impl World {
         if probes.flow_rates {
             let begun = match self.outside {
                 // Others begin elsewhere.
-                true => self.partitions[0].core.monitor.flows.records.iter().take_while(|f| f.flow.start <= now).count(),
+                true => self.partitions[0]
+                    .core
+                    .monitor
+                    .flows
+                    .records
+                    .iter()
+                    .take_while(|f| f.flow.start <= now)
+                    .count(),
                 false => self.partitions.iter().map(|p| p.starts.begun).sum(),
             };
             let begun = self.others.joined(begun as u64, |a, b| a + b) as usize;
@@ -99,18 +113,29 @@ impl World {
             let (partitions, since) = (&self.partitions, self.samples.at);
             let seen_here = |flow: usize| {
                 let seen = partitions.iter().map(|p| &p.core.monitor.flows.records[flow]);
-                (seen.clone().map(|f| f.delivered).sum::<u64>(), seen.filter_map(|f| f.end).any(|e| e <= since))
+                (
+                    seen.clone().map(|f| f.delivered).sum::<u64>(),
+                    seen.filter_map(|f| f.end).any(|e| e <= since),
+                )
             };
             let seen_by_all = together.then(|| {
                 let both = |(a, b): ((u64, bool), (u64, bool))| (a.0 + b.0, a.1 | b.1);
-                self.others.joined((0..begun).map(seen_here).collect(), |a: Vec<_>, b| a.into_iter().zip(b).map(both).collect())
+                self.others.joined((0..begun).map(seen_here).collect(), |a: Vec<_>, b| {
+                    a.into_iter().zip(b).map(both).collect()
+                })
             });
             for flow in 0..begun {
-                let (delivered, done) = seen_by_all.as_ref().map_or_else(|| seen_here(flow), |all| all[flow]);
+                let (delivered, done) =
+                    seen_by_all.as_ref().map_or_else(|| seen_here(flow), |all| all[flow]);
                 if !done && is_first {
                     let rate = Rate::of(Bytes(delivered - self.samples.flow_bytes[flow]), span);
-                    let port = Port(layout.ports.of(partitions[0].core.monitor.flows.records[flow].flow.src, 0));
-                    rows.push((port.0, flow_rate(now, port, flow as u32, rate, RateSource::Measured)));
+                    let port = Port(
+                        layout.ports.of(partitions[0].core.monitor.flows.records[flow].flow.src, 0),
+                    );
+                    rows.push((
+                        port.0,
+                        flow_rate(now, port, flow as u32, rate, RateSource::Measured),
+                    ));
                 }
                 self.samples.flow_bytes[flow] = delivered;
             }

@@ -4,9 +4,9 @@
 //!   World::build -- run -- save --> bytes       the same scenario: World::build -- restore --> continues from the saved state
 //! ```
 //!
-//! Parts that a scenario decides are not written: they are built again. Fast-forward searches for a period again, which changes no result.
-//! A world that is restored may have been built with other failures, if they are in its future, and with other probes; see
-//! [`World::restore`].
+//! Parts that a scenario decides are not written: they are built again. Fast-forward searches for a
+//! period again, which changes no result. A world that is restored may have been built with other
+//! failures, if they are in its future, and with other probes; see [`World::restore`].
 
 use xoff_units::state::{Broken, Reader, Walk, Writer};
 
@@ -16,14 +16,22 @@ impl World {
     /// Reason why its state cannot be saved.
     fn unsaved(&self) -> Option<&'static str> {
         let first = &self.partitions[0].core;
-        let rows = |p: &Partition| !p.core.monitor.rows.rows.is_empty() || p.core.outgoing.iter().any(|o| !o.is_empty());
+        let rows = |p: &Partition| {
+            !p.core.monitor.rows.rows.is_empty() || p.core.outgoing.iter().any(|o| !o.is_empty())
+        };
         let reasons = [
-            (self.streamed_from.is_some(), "a streamed job, whose operations and messages are in a file of their own"),
+            (
+                self.streamed_from.is_some(),
+                "a streamed job, whose operations and messages are in a file of their own",
+            ),
             (self.outside, "nodes that act in real time"),
             (self.partitions[0].news.is_some(), "flows that another program adds during the run"),
             (self.others.exist() || self.share.is_some(), "a network that several processes share"),
             (first.loses_by_other(), "frames lost in the order of another simulator"),
-            (self.partitions[0].starts.round_robin.is_some(), "flows in the order of another simulator"),
+            (
+                self.partitions[0].starts.round_robin.is_some(),
+                "flows in the order of another simulator",
+            ),
             (first.monitor.histogram.is_some(), "a histogram of queues"),
             (!self.layout.probes.frames.is_none(), "frames on wires that are recorded one by one"),
             (self.partitions.iter().any(rows), "rows that have not been taken"),
@@ -68,16 +76,21 @@ impl World {
         to.end()
     }
 
-    /// Becomes the state that [`World::save`] wrote. This world has been built from the same scenario and has not begun; it may differ in
-    /// failures of links after the time of the state and in its probes, and is then as if it had been built so from the start, but for
-    /// rows that the other one did not record.
+    /// Becomes the state that [`World::save`] wrote. This world has been built from the same
+    /// scenario and has not begun; it may differ in failures of links after the time of the state
+    /// and in its probes, and is then as if it had been built so from the start, but for rows that
+    /// the other one did not record.
     ///
     /// # Errors
     /// The state is none of such a world; this one is then of no use.
     pub fn restore(&mut self, state: &[u8]) -> Result<(), Broken> {
         let mut from = Reader::new(state);
         let planned = std::mem::take(&mut self.global_events);
-        xoff_units::state::restore_each(self.partitions.len(), self.partitions.iter_mut(), &mut from)?;
+        xoff_units::state::restore_each(
+            self.partitions.len(),
+            self.partitions.iter_mut(),
+            &mut from,
+        )?;
         (self.elsewhere, self.met, self.threads_pay, self.now) = from.take()?;
         let saved: BinaryHeap<Reverse<Event>> = from.take()?;
         (self.events, self.looked, self.acted, self.disturbed) = from.take()?;
@@ -95,8 +108,12 @@ impl World {
         if !from.is_over() {
             return Err(Broken("more than the state of a network"));
         }
-        let begins =
-            |p: &Partition| p.starts.own.get(..p.starts.next).is_some_and(|o| o.iter().all(|&f| f < p.core.monitor.flows.others_from));
+        let begins = |p: &Partition| {
+            p.starts
+                .own
+                .get(..p.starts.next)
+                .is_some_and(|o| o.iter().all(|&f| f < p.core.monitor.flows.others_from))
+        };
         if !self.partitions.iter().all(begins) {
             return Err(Broken("a flow is about to begin that is another one here"));
         }
@@ -109,18 +126,28 @@ impl World {
         Ok(())
     }
 
-    /// Planned events of the whole network: polls and samples as saved, if this world has any, and the pending failures of this world.
-    fn planned_from(&self, built: BinaryHeap<Reverse<Event>>, saved: BinaryHeap<Reverse<Event>>) -> BinaryHeap<Reverse<Event>> {
+    /// Planned events of the whole network: polls and samples as saved, if this world has any, and
+    /// the pending failures of this world.
+    fn planned_from(
+        &self,
+        built: BinaryHeap<Reverse<Event>>,
+        saved: BinaryHeap<Reverse<Event>>,
+    ) -> BinaryHeap<Reverse<Event>> {
         let (reached, skipped) = (self.now(), self.skipped);
-        let (failures, looks): (Vec<Event>, Vec<Event>) = built.into_iter().map(|Reverse(e)| e).partition(|e| e.kind() == Kind::LinkFails);
-        let fails_now = |e: &Event| saved.iter().any(|Reverse(s)| (s.time(), s.rank()) == (e.time() - skipped.0, e.rank()));
-        let to_come = |e: &Event| Time(e.time()) > reached || (Time(e.time()) == reached && fails_now(e));
+        let (failures, looks): (Vec<Event>, Vec<Event>) =
+            built.into_iter().map(|Reverse(e)| e).partition(|e| e.kind() == Kind::LinkFails);
+        let fails_now = |e: &Event| {
+            saved.iter().any(|Reverse(s)| (s.time(), s.rank()) == (e.time() - skipped.0, e.rank()))
+        };
+        let to_come =
+            |e: &Event| Time(e.time()) > reached || (Time(e.time()) == reached && fails_now(e));
         let sooner = |e: Event| {
             let key = EventKey { time: Time(e.time() - skipped.0), rank: e.rank() };
             Event::new(key, e.kind(), e.port(), e.arg)
         };
         let failures: Vec<Event> = failures.into_iter().filter(to_come).map(sooner).collect();
-        let has = |e: &Event| e.kind() != Kind::LinkFails && looks.iter().any(|l| l.kind() == e.kind());
+        let has =
+            |e: &Event| e.kind() != Kind::LinkFails && looks.iter().any(|l| l.kind() == e.kind());
         saved.into_iter().map(|Reverse(e)| e).filter(has).chain(failures).map(Reverse).collect()
     }
 

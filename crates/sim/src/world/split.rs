@@ -1,8 +1,9 @@
 //! Splits a network into partitions that run on threads of their own.
 //!
-//! Nodes send through links with a delay, so an event of one partition reaches another partition no sooner than the shortest
-//! delay between them: the lookahead. Hosts stay with their switch; a switch goes where most of its neighbours below it
-//! went, as long as that partition has not had its share of the ports.
+//! Nodes send through links with a delay, so an event of one partition reaches another partition no
+//! sooner than the shortest delay between them: the lookahead. Hosts stay with their switch; a
+//! switch goes where most of its neighbours below it went, as long as that partition has not had
+//! its share of the ports.
 
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_units::Span;
@@ -21,18 +22,26 @@ impl Split {
         Split { partition_of: vec![0; t.nodes.len()], lookahead: Span(u64::MAX) }
     }
 
-    /// At most `partitions` partitions of about equally many ports; fewer if there are fewer switches. The same network always
-    /// splits alike.
+    /// At most `partitions` partitions of about equally many ports; fewer if there are fewer
+    /// switches. The same network always splits alike.
     pub fn new(t: &Topology, partitions: usize) -> Split {
         const NOWHERE: u16 = u16::MAX;
         let mut switches: Vec<u32> = t.switches().collect();
         switches.sort_by_key(|&s| (t.nodes[s as usize].level, s));
         let partitions = partitions.min(switches.len()).clamp(1, NOWHERE as usize);
-        let hosts_of =
-            |s: u32| t.nodes[s as usize].ports.iter().filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Host).map(|p| p.peer);
+        let hosts_of = |s: u32| {
+            t.nodes[s as usize]
+                .ports
+                .iter()
+                .filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Host)
+                .map(|p| p.peer)
+        };
         let mut partition_of = vec![NOWHERE; t.nodes.len()];
-        // Shares are kept tier by tier: a tier works at a time of its own, and each should keep every thread busy.
-        for tier in switches.chunk_by(|&a, &b| t.nodes[a as usize].level == t.nodes[b as usize].level) {
+        // Shares are kept tier by tier: a tier works at a time of its own, and each should keep
+        // every thread busy.
+        for tier in
+            switches.chunk_by(|&a, &b| t.nodes[a as usize].level == t.nodes[b as usize].level)
+        {
             let ports: usize = tier.iter().map(|&s| t.nodes[s as usize].ports.len()).sum();
             let mut load = vec![0; partitions];
             let mut filling = 0;
@@ -44,9 +53,13 @@ impl Split {
                         *v += 1;
                     }
                 }
-                let fits = |partition: usize, load: &[usize]| (load[partition] + size / 2) * partitions <= ports;
+                let fits = |partition: usize, load: &[usize]| {
+                    (load[partition] + size / 2) * partitions <= ports
+                };
                 // Most votes first; without votes neighbours by number stay together.
-                let voted = (0..partitions).filter(|&p| votes[p] > 0 && fits(p, &load)).max_by_key(|&p| (votes[p], std::cmp::Reverse(p)));
+                let voted = (0..partitions)
+                    .filter(|&p| votes[p] > 0 && fits(p, &load))
+                    .max_by_key(|&p| (votes[p], std::cmp::Reverse(p)));
                 let partition = voted.unwrap_or_else(|| {
                     while filling + 1 < partitions && !fits(filling, &load) {
                         filling += 1;
@@ -60,7 +73,8 @@ impl Split {
         }
         // A host without a switch: wherever its peer is, or the first partition.
         partition_of.iter_mut().filter(|p| **p == NOWHERE).for_each(|p| *p = 0);
-        let cut = t.links.iter().filter(|l| partition_of[l.a as usize] != partition_of[l.b as usize]);
+        let cut =
+            t.links.iter().filter(|l| partition_of[l.a as usize] != partition_of[l.b as usize]);
         let lookahead = cut.map(|l| l.delay).min().unwrap_or(Span(u64::MAX));
         Split { partition_of, lookahead }
     }
@@ -79,7 +93,13 @@ mod tests {
 
     fn build(kind: &str, key: &str, value: &str) -> Topology {
         let builder = builders::find(kind).unwrap();
-        (builder.build)(&mut Defaults::of(builder.params).with(key, value).with("rate", "100Gbps").with("delay", "1us")).unwrap()
+        (builder.build)(
+            &mut Defaults::of(builder.params)
+                .with(key, value)
+                .with("rate", "100Gbps")
+                .with("delay", "1us"),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -89,10 +109,16 @@ mod tests {
             let s = Split::new(&t, partitions);
             assert_eq!((s.partitions(), s.lookahead), (partitions, Span::from_us(1)));
             for h in t.hosts() {
-                assert_eq!(s.partition_of[h as usize], s.partition_of[t.nodes[h as usize].ports[0].peer as usize]);
+                assert_eq!(
+                    s.partition_of[h as usize],
+                    s.partition_of[t.nodes[h as usize].ports[0].peer as usize]
+                );
             }
             let mut load = vec![0; partitions];
-            t.nodes.iter().zip(&s.partition_of).for_each(|(n, &p)| load[p as usize] += n.ports.len());
+            t.nodes
+                .iter()
+                .zip(&s.partition_of)
+                .for_each(|(n, &p)| load[p as usize] += n.ports.len());
             let (least, most) = (load.iter().min().unwrap(), load.iter().max().unwrap());
             assert!(most * 10 <= least * 14, "{partitions} partitions: {load:?}");
         }

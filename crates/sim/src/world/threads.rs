@@ -6,8 +6,8 @@
 //!                                  barrier
 //! ```
 //!
-//! One barrier a window is enough, because mail that is posted before the barrier is read only after it: a thread that is ahead already
-//! writes for the next meeting, in the other of two sets.
+//! One barrier a window is enough, because mail that is posted before the barrier is read only
+//! after it: a thread that is ahead already writes for the next meeting, in the other of two sets.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -50,8 +50,8 @@ impl Posted {
     }
 }
 
-/// Waits by looking, then by sleeping: a window often lasts less than putting a thread to sleep and waking it up, but
-/// there may be more threads than free cores.
+/// Waits by looking, then by sleeping: a window often lasts less than putting a thread to sleep and
+/// waking it up, but there may be more threads than free cores.
 struct Barrier {
     threads: u32,
     waiting: AtomicU32,
@@ -78,7 +78,12 @@ impl Barrier {
 
     fn new(threads: usize) -> Barrier {
         let zero = || AtomicU32::new(0);
-        Barrier { threads: threads as u32, waiting: zero(), round: zero(), broken: AtomicBool::new(false) }
+        Barrier {
+            threads: threads as u32,
+            waiting: zero(),
+            round: zero(),
+            broken: AtomicBool::new(false),
+        }
     }
 
     fn open(&self) {
@@ -95,7 +100,11 @@ impl Barrier {
         let mut looks = 0;
         while self.round.load(Ordering::Acquire) == round {
             looks += 1;
-            if looks < Self::LOOKS { std::hint::spin_loop() } else { atomic_wait::wait(&self.round, round) }
+            if looks < Self::LOOKS {
+                std::hint::spin_loop()
+            } else {
+                atomic_wait::wait(&self.round, round)
+            }
         }
         assert!(!self.broken.load(Ordering::Relaxed), "another thread of this run failed");
     }
@@ -111,7 +120,10 @@ struct Board {
 impl Board {
     fn new(threads: usize) -> Board {
         let mailboxes = || (0..threads).map(|_| Mutex::default()).collect();
-        Board { posted: (0..threads).map(|_| Posted::default()).collect(), mail: (0..threads).map(|_| mailboxes()).collect() }
+        Board {
+            posted: (0..threads).map(|_| Posted::default()).collect(),
+            mail: (0..threads).map(|_| mailboxes()).collect(),
+        }
     }
 }
 
@@ -137,7 +149,8 @@ impl Meeting for Among<'_> {
         self.turn ^= 1;
         board.posted[self.me].post(mine);
         for (to, frames) in core.outgoing.iter_mut().enumerate() {
-            // The box has been emptied at the meeting before last: the lists change places, no frame is copied.
+            // The box has been emptied at the meeting before last: the lists change places, no
+            // frame is copied.
             std::mem::swap(&mut *board.mail[self.me][to].lock().expect(HELD), frames);
         }
         self.shared.barrier.wait();
@@ -159,7 +172,8 @@ pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
     std::thread::scope(|scope| {
         let mut work = partitions.iter_mut().enumerate();
         let here = work.next();
-        let others: Vec<_> = work.map(|(me, partition)| scope.spawn(move || run_one(me, partition))).collect();
+        let others: Vec<_> =
+            work.map(|(me, partition)| scope.spawn(move || run_one(me, partition))).collect();
         let stretch = here.map(|(me, partition)| run_one(me, partition));
         for other in others {
             if let Err(panic) = other.join() {

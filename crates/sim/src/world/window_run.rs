@@ -30,11 +30,15 @@ impl Partition {
             Calendar::Global(_) => None, // it is an event
             Calendar::ByWindow(_) => self.next_start(),
         };
-        let start = start.map(|(flow, time)| EventKey { time, rank: self.core.ranks.of(Kind::FlowStart, flow, 0, 0) });
+        let start = start.map(|(flow, time)| EventKey {
+            time,
+            rank: self.core.ranks.of(Kind::FlowStart, flow, 0, 0),
+        });
         self.core.pending.peek().into_iter().chain(start).min()
     }
 
-    /// Handles the events before `bound`, or about `events` of them, or until about `rows_max` rows are kept; never a part of a pass.
+    /// Handles the events before `bound`, or about `events` of them, or until about `rows_max` rows
+    /// are kept; never a part of a pass.
     pub(crate) fn run_windows(&mut self, bound: EventKey, events: u64, rows_max: usize) {
         let stop = self.core.events.saturating_add(events);
         let mut reached = self.core.clock.event_key();
@@ -50,7 +54,10 @@ impl Partition {
                 self.prefetch_in_turn();
                 self.handle(e);
             }
-            assert!(self.core.events > handled, "a pass up to {bound:?} left the event at {first:?}: it would never end");
+            assert!(
+                self.core.events > handled,
+                "a pass up to {bound:?} left the event at {first:?}: it would never end"
+            );
         }
         // Units have reached different times; later events are after all of them.
         let last = self.core.clock.place();
@@ -72,8 +79,8 @@ impl Partition {
         }
     }
 
-    /// The flows that begin before `end` and `bound` become events of their sources: one that begins another's would reach into another
-    /// unit.
+    /// The flows that begin before `end` and `bound` become events of their sources: one that
+    /// begins another's would reach into another unit.
     fn feed_starts(&mut self, end: Time, bound: EventKey) {
         while let Some((flow, time)) = self.next_start().filter(|s| s.1 < end) {
             let rank = self.core.ranks.of(Kind::FlowStart, flow, 0, 0);
@@ -83,7 +90,12 @@ impl Partition {
             self.starts.next += 1;
             let src = self.starts.flows[flow as usize].src;
             let port = self.core.layout.port_index(PortId { node: src, port: 0 }) as u32;
-            self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, port, flow * HOPS + 1));
+            self.core.pending.push(Event::new(
+                EventKey { time, rank },
+                Kind::FlowStart,
+                port,
+                flow * HOPS + 1,
+            ));
         }
     }
 }

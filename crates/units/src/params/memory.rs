@@ -1,13 +1,14 @@
 //! Limit on the memory that an input may request.
 //!
-//! A number in a file sizes things: hosts, links, flows. Its reader checks the memory that it would need before anything is allocated.
+//! A number in a file sizes things: hosts, links, flows. Its reader checks the memory that it would
+//! need before anything is allocated.
 
 use crate::Bytes;
 
 use crate::params::ParamError;
 
-/// Available memory [bytes], where the system reports it: free without paging, and no more than the limits of this
-/// process (`ulimit -v`) and of its control group leave.
+/// Available memory [bytes], where the system reports it: free without paging, and no more than the
+/// limits of this process (`ulimit -v`) and of its control group leave.
 pub fn available() -> Option<Bytes> {
     let free = kib(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
     Some([address_space_left(), control_group_left()].into_iter().flatten().fold(free, Bytes::min))
@@ -40,7 +41,8 @@ fn control_group_left() -> Option<Bytes> {
     Some(Bytes(number("memory.max")?).saturating_sub(Bytes(number("memory.current")?)))
 }
 
-/// Rejects a size that would not fit; `what` names the things that need it, such as "10 million links".
+/// Rejects a size that would not fit; `what` names the things that need it, such as "10 million
+/// links".
 ///
 /// # Errors
 /// More is needed than is available; the error's key is `key`.
@@ -61,7 +63,10 @@ mod tests {
 
     #[test]
     fn tables_of_the_system_are_read() {
-        assert_eq!(kib("MemTotal:       7 kB\nMemAvailable:   3 kB\n", "MemAvailable:"), Some(Bytes(3 * 1024)));
+        assert_eq!(
+            kib("MemTotal:       7 kB\nMemAvailable:   3 kB\n", "MemAvailable:"),
+            Some(Bytes(3 * 1024))
+        );
         assert_eq!(kib("MemTotal: 7 kB", "MemAvailable:"), None);
     }
 

@@ -1,9 +1,10 @@
 //! Declared parameters of a mechanism or a model.
 //!
-//! A declaration is a table of [`ParamSpec`]: key, kind, default, meaning, source. From the same table come the
-//! reader (with its unknown-key check and suggestions), the JSON Schema, the defaults in the manifest and the
-//! documentation, so they cannot drift apart. The values arrive through [`Values`], which a file reader, a
-//! command line or a Python call implements; a mechanism does not depend on where its numbers come from.
+//! A declaration is a table of [`ParamSpec`]: key, kind, default, meaning, source. From the same
+//! table come the reader (with its unknown-key check and suggestions), the JSON Schema, the
+//! defaults in the manifest and the documentation, so they cannot drift apart. The values arrive
+//! through [`Values`], which a file reader, a command line or a Python call implements; a mechanism
+//! does not depend on where its numbers come from.
 
 pub mod memory;
 pub mod suggest;
@@ -46,9 +47,11 @@ pub struct ParamSpec {
     pub key: &'static str,
     /// Kind of its value.
     pub kind: Kind,
-    /// Default in the text form of the file (`"10Gbps"`, `"2"`, `"true"`); `None`: must be given, unless `optional`.
+    /// Default in the text form of the file (`"10Gbps"`, `"2"`, `"true"`); `None`: must be given,
+    /// unless `optional`.
     pub default: Option<&'static str>,
-    /// Whether it may be absent without a default; the owner then derives it (and states it in `doc`).
+    /// Whether it may be absent without a default; the owner then derives it (and states it in
+    /// `doc`).
     pub optional: bool,
     /// Meaning, one sentence, with the unit's role.
     pub doc: &'static str,
@@ -60,15 +63,34 @@ pub struct ParamSpec {
 
 impl ParamSpec {
     /// A parameter with a default.
-    pub const fn new(key: &'static str, kind: Kind, default: &'static str, doc: &'static str, source: &'static str) -> Self {
-        ParamSpec { key, kind, default: Some(default), optional: false, doc, source, renamed_from: &[] }
+    pub const fn new(
+        key: &'static str,
+        kind: Kind,
+        default: &'static str,
+        doc: &'static str,
+        source: &'static str,
+    ) -> Self {
+        ParamSpec {
+            key,
+            kind,
+            default: Some(default),
+            optional: false,
+            doc,
+            source,
+            renamed_from: &[],
+        }
     }
     /// A parameter that must be given.
     pub const fn required(key: &'static str, kind: Kind, doc: &'static str) -> Self {
         ParamSpec { key, kind, default: None, optional: false, doc, source: "", renamed_from: &[] }
     }
     /// A parameter that is derived when it is not given.
-    pub const fn optional(key: &'static str, kind: Kind, doc: &'static str, source: &'static str) -> Self {
+    pub const fn optional(
+        key: &'static str,
+        kind: Kind,
+        doc: &'static str,
+        source: &'static str,
+    ) -> Self {
         ParamSpec { key, kind, default: None, optional: true, doc, source, renamed_from: &[] }
     }
     /// Parameter with former names.
@@ -113,14 +135,14 @@ impl std::error::Error for ParamError {}
 
 /// Source of values. `raw` is the only method to write; the typed ones follow from it.
 ///
-/// `raw` returns the text form of the value of `key`: given, or the declared default, or `None` for an optional
-/// key that is absent. A list comes as its items joined by `\n`.
+/// `raw` returns the text form of the value of `key`: given, or the declared default, or `None` for
+/// an optional key that is absent. A list comes as its items joined by `\n`.
 pub trait Values {
     /// The text of `key`.
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError>;
 
-    /// Reports that `key` has no effect with the other values, `why`, and the remedy. A key that was given needs this warning; a default
-    /// does not.
+    /// Reports that `key` has no effect with the other values, `why`, and the remedy. A key that
+    /// was given needs this warning; a default does not.
     fn without_effect(&mut self, _key: &str, _why: &str, _hint: &str) {}
 
     /// Required text.
@@ -133,7 +155,10 @@ pub trait Values {
     }
     /// List of texts; absent means empty.
     fn texts(&mut self, key: &str) -> Result<Vec<String>, ParamError> {
-        Ok(self.raw(key)?.map(|s| s.split('\n').filter(|s| !s.is_empty()).map(str::to_owned).collect()).unwrap_or_default())
+        Ok(self
+            .raw(key)?
+            .map(|s| s.split('\n').filter(|s| !s.is_empty()).map(str::to_owned).collect())
+            .unwrap_or_default())
     }
     /// A rate.
     fn rate(&mut self, key: &str) -> Result<Rate, ParamError> {
@@ -165,33 +190,49 @@ pub trait Values {
     }
     /// A whole number.
     fn count(&mut self, key: &str) -> Result<u64, ParamError> {
-        self.count_opt(key)?.ok_or_else(|| ParamError::new(key, "missing", "this key must be given"))
+        self.count_opt(key)?
+            .ok_or_else(|| ParamError::new(key, "missing", "this key must be given"))
     }
     /// A whole number, if present.
     fn count_opt(&mut self, key: &str) -> Result<Option<u64>, ParamError> {
         self.raw(key)?
             .map(|s| {
-                s.replace('_', "")
-                    .parse()
-                    .map_err(|_| ParamError::new(key, format!("'{s}' is not a whole number"), "expected 0, 1, 2, ..."))
+                s.replace('_', "").parse().map_err(|_| {
+                    ParamError::new(
+                        key,
+                        format!("'{s}' is not a whole number"),
+                        "expected 0, 1, 2, ...",
+                    )
+                })
             })
             .transpose()
     }
     /// A whole number that may be negative.
     fn integer(&mut self, key: &str) -> Result<i64, ParamError> {
         let s = self.text(key)?;
-        s.parse().map_err(|_| ParamError::new(key, format!("'{s}' is not a whole number"), "expected ..., -1, 0, 1, ..."))
+        s.parse().map_err(|_| {
+            ParamError::new(
+                key,
+                format!("'{s}' is not a whole number"),
+                "expected ..., -1, 0, 1, ...",
+            )
+        })
     }
     /// A number.
     fn float(&mut self, key: &str) -> Result<f64, ParamError> {
-        self.float_opt(key)?.ok_or_else(|| ParamError::new(key, "missing", "this key must be given"))
+        self.float_opt(key)?
+            .ok_or_else(|| ParamError::new(key, "missing", "this key must be given"))
     }
     /// A number, if present.
     fn float_opt(&mut self, key: &str) -> Result<Option<f64>, ParamError> {
         self.raw(key)?
             .map(|s| match s.parse::<f64>() {
                 Ok(v) if v.is_finite() => Ok(v),
-                _ => Err(ParamError::new(key, format!("'{s}' is not a number"), "expected a finite decimal number")),
+                _ => Err(ParamError::new(
+                    key,
+                    format!("'{s}' is not a number"),
+                    "expected a finite decimal number",
+                )),
             })
             .transpose()
     }
@@ -200,20 +241,26 @@ pub trait Values {
         match self.text(key)?.as_str() {
             "true" => Ok(true),
             "false" => Ok(false),
-            s => Err(ParamError::new(key, format!("'{s}' is neither true nor false"), "expected true or false")),
+            s => Err(ParamError::new(
+                key,
+                format!("'{s}' is neither true nor false"),
+                "expected true or false",
+            )),
         }
     }
 }
 
-/// The longest time that can be given: 11.6 days. Sums of a few of them stay far below 2^64 ps, where time ends: what was planned beyond
-/// it would never come, or come forever.
+/// The longest time that can be given: 11.6 days. Sums of a few of them stay far below 2^64 ps,
+/// where time ends: what was planned beyond it would never come, or come forever.
 pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
 
 fn span_of(key: &str, text: &str) -> Result<Span, ParamError> {
     match text.parse() {
-        Ok(span) if span > SPAN_MAX => {
-            Err(ParamError::new(key, format!("{text} is more than xoff can count"), format!("expected at most {SPAN_MAX}")))
-        }
+        Ok(span) if span > SPAN_MAX => Err(ParamError::new(
+            key,
+            format!("{text} is more than xoff can count"),
+            format!("expected at most {SPAN_MAX}"),
+        )),
         Ok(span) => Ok(span),
         Err(e) => Err(ParamError::unit(key, &e)),
     }
@@ -222,9 +269,11 @@ fn span_of(key: &str, text: &str) -> Result<Span, ParamError> {
 /// A length whose propagation delay can be given as a time.
 fn length_of(key: &str, text: &str) -> Result<Length, ParamError> {
     match text.parse::<Length>() {
-        Ok(l) if l.0 > SPAN_MAX.0 / 5 => {
-            Err(ParamError::new(key, format!("a cable of {text}"), format!("expected a propagation delay of at most {SPAN_MAX}")))
-        }
+        Ok(l) if l.0 > SPAN_MAX.0 / 5 => Err(ParamError::new(
+            key,
+            format!("a cable of {text}"),
+            format!("expected a propagation delay of at most {SPAN_MAX}"),
+        )),
         Ok(l) => Ok(l),
         Err(e) => Err(ParamError::unit(key, &e)),
     }

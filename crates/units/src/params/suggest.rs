@@ -1,6 +1,7 @@
 //! "Did you mean": the nearest known word.
 
-/// Words longer than this are not compared; misspellings are shorter, and the comparison is quadratic.
+/// Words longer than this are not compared; misspellings are shorter, and the comparison is
+/// quadratic.
 const WORD_MAX: usize = 64;
 
 /// The known word nearest to `word`, if one is near enough to be a slip of the finger.
@@ -13,7 +14,8 @@ pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Opti
     let near = |k: &str| {
         let k = plain(k);
         let slips = strsim::damerau_levenshtein(&word, &k);
-        // A third of the letters may be wrong; or the word starts right and the rest is left out. A whole word of several comes first.
+        // A third of the letters may be wrong; or the word starts right and the rest is left out. A
+        // whole word of several comes first.
         let close = slips <= (word.chars().count().max(k.chars().count()) / 3).max(1);
         let rest = k.strip_prefix(&word).filter(|_| word.len() >= 3);
         match rest {
@@ -28,7 +30,8 @@ pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Opti
 /// The hint for an unknown word: the nearest known one, and all of them when they are few.
 pub fn hint(word: &str, what: &str, known: &[&str]) -> String {
     let near = nearest(word, known.iter().copied()).map(|k| format!("did you mean '{k}'?"));
-    let all = (!known.is_empty() && (known.len() <= 12 || near.is_none())).then(|| format!("{what}: {}", known.join(", ")));
+    let all = (!known.is_empty() && (known.len() <= 12 || near.is_none()))
+        .then(|| format!("{what}: {}", known.join(", ")));
     match (near, all) {
         (Some(n), Some(a)) => format!("{n} {a}"),
         (Some(one), None) | (None, Some(one)) => one,
@@ -38,7 +41,8 @@ pub fn hint(word: &str, what: &str, known: &[&str]) -> String {
 
 /// `word` cut to a length that fits a message, without control characters.
 pub fn clip(word: &str) -> String {
-    let shown: String = word.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
+    let shown: String =
+        word.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
     if word.chars().nth(40).is_some() { shown + "..." } else { shown }
 }
 
@@ -53,14 +57,21 @@ mod tests {
         assert_eq!(nearest("switchs", known), Some("switches"));
         assert_eq!(nearest("flow-control", known), Some("flow_control"));
         assert_eq!(nearest("swi", known), Some("switches"));
-        assert_eq!(nearest("gfc", ["pfc", "bfc", "gfc-buffer"]), Some("gfc-buffer"), "not a word with a wrong letter");
+        assert_eq!(
+            nearest("gfc", ["pfc", "bfc", "gfc-buffer"]),
+            Some("gfc-buffer"),
+            "not a word with a wrong letter"
+        );
         assert_eq!(nearest("banana", known), None);
         assert_eq!(nearest(&"x".repeat(1_000_000), known), None);
     }
 
     #[test]
     fn hints_name_all_words_when_they_are_few() {
-        assert_eq!(hint("rat", "known keys", &["rate", "delay"]), "did you mean 'rate'? known keys: rate, delay");
+        assert_eq!(
+            hint("rat", "known keys", &["rate", "delay"]),
+            "did you mean 'rate'? known keys: rate, delay"
+        );
         assert_eq!(hint("q", "known keys", &["rate"]), "known keys: rate");
     }
 }

@@ -151,13 +151,18 @@ impl<'b> Reader<'b> {
         self.bytes = rest;
         Ok(bytes)
     }
-    /// Number of elements that follow. Each has a byte at least, so no list is longer than the rest.
+    /// Number of elements that follow. Each has a byte at least, so no list is longer than the
+    /// rest.
     ///
     /// # Errors
     /// More than there can be.
     pub fn count(&mut self) -> Result<usize, Broken> {
         let n = self.number()?;
-        if n > self.bytes.len() as u64 { Err(Broken("a list that is longer than the file")) } else { Ok(n as usize) }
+        if n > self.bytes.len() as u64 {
+            Err(Broken("a list that is longer than the file"))
+        } else {
+            Ok(n as usize)
+        }
     }
     /// True if everything is read.
     pub fn is_over(&self) -> bool {

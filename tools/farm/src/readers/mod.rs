@@ -55,9 +55,15 @@ pub fn of_frames() -> Reader {
 /// Every reader, with the samples of the project in `root`.
 pub fn all(root: &Path) -> Vec<Reader> {
     let scenarios = below(&root.join("scenarios"), &[".toml"]);
-    let (plans, scenarios): (Vec<_>, Vec<_>) = scenarios.into_iter().partition(|p| p.components().any(|c| c.as_os_str() == "sweeps"));
+    let (plans, scenarios): (Vec<_>, Vec<_>) =
+        scenarios.into_iter().partition(|p| p.components().any(|c| c.as_os_str() == "sweeps"));
     let at = |folder: &str| root.join(folder);
-    let reader = |name: &str, samples: Vec<Vec<u8>>, folder: &str, read| Reader { name: name.into(), samples, folder: at(folder), read };
+    let reader = |name: &str, samples: Vec<Vec<u8>>, folder: &str, read| Reader {
+        name: name.into(),
+        samples,
+        folder: at(folder),
+        read,
+    };
     let mut readers = vec![
         of_frames(),
         reader("scenario", contents(&scenarios), "scenarios/bench", scenario),
@@ -76,12 +82,23 @@ pub fn all(root: &Path) -> Vec<Reader> {
         samples.retain(|s| !s.is_empty());
         readers.push(reader(&format!("import-{}", f.name), samples, &folder, import));
     }
-    let (own, cases) = (below(&at("tools/farm/samples"), &[""]), below(&at("crates/run/tests/hpcc"), &[".txt"]));
-    let begins = |file: &Path, with: &str| file.file_name().is_some_and(|n| n.to_string_lossy().starts_with(with));
-    readers.extend(named::all(&at("tools/farm/samples"), |name| match name.strip_prefix("hpcc-") {
-        // `flow.txt`
-        Some(kind) => contents(&cases.iter().filter(|f| begins(f, kind.trim_end_matches('s'))).cloned().collect::<Vec<_>>()),
-        None => contents(&own.iter().filter(|f| begins(f, name)).cloned().collect::<Vec<_>>()),
+    let (own, cases) =
+        (below(&at("tools/farm/samples"), &[""]), below(&at("crates/run/tests/hpcc"), &[".txt"]));
+    let begins = |file: &Path, with: &str| {
+        file.file_name().is_some_and(|n| n.to_string_lossy().starts_with(with))
+    };
+    readers.extend(named::all(&at("tools/farm/samples"), |name| {
+        match name.strip_prefix("hpcc-") {
+            // `flow.txt`
+            Some(kind) => contents(
+                &cases
+                    .iter()
+                    .filter(|f| begins(f, kind.trim_end_matches('s')))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            ),
+            None => contents(&own.iter().filter(|f| begins(f, name)).cloned().collect::<Vec<_>>()),
+        }
     }));
     readers.extend(saved::all());
     readers
@@ -119,7 +136,9 @@ fn import(r: &Reader, bytes: &[u8]) -> bool {
     let source = Source::file("R1.farm", String::from_utf8_lossy(bytes).into_owned());
     // Values that many files lack, as a user gives them.
     let mut options = Options::default();
-    for (key, value) in [("rate", "100Gbps"), ("delay", "1us"), ("unit", "1Gbps"), ("hosts_per_node", "1")] {
+    for (key, value) in
+        [("rate", "100Gbps"), ("delay", "1us"), ("unit", "1Gbps"), ("hosts_per_node", "1")]
+    {
         options.set(key, value).expect("an option");
     }
     match read_sources(format, std::slice::from_ref(&source), &options) {
@@ -194,7 +213,8 @@ pub fn broken(reader: &Reader, case: u64) -> Vec<u8> {
         let len = bytes.len();
         let at = d.roll(len as u64 + 1) as usize;
         let some = d.roll(20) as usize + 1;
-        let end = (at + if d.roll(8) == 0 { d.roll(len as u64 + 1) as usize } else { some }).min(len);
+        let end =
+            (at + if d.roll(8) == 0 { d.roll(len as u64 + 1) as usize } else { some }).min(len);
         match d.roll(8) {
             0 => drop(bytes.drain(at..end)),
             1 => bytes.truncate(at),
@@ -222,9 +242,27 @@ pub fn broken(reader: &Reader, case: u64) -> Vec<u8> {
 
 /// The next number from a place on becomes another.
 fn number(bytes: &mut Vec<u8>, at: usize, d: &mut Dice) {
-    let Some(begin) = bytes[at..].iter().position(u8::is_ascii_digit).map(|i| at + i) else { return };
-    let end = bytes[begin..].iter().position(|b| !b.is_ascii_digit()).map_or(bytes.len(), |i| begin + i);
-    let other =
-        d.pick(&["0", "1", "2", "7", "8", "63", "255", "256", "4095", "65535", "65536", "4294967295", "9223372036854775808", "00", "0x1"]);
+    let Some(begin) = bytes[at..].iter().position(u8::is_ascii_digit).map(|i| at + i) else {
+        return;
+    };
+    let end =
+        bytes[begin..].iter().position(|b| !b.is_ascii_digit()).map_or(bytes.len(), |i| begin + i);
+    let other = d.pick(&[
+        "0",
+        "1",
+        "2",
+        "7",
+        "8",
+        "63",
+        "255",
+        "256",
+        "4095",
+        "65535",
+        "65536",
+        "4294967295",
+        "9223372036854775808",
+        "00",
+        "0x1",
+    ]);
     drop(bytes.splice(begin..end, other.bytes()));
 }

@@ -23,7 +23,8 @@ const MECHANISMS: [(&str, &str, &str); 6] = [
 /// A state is taken at this time, when every buffer holds something.
 const TAKEN_AT: Time = Time(12_000_000);
 
-static NETWORKS: LazyLock<Vec<NetworkScenario>> = LazyLock::new(|| MECHANISMS.iter().map(|m| network(*m)).collect());
+static NETWORKS: LazyLock<Vec<NetworkScenario>> =
+    LazyLock::new(|| MECHANISMS.iter().map(|m| network(*m)).collect());
 
 fn network((flow_control, detection, rate_control): (&str, &str, &str)) -> NetworkScenario {
     let acks = if rate_control == "timely" { "per-frame" } else { "none" };
@@ -38,7 +39,8 @@ fn network((flow_control, detection, rate_control): (&str, &str, &str)) -> Netwo
          [rate_control]\nkind = \"{rate_control}\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H2\"\nsize = \"100KB\"\n\
          [probes]\npauses = [\"all\"]\ncontrol = [\"all\"]\nqueues = [\"all\"]\ninterval = \"3us\"\n"
     );
-    NetworkScenario::from_text("farm.toml", &text, &[], Path::new("")).unwrap_or_else(|e| panic!("{text}\n{e}"))
+    NetworkScenario::from_text("farm.toml", &text, &[], Path::new(""))
+        .unwrap_or_else(|e| panic!("{text}\n{e}"))
 }
 
 fn built(s: &NetworkScenario) -> World {
@@ -53,13 +55,21 @@ fn taken(s: &NetworkScenario) -> (Vec<u8>, Vec<Row>) {
     w.record_to(Box::new(Vec::<Row>::new()));
     w.drive(TAKEN_AT, |_| true);
     let state = w.save().expect("a network that can be saved");
-    let rows = w.take_recorder().and_then(|r| r.into_any().downcast::<Vec<Row>>().ok()).map_or(Vec::new(), |rows| *rows);
+    let rows = w
+        .take_recorder()
+        .and_then(|r| r.into_any().downcast::<Vec<Row>>().ok())
+        .map_or(Vec::new(), |rows| *rows);
     (state, rows)
 }
 
 /// All of them.
 pub fn all() -> Vec<Reader> {
-    let reader = |name: &str, samples, read| Reader { name: name.into(), samples, folder: PathBuf::new(), read };
+    let reader = |name: &str, samples, read| Reader {
+        name: name.into(),
+        samples,
+        folder: PathBuf::new(),
+        read,
+    };
     let states: Vec<(Vec<u8>, Vec<Row>)> = NETWORKS.iter().map(taken).collect();
     let files = states.iter().map(|(state, _)| checkpoints::sample(state)).collect();
     let rows = |rows: &[Row]| {
@@ -69,11 +79,20 @@ pub fn all() -> Vec<Reader> {
     };
     let logs = states.iter().map(|(_, of)| rows(of)).collect();
     // The network stands before its state.
-    let numbered = states.into_iter().enumerate().map(|(n, (state, _))| [vec![n as u8], state].concat()).collect();
-    vec![reader("checkpoint", files, file), reader("checkpoint-state", numbered, network_state), reader("checkpoint-rows", logs, log)]
+    let numbered = states
+        .into_iter()
+        .enumerate()
+        .map(|(n, (state, _))| [vec![n as u8], state].concat())
+        .collect();
+    vec![
+        reader("checkpoint", files, file),
+        reader("checkpoint-state", numbered, network_state),
+        reader("checkpoint-rows", logs, log),
+    ]
 }
 
-/// As it is; and with the lengths and the checksum that a forger would give it, because a reader that is never passed shows nothing.
+/// As it is; and with the lengths and the checksum that a forger would give it, because a reader
+/// that is never passed shows nothing.
 fn file(_: &Reader, bytes: &[u8]) -> bool {
     let read = |bytes: &[u8]| match checkpoints::inspect(bytes) {
         Ok(_) => true,

@@ -4,9 +4,9 @@
 //!   node ==== veth ==== [ this process: Faults ] ==== veth ==== node
 //! ```
 //!
-//! Data goes through untouched unless the cable is down. All that is done to frames is counted. Of the control frames of one kind that go
-//! one way on a cable at most [`IN_A_ROW`] are lost one after the other: no flow control without repetition could promise anything
-//! otherwise.
+//! Data goes through untouched unless the cable is down. All that is done to frames is counted. Of
+//! the control frames of one kind that go one way on a cable at most [`IN_A_ROW`] are lost one
+//! after the other: no flow control without repetition could promise anything otherwise.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -30,7 +30,8 @@ const AT_ONCE: usize = 256;
 /// A nap while nothing comes.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Buffers suffice for so many messages of a kind that are lost one after the other (see `chain.toml`).
+/// Buffers suffice for so many messages of a kind that are lost one after the other (see
+/// `chain.toml`).
 pub const IN_A_ROW: u32 = 2;
 
 /// Faults of a cable on frames. Shares are of 100.
@@ -38,7 +39,8 @@ pub const IN_A_ROW: u32 = 2;
 pub struct Faults {
     /// Control frames that come twice.
     pub doubled: u64,
-    /// Control frames that come late, and the latest that they do [ms]. They may overtake each other.
+    /// Control frames that come late, and the latest that they do [ms]. They may overtake each
+    /// other.
     pub late: u64,
     /// See `late`.
     pub late_ms: u64,
@@ -69,7 +71,8 @@ pub struct Counts {
     pub data_lost: u64,
     /// Control frames that a cable lost while it was down.
     pub control_lost: u64,
-    /// Frames of any kind that the kernel dropped on their path to this process, which did not come in time: the soak's own fault.
+    /// Frames of any kind that the kernel dropped on their path to this process, which did not come
+    /// in time: the soak's own fault.
     #[serde(default)]
     pub own_drops: u64,
     /// The longest time for which this process did not look at its cables [ms].
@@ -156,14 +159,17 @@ fn what(frame: &[u8]) -> Is {
     }
 }
 
-/// Subject of a control frame, whatever its value: a format, an operation, and the priority, queue or flow.
+/// Subject of a control frame, whatever its value: a format, an operation, and the priority, queue
+/// or flow.
 type Kind = (u8, u8, u32);
 
 fn kind(message: &Control) -> Kind {
     match message {
         Control::Mac(mac_control::Repr::Pause { quanta }) => (0, u8::from(*quanta > 0), 0),
         Control::Mac(mac_control::Repr::Pfc(pfc)) => {
-            let those = |of: fn(u16) -> bool| (0..8).filter(|&p| pfc.times[p].is_some_and(of)).fold(0, |bits, p| bits | 1 << p);
+            let those = |of: fn(u16) -> bool| {
+                (0..8).filter(|&p| pfc.times[p].is_some_and(of)).fold(0, |bits, p| bits | 1 << p)
+            };
             (1, u8::from(those(|t| t > 0) > 0), those(|_| true))
         }
         Control::Local(Message::Gfc(m)) => (2, 0, m.priority.into()),
@@ -186,10 +192,19 @@ impl Cables {
     /// The kernel refuses.
     pub fn new(count: usize, seed: u64, noise: Reader) -> io::Result<Cables> {
         let middle = |cable: usize, side: usize| format!("c{cable}m{side}");
-        let pairs: Vec<VethPair> =
-            (0..count).flat_map(|c| (0..2).map(move |s| VethPair { a: interface(c, s), b: format!("c{c}m{s}"), mtu: MTU })).collect();
+        let pairs: Vec<VethPair> = (0..count)
+            .flat_map(|c| {
+                (0..2).map(move |s| VethPair {
+                    a: interface(c, s),
+                    b: format!("c{c}m{s}"),
+                    mtu: MTU,
+                })
+            })
+            .collect();
         sandbox::veth_pairs(&pairs)?;
-        let open = |name: &str| PacketPort::open(name, &PacketOptions::default()).map_err(io::Error::other);
+        let open = |name: &str| {
+            PacketPort::open(name, &PacketOptions::default()).map_err(io::Error::other)
+        };
         let cable = |c: usize| -> io::Result<Cable> {
             let names = [middle(c, 0), middle(c, 1)];
             Ok(Cable {
@@ -223,7 +238,9 @@ impl Cables {
         let c = &mut self.cables[cable];
         let carrier = |up: bool| {
             let word = if up { "up" } else { "down" };
-            sandbox::ip(&c.names.iter().map(|n| format!("link set dev {n} {word}\n")).collect::<String>())
+            sandbox::ip(
+                &c.names.iter().map(|n| format!("link set dev {n} {word}\n")).collect::<String>(),
+            )
         };
         match (c.link, link) {
             (Link::NoCarrier, Link::NoCarrier) => {}
@@ -238,7 +255,12 @@ impl Cables {
     /// The counts since the last call; those by cable begin again too.
     pub fn take(&mut self) -> Counts {
         self.data.fill([Gone::default(); 2]);
-        let dropped: u64 = self.cables.iter_mut().flat_map(|c| &mut c.ends).map(|e| e.counters().kernel_drops).sum();
+        let dropped: u64 = self
+            .cables
+            .iter_mut()
+            .flat_map(|c| &mut c.ends)
+            .map(|e| e.counters().kernel_drops)
+            .sum();
         self.counts.own_drops = dropped.saturating_sub(self.dropped);
         self.dropped = dropped;
         self.looked = Instant::now();
@@ -250,7 +272,11 @@ impl Cables {
     /// # Errors
     /// A port that is lost.
     pub fn carry(&mut self) -> io::Result<()> {
-        let polled = self.cables.iter().filter(|c| c.link != Link::NoCarrier).flat_map(|c| c.ends.iter().map(|e| e as &dyn Port));
+        let polled = self
+            .cables
+            .iter()
+            .filter(|c| c.link != Link::NoCarrier)
+            .flat_map(|c| c.ends.iter().map(|e| e as &dyn Port));
         // An interface that has just come back reports its absence once.
         if wait(polled, NAP).is_err() {
             std::thread::sleep(NAP);
@@ -304,7 +330,11 @@ impl Cables {
             if up {
                 self.counts.data += 1;
                 let gone = &mut self.data[cable][to];
-                *gone = Gone { frames: gone.frames + 1, at: Some(now), all: gone.all || test(&frame).is_some_and(|t| t.last) };
+                *gone = Gone {
+                    frames: gone.frames + 1,
+                    at: Some(now),
+                    all: gone.all || test(&frame).is_some_and(|t| t.last),
+                };
                 self.put(cable, to, frame);
             } else {
                 self.counts.data_lost += 1;
@@ -355,7 +385,8 @@ impl Cables {
             self.forged_at += each;
             let lie = self.dice.roll(rate) < self.faults.lies;
             let Some(frame) = self.draw(lie) else { continue };
-            let (cable, to) = (self.dice.roll(self.cables.len() as u64) as usize, self.dice.roll(2) as usize);
+            let (cable, to) =
+                (self.dice.roll(self.cables.len() as u64) as usize, self.dice.roll(2) as usize);
             if self.cables[cable].link == Link::Up {
                 self.counts.forged += 1;
                 self.put(cable, to, frame);
@@ -363,7 +394,8 @@ impl Cables {
         }
     }
 
-    /// A broken frame: one that is valid control all the same, or one that is rejected, or for no receiver.
+    /// A broken frame: one that is valid control all the same, or one that is rejected, or for no
+    /// receiver.
     fn draw(&mut self, lie: bool) -> Option<Vec<u8>> {
         for _ in 0..64 {
             let mut frame = readers::broken(&self.noise, self.dice.roll(u64::MAX));
@@ -401,20 +433,40 @@ mod tests {
 
     #[test]
     fn a_kind_is_what_a_message_is_about() {
-        let pfc = |times: [Option<u16>; 8]| kind(&Control::Mac(mac_control::Repr::Pfc(mac_control::Pfc { times })));
-        let one = |priority: usize, quanta| pfc(std::array::from_fn(|p| (p == priority).then_some(quanta)));
+        let pfc = |times: [Option<u16>; 8]| {
+            kind(&Control::Mac(mac_control::Repr::Pfc(mac_control::Pfc { times })))
+        };
+        let one = |priority: usize, quanta| {
+            pfc(std::array::from_fn(|p| (p == priority).then_some(quanta)))
+        };
         assert_eq!(one(3, 65_535), one(3, 1), "a pause, however long");
-        assert!(one(3, 1) != one(3, 0) && one(3, 1) != one(4, 1), "a resume and another priority are of another kind");
+        assert!(
+            one(3, 1) != one(3, 0) && one(3, 1) != one(4, 1),
+            "a resume and another priority are of another kind"
+        );
         let of = |kind_of, queue, sequence, hash| {
-            kind(&Control::Local(Message::Pffc(pffc::Repr { kind: kind_of, queue, sequence, hash, key: None })))
+            kind(&Control::Local(Message::Pffc(pffc::Repr {
+                kind: kind_of,
+                queue,
+                sequence,
+                hash,
+                key: None,
+            })))
         };
         assert_eq!(of(pffc::Kind::Pause(5), 1, 7, 0), of(pffc::Kind::Pause(9), 1, 8, 3));
         assert_eq!(of(pffc::Kind::Migrate, 1, 7, 3), of(pffc::Kind::Migrate, 1, 8, 3));
-        assert_ne!(of(pffc::Kind::Migrate, 1, 7, 3), of(pffc::Kind::Migrate, 1, 7, 4), "another flow");
+        assert_ne!(
+            of(pffc::Kind::Migrate, 1, 7, 3),
+            of(pffc::Kind::Migrate, 1, 7, 4),
+            "another flow"
+        );
         assert_ne!(of(pffc::Kind::Migrate, 1, 7, 3), of(pffc::Kind::Pause(5), 1, 7, 3));
         // Those of every format that there are samples of: no two formats share a kind.
         let mut formats: BTreeMap<u8, u32> = BTreeMap::new();
-        frames().iter().filter_map(|f| control::parse(f).ok().flatten()).for_each(|m| *formats.entry(kind(&m).0).or_default() += 1);
+        frames()
+            .iter()
+            .filter_map(|f| control::parse(f).ok().flatten())
+            .for_each(|m| *formats.entry(kind(&m).0).or_default() += 1);
         assert_eq!(formats.into_keys().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     }
 }

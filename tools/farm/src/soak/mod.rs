@@ -1,5 +1,5 @@
-//! A small network of processes for hours: real frames over cables that lose, double and delay control frames, that go down, and on which
-//! frames come that no node sent; neighbours are killed.
+//! A small network of processes for hours: real frames over cables that lose, double and delay
+//! control frames, that go down, and on which frames come that no node sent; neighbours are killed.
 //!
 //! ```text
 //!   H0 == cable 0 == S1 == cable 1 == S2 == cable 2 == H1       H0, H1: new in each round; S2: killed in some; S1 stays
@@ -29,19 +29,28 @@ const CHAIN: &str = include_str!("chain.toml");
 const BOTTLENECK: u64 = 1_250_000;
 /// Share of payload in a frame.
 const PAYLOAD: f64 = 0.95;
-/// A round is over so long after the last data frame, if the last frame of both flows has come to its host.
+/// A round is over so long after the last data frame, if the last frame of both flows has come to
+/// its host.
 const QUIET: Duration = Duration::from_millis(300);
-/// Else it is over without a data frame for so long. The longest pause of the chain, at 10 Mb/s, lasts 3.4 s, a source may wait for two one
-/// after the other, and the clock of a node stops while its process gets no processor.
+/// Else it is over without a data frame for so long. The longest pause of the chain, at 10 Mb/s,
+/// lasts 3.4 s, a source may wait for two one after the other, and the clock of a node stops while
+/// its process gets no processor.
 const STILL: Duration = Duration::from_secs(15);
-/// Longest time until a process has its ports open, or has ended: minutes on a machine that has to read the program from the disk again.
+/// Longest time until a process has its ports open, or has ended: minutes on a machine that has to
+/// read the program from the disk again.
 const PATIENCE: Duration = Duration::from_secs(240);
 /// Longest time that traffic may take beyond five times its own.
 const SLOW: Duration = Duration::from_secs(60);
 
 /// Flow controls of a soak, with what their switches need besides the scenario.
-pub const KINDS: [(&str, &[&str]); 6] =
-    [("pfc", &[]), ("cbfc", &["switch.buffer=400KB"]), ("gfc-buffer", &[]), ("gfc-time", &[]), ("gfc-conceptual", &[]), ("pffc", &[])];
+pub const KINDS: [(&str, &[&str]); 6] = [
+    ("pfc", &[]),
+    ("cbfc", &["switch.buffer=400KB"]),
+    ("gfc-buffer", &[]),
+    ("gfc-time", &[]),
+    ("gfc-conceptual", &[]),
+    ("pffc", &[]),
+];
 
 /// Faults of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +137,13 @@ const FAULTS: [Fault; 9] = [
         event: Event::Carrier,
         may: May::Loss,
     },
-    Fault { name: "killed", about: "a switch is killed and started again", faults: NO, event: Event::Killed, may: May::Loss },
+    Fault {
+        name: "killed",
+        about: "a switch is killed and started again",
+        faults: NO,
+        event: Event::Killed,
+        may: May::Loss,
+    },
 ];
 
 /// Plan of a soak.
@@ -172,14 +187,17 @@ pub struct Round {
     pub age: f64,
     /// Memory at the end of the round [KiB].
     pub memory: u64,
-    /// Frames that nodes dropped, by node and reason. Of those that the kernel drops before a process that does not come in time, the
-    /// process could know; a frame for which a switch has no room is a broken promise.
+    /// Frames that nodes dropped, by node and reason. Of those that the kernel drops before a
+    /// process that does not come in time, the process could know; a frame for which a switch has
+    /// no room is a broken promise.
     #[serde(default)]
     pub dropped: BTreeMap<String, u64>,
-    /// The longest time for which the clock of a node stopped, because its process got no processor [s]. A pause is longer by as much.
+    /// The longest time for which the clock of a node stopped, because its process got no processor
+    /// [s]. A pause is longer by as much.
     #[serde(default)]
     pub stood: f64,
-    /// The longest time without a data frame on any cable before the last frame of both flows came to its host [s].
+    /// The longest time without a data frame on any cable before the last frame of both flows came
+    /// to its host [s].
     #[serde(default)]
     pub still: f64,
     /// Problems found.
@@ -187,7 +205,8 @@ pub struct Round {
 }
 
 impl Round {
-    /// The soak itself lost frames, as its own process came too late: the round shows nothing of xoff, and restarts.
+    /// The soak itself lost frames, as its own process came too late: the round shows nothing of
+    /// xoff, and restarts.
     pub fn is_void(&self) -> bool {
         self.cables.own_drops > 0
     }
@@ -207,11 +226,17 @@ pub fn fault_names() -> impl Iterator<Item = &'static str> {
     FAULTS.iter().map(|f| f.name)
 }
 
-/// Runs rounds until the time is over; each goes to `done`. The process is in namespaces of its own. Returns whether it was asked to end.
+/// Runs rounds until the time is over; each goes to `done`. The process is in namespaces of its
+/// own. Returns whether it was asked to end.
 ///
 /// # Errors
 /// Interfaces or processes that cannot be made, a full disk.
-pub fn run(plan: &Plan, noise: Reader, asked: &AtomicBool, mut done: impl FnMut(&Round) -> io::Result<()>) -> io::Result<bool> {
+pub fn run(
+    plan: &Plan,
+    noise: Reader,
+    asked: &AtomicBool,
+    mut done: impl FnMut(&Round) -> io::Result<()>,
+) -> io::Result<bool> {
     let scenario = plan.folder.join("chain.toml");
     std::fs::write(&scenario, CHAIN)?;
     let spawn = Spawn { program: plan.program.clone(), scenario, folder: plan.folder.clone() };
@@ -229,10 +254,19 @@ pub fn run(plan: &Plan, noise: Reader, asked: &AtomicBool, mut done: impl FnMut(
 
 impl Soak<'_> {
     /// Rounds with one flow control, and one S1.
-    fn stretch(&mut self, kind: &str, lasting: Duration, done: &mut impl FnMut(&Round) -> io::Result<()>) -> io::Result<()> {
+    fn stretch(
+        &mut self,
+        kind: &str,
+        lasting: Duration,
+        done: &mut impl FnMut(&Round) -> io::Result<()>,
+    ) -> io::Result<()> {
         let more = KINDS.iter().find(|k| k.0 == kind).map_or(&[][..], |k| k.1);
         let size = (BOTTLENECK as f64 * PAYLOAD * self.plan.traffic.as_secs_f64()) as u64;
-        let mut settings = vec![format!("flow_control={kind}"), format!("flow[0].size={size}B"), format!("flow[1].size={}B", size / 2)];
+        let mut settings = vec![
+            format!("flow_control={kind}"),
+            format!("flow[0].size={size}B"),
+            format!("flow[1].size={}B", size / 2),
+        ];
         settings.extend(more.iter().map(|s| s.to_string()));
         settings.extend(self.plan.settings.iter().cloned());
         let began = Instant::now();
@@ -240,8 +274,10 @@ impl Soak<'_> {
         let mut s2 = Some(self.start(S2, &settings)?);
         s1.begin();
         s2.iter_mut().for_each(Node::begin);
-        let faults: Vec<&Fault> =
-            FAULTS.iter().filter(|f| self.plan.faults.is_empty() || self.plan.faults.iter().any(|n| n == f.name)).collect();
+        let faults: Vec<&Fault> = FAULTS
+            .iter()
+            .filter(|f| self.plan.faults.is_empty() || self.plan.faults.iter().any(|n| n == f.name))
+            .collect();
         let mut rounds = 0;
         while rounds < faults.len() || began.elapsed() < lasting {
             if self.asked.load(Ordering::Relaxed) {
@@ -263,7 +299,10 @@ impl Soak<'_> {
         while !node.is_ready() {
             if node.ended() || from.elapsed() > PATIENCE {
                 let why = node.report().err().unwrap_or_default();
-                return Err(io::Error::other(format!("{} did not open its ports: {why}", place.name)));
+                return Err(io::Error::other(format!(
+                    "{} did not open its ports: {why}",
+                    place.name
+                )));
             }
             self.cables.carry()?;
         }
@@ -281,7 +320,10 @@ impl Soak<'_> {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "a round from start to end: each step needs the processes of all others")]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a round from start to end: each step needs the processes of all others"
+    )]
     fn round(
         &mut self,
         kind: &str,
@@ -305,7 +347,8 @@ impl Soak<'_> {
             Event::Nothing => vec![],
             Event::Killed => vec![(part(0.3), part(0.4))],
             Event::Silent | Event::Carrier => {
-                let times = [0.15, 0.35, 0.55].map(|at| (part(at), part(at + 0.02 + self.dice.roll(10) as f64 / 100.0)));
+                let times = [0.15, 0.35, 0.55]
+                    .map(|at| (part(at), part(at + 0.02 + self.dice.roll(10) as f64 / 100.0)));
                 times.to_vec()
             }
         };
@@ -317,7 +360,8 @@ impl Soak<'_> {
         loop {
             self.cables.carry()?;
             let now = Instant::now();
-            self.cables.faults = if now >= from && now < to { fault.faults } else { Faults::default() };
+            self.cables.faults =
+                if now >= from && now < to { fault.faults } else { Faults::default() };
             if let Some(&(down, up)) = plan.last() {
                 if !is_down && now >= down {
                     is_down = true;
@@ -340,7 +384,8 @@ impl Soak<'_> {
                     }
                 }
             }
-            let last = self.cables.data.iter().flatten().filter_map(|d| d.at).max().unwrap_or(began);
+            let last =
+                self.cables.data.iter().flatten().filter_map(|d| d.at).max().unwrap_or(began);
             let all = self.cables.data[CABLES - 1][1].all && self.cables.data[0][0].all;
             let rest = if all { QUIET } else { STILL };
             if !all {
@@ -360,7 +405,8 @@ impl Soak<'_> {
         }
         let data = self.cables.data.clone();
         let delivered_after = data[CABLES - 1][1].at.is_some_and(|last| last > healed);
-        // A receiver delivers no byte behind a gap, so frames are counted, where they leave hosts and where they come to hosts.
+        // A receiver delivers no byte behind a gap, so frames are counted, where they leave hosts
+        // and where they come to hosts.
         let of = |cable: usize, to: usize| data[cable][to].frames;
         let gone = (of(0, 1) + of(CABLES - 1, 0)).saturating_sub(of(0, 0) + of(CABLES - 1, 1));
         [&h0, &h1].into_iter().for_each(Node::interrupt);
@@ -370,12 +416,19 @@ impl Soak<'_> {
         }
         let counts = self.cables.take();
         let (mut dropped, mut stood) = (BTreeMap::new(), 0.0f64);
-        for (switch, before) in [Some(&*s1), s2.as_ref()].into_iter().flatten().zip(before.iter().flatten()) {
+        for (switch, before) in
+            [Some(&*s1), s2.as_ref()].into_iter().flatten().zip(before.iter().flatten())
+        {
             let now = self.counted(switch)?;
             // One that was started again counts from zero again.
-            stood = stood.max(if now.stood < before.stood { now.stood } else { now.stood - before.stood });
+            stood = stood.max(if now.stood < before.stood {
+                now.stood
+            } else {
+                now.stood - before.stood
+            });
             for (reason, n) in now.dropped {
-                let n = n.checked_sub(before.dropped.get(&reason).copied().unwrap_or(0)).unwrap_or(n);
+                let n =
+                    n.checked_sub(before.dropped.get(&reason).copied().unwrap_or(0)).unwrap_or(n);
                 if n > 0 {
                     dropped.insert(reason, n);
                 }
@@ -383,36 +436,72 @@ impl Soak<'_> {
         }
         let reports = [h0.report(), h1.report()];
         stood = reports.iter().flatten().map(|r| r.real.left_out_seconds).fold(stood, f64::max);
-        problems.extend([Some(&h0), Some(&h1), Some(&*s1), s2.as_ref()].into_iter().flatten().filter_map(Node::panicked));
+        problems.extend(
+            [Some(&h0), Some(&h1), Some(&*s1), s2.as_ref()]
+                .into_iter()
+                .flatten()
+                .filter_map(Node::panicked),
+        );
         problems.extend(reports.iter().filter_map(|r| r.as_ref().err().cloned()));
-        let of = |host: usize, flow: usize, what: fn(&xoff_real::testbed::protocol::FlowReport) -> u64| {
-            reports[host].as_ref().ok().and_then(|r| r.flows.iter().find(|f| f.flow == flow)).map_or(0, what)
+        let of = |host: usize,
+                  flow: usize,
+                  what: fn(&xoff_real::testbed::protocol::FlowReport) -> u64| {
+            reports[host]
+                .as_ref()
+                .ok()
+                .and_then(|r| r.flows.iter().find(|f| f.flow == flow))
+                .map_or(0, what)
         };
-        let (sent, delivered) = ([of(0, 0, |f| f.sent), of(1, 1, |f| f.sent)], [of(1, 0, |f| f.delivered), of(0, 1, |f| f.delivered)]);
+        let (sent, delivered) = (
+            [of(0, 0, |f| f.sent), of(1, 1, |f| f.sent)],
+            [of(1, 0, |f| f.delivered), of(0, 1, |f| f.delivered)],
+        );
         let missing = (sent[0] + sent[1]).saturating_sub(delivered[0] + delivered[1]);
         if sent != [size, size / 2] {
-            problems.push(format!("{} and {} of {size} and {} bytes were sent: a source is still held", sent[0], sent[1], size / 2));
+            problems.push(format!(
+                "{} and {} of {size} and {} bytes were sent: a source is still held",
+                sent[0],
+                sent[1],
+                size / 2
+            ));
         }
         match fault.may {
-            May::Nothing if missing > 0 => problems.push(format!("{missing} bytes are lost, and none may be")),
-            May::CountedLoss if gone != counts.data_lost => {
-                problems.push(format!("{gone} frames are lost, and the dead cable took {}", counts.data_lost));
+            May::Nothing if missing > 0 => {
+                problems.push(format!("{missing} bytes are lost, and none may be"))
             }
-            May::Loss if !delivered_after => problems.push("nothing was delivered after the fault".to_owned()),
+            May::CountedLoss if gone != counts.data_lost => {
+                problems.push(format!(
+                    "{gone} frames are lost, and the dead cable took {}",
+                    counts.data_lost
+                ));
+            }
+            May::Loss if !delivered_after => {
+                problems.push("nothing was delivered after the fault".to_owned())
+            }
             _ => {}
         }
         for report in reports.iter().flatten() {
             let kernel: u64 = report.real.ports.iter().map(|p| p.kernel_drops).sum();
-            for (reason, n) in [("kernel", kernel), ("memory", report.dropped_frames)].into_iter().filter(|d| d.1 > 0) {
+            for (reason, n) in [("kernel", kernel), ("memory", report.dropped_frames)]
+                .into_iter()
+                .filter(|d| d.1 > 0)
+            {
                 dropped.insert(format!("{} {reason}", report.node), n);
             }
         }
         if counts.own_drops > 0 {
-            // The process came too late to its own cables: no node could know of the missing frames.
+            // The process came too late to its own cables: no node could know of the missing
+            // frames.
             problems.retain(|p| p.contains("panicked"));
         } else if !problems.is_empty() {
-            let at = |what: String| if what.is_empty() { "nowhere that is counted".into() } else { what };
-            let places = at(dropped.iter().map(|(place, n)| format!("{place} {n}")).collect::<Vec<_>>().join(", "));
+            let at = |what: String| {
+                if what.is_empty() { "nowhere that is counted".into() } else { what }
+            };
+            let places = at(dropped
+                .iter()
+                .map(|(place, n)| format!("{place} {n}"))
+                .collect::<Vec<_>>()
+                .join(", "));
             problems.push(format!(
                 "frames were dropped at: {places}; the soak was away for {} ms at most, and the clock of a node stood still for {stood:.1} s",
                 counts.away_ms

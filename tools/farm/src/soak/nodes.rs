@@ -76,7 +76,9 @@ impl Spawn {
         }
         let mut c = Command::new(&self.program);
         let is_host = place.ports.len() == 1;
-        c.arg(if is_host { "host" } else { "switch" }).arg(&self.scenario).args(["--node", place.name, "--json", "--wait"]);
+        c.arg(if is_host { "host" } else { "switch" })
+            .arg(&self.scenario)
+            .args(["--node", place.name, "--json", "--wait"]);
         c.args(["--for", "3600000s"]).arg("--ready").arg(&ready);
         for s in settings {
             c.args(["--set", s]);
@@ -86,7 +88,10 @@ impl Spawn {
         }
         for (peer, cable, side) in place.ports {
             let interface = interface(*cable, *side);
-            c.args(["--port".to_owned(), if is_host { interface } else { format!("{peer}={interface}") }]);
+            c.args([
+                "--port".to_owned(),
+                if is_host { interface } else { format!("{peer}={interface}") },
+            ]);
         }
         c.stdin(Stdio::piped()).stdout(File::create(&out)?).stderr(File::create(&err)?);
         sandbox::killed_with_parent(&mut c);
@@ -148,7 +153,10 @@ impl Node {
         for line in text.lines() {
             let value = line.rsplit(' ').next();
             if line.starts_with("xoff_dropped_frames_total{") {
-                let reason = line.split_once("reason=\"").and_then(|(_, r)| r.split_once('"')).map(|(reason, _)| reason);
+                let reason = line
+                    .split_once("reason=\"")
+                    .and_then(|(_, r)| r.split_once('"'))
+                    .map(|(reason, _)| reason);
                 let count = value.and_then(|n| n.parse::<u64>().ok());
                 let (Some(reason), Some(count)) = (reason, count) else { return Err(wrong(line)) };
                 *counted.dropped.entry(format!("{} {reason}", self.name)).or_default() += count;
@@ -167,9 +175,12 @@ impl Node {
     /// # Errors
     /// No readable answer; with the end of its text for people.
     pub fn report(&self) -> Result<NodeReport, String> {
-        let answer =
-            fs::read_to_string(&self.out).map_err(|e| e.to_string()).and_then(|t| NodeAnswer::parse(&t).map_err(|e| e.to_string()));
-        answer.map(|a| a.run).map_err(|e| format!("{} gave no answer: {e}; {}", self.name, tail(&self.err)))
+        let answer = fs::read_to_string(&self.out)
+            .map_err(|e| e.to_string())
+            .and_then(|t| NodeAnswer::parse(&t).map_err(|e| e.to_string()));
+        answer
+            .map(|a| a.run)
+            .map_err(|e| format!("{} gave no answer: {e}; {}", self.name, tail(&self.err)))
     }
 
     /// Text that it wrote if it panicked.

@@ -12,8 +12,8 @@ pub const GROWTH_MAX: u64 = 2048;
 /// Rounds until it has all the memory that it needs.
 const WARM: usize = 2;
 
-/// Memory of the switch that stays, by flow control: over the longest of its lives, after its first rounds and at its end [KiB], and how
-/// long it lived [s].
+/// Memory of the switch that stays, by flow control: over the longest of its lives, after its first
+/// rounds and at its end [KiB], and how long it lived [s].
 pub fn memory(rounds: &[Round], kind: &str) -> Option<(u64, u64, f64)> {
     let mut lives: Vec<Vec<&Round>> = Vec::new();
     for r in rounds.iter().filter(|r| r.kind == kind) {
@@ -29,10 +29,14 @@ pub fn memory(rounds: &[Round], kind: &str) -> Option<(u64, u64, f64)> {
 
 /// Problems of rounds, and memory that grows.
 pub fn problems(rounds: &[Round]) -> Vec<String> {
-    let of = |r: &Round| r.problems.iter().map(|p| format!("{}, {}: {p}", r.kind, r.fault)).collect::<Vec<_>>();
+    let of = |r: &Round| {
+        r.problems.iter().map(|p| format!("{}, {}: {p}", r.kind, r.fault)).collect::<Vec<_>>()
+    };
     let mut all: Vec<String> = rounds.iter().flat_map(of).collect();
     for (kind, _) in KINDS {
-        if let Some((first, last, _)) = memory(rounds, kind).filter(|(first, last, _)| *last > first + GROWTH_MAX) {
+        if let Some((first, last, _)) =
+            memory(rounds, kind).filter(|(first, last, _)| *last > first + GROWTH_MAX)
+        {
             all.push(format!("{kind}: the memory of S1 grew from {first} to {last} KiB"));
         }
     }
@@ -51,7 +55,8 @@ fn dropped(rounds: &[&Round]) -> String {
     for (place, n) in rounds.iter().flat_map(|r| &r.dropped) {
         *by_reason.entry(place.split_once(' ').map_or(place, |p| p.1)).or_default() += n;
     }
-    let words: Vec<String> = by_reason.into_iter().map(|(reason, n)| format!("{reason} {}", grouped(n))).collect();
+    let words: Vec<String> =
+        by_reason.into_iter().map(|(reason, n)| format!("{reason} {}", grouped(n))).collect();
     if words.is_empty() { "none".into() } else { words.join(", ") }
 }
 
@@ -94,7 +99,14 @@ pub fn page(all: &[Round], left_over: &str) -> String {
         });
         let lost = if of.iter().any(|r| r.lossless) { grouped(lost(&of)) } else { "-".into() };
         let problems: usize = of.iter().map(|r| r.problems.len()).sum();
-        let _ = writeln!(t, "| {} | {} | {} | {} | {lost} | {problems} |", f.name, f.about, of.len(), grouped(met.sum::<u64>()));
+        let _ = writeln!(
+            t,
+            "| {} | {} | {} | {} | {lost} | {problems} |",
+            f.name,
+            f.about,
+            of.len(),
+            grouped(met.sum::<u64>())
+        );
     }
     t += "\nIf frames may be lost, traffic must continue after the fault, and the sources must send everything. If a cable is dead unnoticed, exactly the frames that it took must be\n\
           missing.\n\n\

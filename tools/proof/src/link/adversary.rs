@@ -32,7 +32,8 @@ impl fmt::Debug for Decision {
 }
 
 /// Everything goes well.
-pub(super) const FAIR: Decision = Decision { drain: None, source: None, fate: Fate::Soon, loses: false };
+pub(super) const FAIR: Decision =
+    Decision { drain: None, source: None, fate: Fate::Soon, loses: false };
 
 /// Names of the properties.
 pub const LOSSLESS: &str = "no frame finds the buffer full";
@@ -54,10 +55,16 @@ impl Model for Link {
             return;
         }
         let flows = self.flows();
-        let must_drain = self.bounds.standstill_max.is_some_and(|most| s.stood + self.bounds.every > most);
-        let mut drains: Vec<Option<u32>> = if must_drain && !s.buffer.is_empty() { vec![] } else { vec![None] };
+        let must_drain =
+            self.bounds.standstill_max.is_some_and(|most| s.stood + self.bounds.every > most);
+        let mut drains: Vec<Option<u32>> =
+            if must_drain && !s.buffer.is_empty() { vec![] } else { vec![None] };
         // A decision for several ticks may drain what comes in meanwhile.
-        drains.extend((0..flows).filter(|&f| self.bounds.every > 1 || s.buffer.iter().any(|&b| flow_of(b) == f)).map(Some));
+        drains.extend(
+            (0..flows)
+                .filter(|&f| self.bounds.every > 1 || s.buffer.iter().any(|&b| flow_of(b) == f))
+                .map(Some),
+        );
         let mut sources = if self.bounds.greedy { vec![] } else { vec![None] };
         if !self.per_flow() || s.waiting < WAITING_MAX {
             sources.extend((0..flows).map(Some));
@@ -69,7 +76,12 @@ impl Model for Link {
         for &drain in &drains {
             for &source in &sources {
                 for &fate in self.faults.fates() {
-                    actions.extend(losses.iter().map(|&loses| Decision { drain, source, fate, loses }));
+                    actions.extend(losses.iter().map(|&loses| Decision {
+                        drain,
+                        source,
+                        fate,
+                        loses,
+                    }));
                 }
             }
         }
@@ -87,7 +99,9 @@ impl Model for Link {
             Property::always(LOSSLESS, |_, s: &State| s.broken != Some(Broken::Overflow)),
             Property::always(IN_ORDER, |_, s: &State| s.broken != Some(Broken::Order)),
             // A state that is broken has its own property.
-            Property::always(RECOVERS, |m: &Link, s: &State| s.broken.is_some() || m.recovers(s).is_ok()),
+            Property::always(RECOVERS, |m: &Link, s: &State| {
+                s.broken.is_some() || m.recovers(s).is_ok()
+            }),
         ];
         all.into_iter().filter(|p| self.only.is_none_or(|only| p.name == only)).collect()
     }

@@ -8,7 +8,8 @@ use super::state::{Carried, State, flow_of};
 use super::{BURST_MAX, CARRIED_MIN, FRAME, Link, RECOVERS_IN, WAITING_MAX};
 
 impl Link {
-    /// Frames that a sender may send at once without an answer, and its rate: the measure of a link that has rested.
+    /// Frames that a sender may send at once without an answer, and its rate: the measure of a link
+    /// that has rested.
     fn as_new(&self, s: &State) -> (usize, Rate, usize) {
         let mut tx = s.tx.copy().expect("a half of the registry");
         let rate = tx.rate(s.now);
@@ -21,7 +22,8 @@ impl Link {
         (burst, rate, s.waiting + s.buffer.len() + frames)
     }
 
-    /// Left alone from here on, is it as new in the end? And does it carry frames again if it is used?
+    /// Left alone from here on, is it as new in the end? And does it carry frames again if it is
+    /// used?
     pub fn recovers(&self, from: &State) -> Result<(), Stuck> {
         let flow = |s: &State| s.buffer.front().map(|&f| flow_of(f));
         let mut rests = from.clone();
@@ -40,7 +42,8 @@ impl Link {
             if nth == RECOVERS_IN * 3 / 4 {
                 before = runs.delivered;
             }
-            let source = (!self.per_flow() || runs.waiting < WAITING_MAX).then_some(nth as u32 % self.flows());
+            let source = (!self.per_flow() || runs.waiting < WAITING_MAX)
+                .then_some(nth as u32 % self.flows());
             let d = Decision { drain: flow(&runs), source, ..FAIR };
             self.tick(&mut runs, d);
         }
@@ -54,7 +57,8 @@ impl Link {
 /// Reason why a link does not recover from a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// After a rest the sender may send less than on a new link, or something is still held: credits leaked, a rate stayed low.
+    /// After a rest the sender may send less than on a new link, or something is still held:
+    /// credits leaked, a rate stayed low.
     NotAsNew,
     /// With a source, a drain and messages that come, it carries less than half of what it could.
     Stands,
@@ -66,8 +70,12 @@ impl Stuck {
     /// In words.
     pub fn describe(self) -> &'static str {
         match self {
-            Stuck::NotAsNew => "without traffic from here on, the sender stays paused or slower than on a new link",
-            Stuck::Stands => "with traffic and no fault from here on, the link carries less than half the line rate",
+            Stuck::NotAsNew => {
+                "without traffic from here on, the sender stays paused or slower than on a new link"
+            }
+            Stuck::Stands => {
+                "with traffic and no fault from here on, the link carries less than half the line rate"
+            }
             Stuck::BreaksLater => "with traffic and no fault from here on, the link loses a frame",
         }
     }

@@ -22,7 +22,8 @@ pub(super) fn nth_of(handle: u32) -> u32 {
 /// A frame as a number: its flow, and how far behind the next one that is to be delivered.
 fn relative(handle: u32, expected: &[u32]) -> u64 {
     let flow = flow_of(handle);
-    u64::from(flow) << 32 | u64::from(nth_of(handle).wrapping_sub(expected[flow as usize]) & (u32::MAX >> 4))
+    u64::from(flow) << 32
+        | u64::from(nth_of(handle).wrapping_sub(expected[flow as usize]) & (u32::MAX >> 4))
 }
 
 /// Kind of a frame where frames are lost to errors: its number does not matter.
@@ -107,7 +108,13 @@ impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let frames = |n: usize| format!("{n} frame{}", if n == 1 { "" } else { "s" });
         let flying = self.flying.iter().filter(|c| matches!(c.1, Carried::Frame(_))).count();
-        write!(f, "buffer {}, wire {}, {} messages", frames(self.buffer.len()), frames(flying), self.messages.len())?;
+        write!(
+            f,
+            "buffer {}, wire {}, {} messages",
+            frames(self.buffer.len()),
+            frames(flying),
+            self.messages.len()
+        )?;
         if let Some(broken) = self.broken {
             write!(f, ", {broken:?}")?;
         }
@@ -142,7 +149,8 @@ impl Link {
     /// Writes the values that are equal if the link continues alike.
     pub(super) fn name(&self, s: &mut State) {
         let frame = if self.faults.loses_frames() { kind } else { relative };
-        let mut w = Words::new(s.now, self.bounds.wraps, self.bounds.counter_bits, frame, &s.expected);
+        let mut w =
+            Words::new(s.now, self.bounds.wraps, self.bounds.counter_bits, frame, &s.expected);
         let written = w.add(&s.rx).and_then(|()| w.add(&s.tx));
         for (at, message) in &s.messages {
             w.time(*at);
@@ -165,12 +173,21 @@ impl Link {
             of_flow().for_each(|frame| w.handle(frame));
         }
         if !self.faults.loses_frames() {
-            w.numbers.extend(s.made.iter().zip(s.expected).map(|(made, expected)| u64::from(made.wrapping_sub(expected))));
+            w.numbers.extend(
+                s.made
+                    .iter()
+                    .zip(s.expected)
+                    .map(|(made, expected)| u64::from(made.wrapping_sub(expected))),
+            );
         }
         if self.bounds.standstill_max.is_some() {
             w.numbers.push(u64::from(s.stood));
         }
-        w.numbers.push(u64::from(s.missing) << 32 | u64::from(s.spared) << 2 | s.broken.map_or(0, |b| 1 + b as u64));
+        w.numbers.push(
+            u64::from(s.missing) << 32
+                | u64::from(s.spared) << 2
+                | s.broken.map_or(0, |b| 1 + b as u64),
+        );
         s.key = w.numbers;
     }
 }

@@ -5,7 +5,8 @@
 //!   set of links --> these destinations, walked again without the links --> pairs that had a path and lose it
 //! ```
 //!
-//! Tables stay unchanged: a switch skips a port whose link is down, and drops frames without another port. So a failure adds no cycle.
+//! Tables stay unchanged: a switch skips a port whose link is down, and drops frames without
+//! another port. So a failure adds no cycle.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,10 +65,20 @@ pub struct HoleStudy {
     pub sets: Vec<HoleSet>,
 }
 
-/// Fails every set of 1 to `n` working links between switches and follows the tables as they are. Every single failure is examined; of each
-/// larger size at most `sets_max` sets: all, or as many drawn with `seed`.
-pub fn fail_any_installed(t: &Topology, tables: &Tables, n: usize, sets_max: u64, seed: u64, go_on: &dyn Fn() -> bool) -> HoleStudy {
-    let links: Vec<LinkId> = (0..t.links.len() as LinkId).filter(|&l| t.links[l as usize].up && is_fabric_link(t, l)).collect();
+/// Fails every set of 1 to `n` working links between switches and follows the tables as they are.
+/// Every single failure is examined; of each larger size at most `sets_max` sets: all, or as many
+/// drawn with `seed`.
+pub fn fail_any_installed(
+    t: &Topology,
+    tables: &Tables,
+    n: usize,
+    sets_max: u64,
+    seed: u64,
+    go_on: &dyn Fn() -> bool,
+) -> HoleStudy {
+    let links: Vec<LinkId> = (0..t.links.len() as LinkId)
+        .filter(|&l| t.links[l as usize].up && is_fabric_link(t, l))
+        .collect();
     let mut walk = Walk::new(t, tables);
     walk.uses = Some(vec![Vec::new(); t.links.len()]);
     let mut lost_before = Vec::new();
@@ -77,19 +88,32 @@ pub fn fail_any_installed(t: &Topology, tables: &Tables, n: usize, sets_max: u64
         lost_before.push(walk.unrouted - before);
     }
     let uses = walk.uses.take().unwrap_or_default();
-    let mut study =
-        HoleStudy { links: links.len(), by_size: Vec::new(), sampled: false, interrupted: false, holes_total: 0, sets: Vec::new() };
+    let mut study = HoleStudy {
+        links: links.len(),
+        by_size: Vec::new(),
+        sampled: false,
+        interrupted: false,
+        holes_total: 0,
+        sets: Vec::new(),
+    };
     for size in 1..=n.min(links.len()) {
         let Sets { total, sampled, each } = sets(&links, size, sets_max, seed);
         study.sampled |= sampled;
-        let mut of_size = HolesOfSize { failures: size, sets_total: total, sets_checked: 0, holes: 0, unrouted_max: 0 };
+        let mut of_size = HolesOfSize {
+            failures: size,
+            sets_total: total,
+            sets_checked: 0,
+            holes: 0,
+            unrouted_max: 0,
+        };
         for set in each {
             if !go_on() {
                 study.interrupted = true;
                 break;
             }
             of_size.sets_checked += 1;
-            let mut destinations: Vec<u32> = set.iter().flat_map(|&l| uses[l as usize].iter().copied()).collect();
+            let mut destinations: Vec<u32> =
+                set.iter().flat_map(|&l| uses[l as usize].iter().copied()).collect();
             destinations.sort_unstable();
             destinations.dedup();
             walk.fail(&set);

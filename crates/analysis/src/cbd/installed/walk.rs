@@ -1,7 +1,8 @@
 //! All paths that tables give to a destination, followed from every host at once.
 //!
-//! A state is a directed link with a virtual lane. Where a frame goes next depends on the state, the destination and the service level, not
-//! on its source, so that each state is visited once for each destination and level.
+//! A state is a directed link with a virtual lane. Where a frame goes next depends on the state,
+//! the destination and the service level, not on its source, so that each state is visited once for
+//! each destination and level.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,7 +35,8 @@ pub(super) struct Walk<'a> {
     pub t: &'a Topology,
     pub tables: &'a Tables,
     pub lanes: u32,
-    /// Entries that represent all hosts: one for each switch, or each host where virtual lanes distinguish them.
+    /// Entries that represent all hosts: one for each switch, or each host where virtual lanes
+    /// distinguish them.
     pub entries: Vec<Entry>,
     /// Mark of each state and the walk it belongs to.
     pub marks: Vec<(u32, Mark)>,
@@ -60,13 +62,19 @@ impl<'a> Walk<'a> {
         let mut of_switch: HashMap<NodeId, usize> = HashMap::new();
         for host in t.hosts() {
             for port in &t.nodes[host as usize].ports {
-                let up = t.links[port.link as usize].up && t.nodes[port.peer as usize].kind == NodeKind::Switch;
+                let up = t.links[port.link as usize].up
+                    && t.nodes[port.peer as usize].kind == NodeKind::Switch;
                 match of_switch.get(&port.peer) {
                     _ if !up => {}
                     Some(&i) if lanes == 1 => entries[i].hosts += 1,
                     _ => {
                         of_switch.insert(port.peer, entries.len());
-                        entries.push(Entry { host, switch: port.peer, ingress: port.peer_port, hosts: 1 });
+                        entries.push(Entry {
+                            host,
+                            switch: port.peer,
+                            ingress: port.peer_port,
+                            hosts: 1,
+                        });
                     }
                 }
             }
@@ -99,20 +107,29 @@ impl<'a> Walk<'a> {
     }
 
     fn level(&self, host: NodeId, destination: u32) -> u8 {
-        self.tables.lanes.as_ref().and_then(|l| l.level.get(&(host, destination)).copied()).unwrap_or(0)
+        self.tables
+            .lanes
+            .as_ref()
+            .and_then(|l| l.level.get(&(host, destination)).copied())
+            .unwrap_or(0)
     }
 
     /// The state of a frame that leaves a node by a port.
     fn state(&self, node: NodeId, ingress: u16, egress: u16, level: u8) -> State {
         let port = self.t.nodes[node as usize].ports[egress as usize];
         let link = &self.t.links[port.link as usize];
-        let lane = self.tables.lanes.as_ref().map_or(0, |l| u32::from(l.of(node, ingress, egress, level) & 15));
+        let lane = self
+            .tables
+            .lanes
+            .as_ref()
+            .map_or(0, |l| u32::from(l.of(node, ingress, egress, level) & 15));
         (port.link * 2 + u32::from((link.a, link.a_port) != (node, egress))) * self.lanes + lane
     }
 
     /// The port by which a state leaves.
     pub fn egress(&self, state: State) -> (NodeId, u16) {
-        let (link, lane) = (&self.t.links[(state / self.lanes / 2) as usize], state / self.lanes % 2);
+        let (link, lane) =
+            (&self.t.links[(state / self.lanes / 2) as usize], state / self.lanes % 2);
         if lane == 0 { (link.a, link.a_port) } else { (link.b, link.b_port) }
     }
 
@@ -129,11 +146,17 @@ impl<'a> Walk<'a> {
     }
 
     /// The states that follow one that arrives at a switch; `None`: they are dropped.
-    pub fn next(&self, (switch, ingress): (NodeId, u16), destination: u32, level: u8) -> Option<Vec<State>> {
+    pub fn next(
+        &self,
+        (switch, ingress): (NodeId, u16),
+        destination: u32,
+        level: u8,
+    ) -> Option<Vec<State>> {
         let ports = self.tables.ports(switch, destination);
         let link = |p: u16| self.t.nodes[switch as usize].ports[p as usize].link;
         let up = |&&p: &&u16| self.t.link_at(switch, p).up && !self.failed.contains(&link(p));
-        let states: Vec<State> = ports.iter().filter(up).map(|&p| self.state(switch, ingress, p, level)).collect();
+        let states: Vec<State> =
+            ports.iter().filter(up).map(|&p| self.state(switch, ingress, p, level)).collect();
         (!states.is_empty()).then_some(states)
     }
 
@@ -145,7 +168,8 @@ impl<'a> Walk<'a> {
     /// Walks from every source to one destination.
     pub fn destination(&mut self, destination: u32) {
         let to = self.tables.destinations[destination as usize].host;
-        let mut levels: Vec<u8> = self.entries.iter().map(|e| self.level(e.host, destination)).collect();
+        let mut levels: Vec<u8> =
+            self.entries.iter().map(|e| self.level(e.host, destination)).collect();
         levels.sort_unstable();
         levels.dedup();
         let mut looped = false;
@@ -157,9 +181,12 @@ impl<'a> Walk<'a> {
                 if (self.lanes > 1 && host == to) || self.level(host, destination) != level {
                     continue;
                 }
-                // Where virtual lanes do not matter, the destination itself is among those that enter at its switch.
+                // Where virtual lanes do not matter, the destination itself is among those that
+                // enter at its switch.
                 let senders = if self.lanes == 1 && own { hosts - 1 } else { hosts };
-                if senders > 0 && !self.from((switch, ingress), (destination, level, host), &mut looped) {
+                if senders > 0
+                    && !self.from((switch, ingress), (destination, level, host), &mut looped)
+                {
                     self.unrouted += senders;
                 }
             }
@@ -191,7 +218,8 @@ impl<'a> Walk<'a> {
                             self.dependencies.entry((state, next)).or_insert(walk);
                         }
                         lost = self.enter(next, to, walk, &mut way, looped);
-                        // A state that was entered reports at its own end; one that was not entered reports now.
+                        // A state that was entered reports at its own end; one that was not entered
+                        // reports now.
                         if way.last().is_some_and(|(top, _)| *top == next) {
                             lost = false;
                         }
@@ -277,7 +305,10 @@ impl<'a> Walk<'a> {
         }
         self.holes_total += 1;
         if self.holes.len() < NAMED_MAX {
-            self.holes.push(Hole { switch: self.t.name(switch).into(), destination: self.name(destination) });
+            self.holes.push(Hole {
+                switch: self.t.name(switch).into(),
+                destination: self.name(destination),
+            });
         }
     }
 

@@ -1,10 +1,12 @@
-//! The deadlock case of GFC Fig. 11: fat-tree k = 4, three failed links, four flows, the cycle C1->A3->C2->A7->C1.
+//! The deadlock case of GFC Fig. 11: fat-tree k = 4, three failed links, four flows, the cycle
+//! C1->A3->C2->A7->C1.
 //!
-//! The paper names the flows and the cycle; the failed links and the paths are read off a figure that is not in its text.
-//! Of the 4,960 sets of three failed links between switches exactly four allow shortest paths of these flows that close
-//! this cycle (a test searches them all): E1-A2 or its mirror image A6-E5, with A1-C2 and A5-C1 or, exchanging C1 and C2,
-//! A1-C1 and A5-C2. We take the first. The paths are not the only shortest ones: each flow has four, and one of
-//! the 256 combinations closes the cycle, so they must be given explicitly.
+//! The paper names the flows and the cycle; the failed links and the paths are read off a figure
+//! that is not in its text. Of the 4,960 sets of three failed links between switches exactly four
+//! allow shortest paths of these flows that close this cycle (a test searches them all): E1-A2 or
+//! its mirror image A6-E5, with A1-C2 and A5-C1 or, exchanging C1 and C2, A1-C1 and A5-C2. We take
+//! the first. The paths are not the only shortest ones: each flow has four, and one of the 256
+//! combinations closes the cycle, so they must be given explicitly.
 //!
 //! ```text
 //!   F1  H0  E1 A1 C1 A3 C2 A5 E5 H8      cut off from pod 2 at A1-C2 and C1-A5, turns up again at A3
@@ -36,13 +38,16 @@ pub const PATHS: [&[&str]; 4] = [
 /// The links of the cycle, each filling the buffer that the previous one waits for.
 pub const CYCLE: [&str; 4] = ["C1->A3", "A3->C2", "C2->A7", "A7->C1"];
 
-/// Path of the victim flow F5 of Fig. 14, whose ends the paper's text has lost: from the other host of F1's edge switch,
-/// over F1's first two links, to a host off the cycle. It is the only shortest path of these ends.
+/// Path of the victim flow F5 of Fig. 14, whose ends the paper's text has lost: from the other host
+/// of F1's edge switch, over F1's first two links, to a host off the cycle. It is the only shortest
+/// path of these ends.
 pub const VICTIM_PATH: &[&str] = &["H1", "E1", "A1", "E2", "H2"];
 
-/// The fat-tree with its parameters at their defaults (10 Gb/s, 1 us: GFC section 6.2.2) and the three failures.
+/// The fat-tree with its parameters at their defaults (10 Gb/s, 1 us: GFC section 6.2.2) and the
+/// three failures.
 pub fn topology() -> Topology {
-    let mut t = fat_tree::build(&mut Defaults::of(fat_tree::PARAMS)).expect("the defaults are valid");
+    let mut t =
+        fat_tree::build(&mut Defaults::of(fat_tree::PARAMS)).expect("the defaults are valid");
     fail_links(&mut t, &FAILED_LINKS).expect("the links exist");
     t
 }
@@ -55,7 +60,12 @@ pub fn flows(t: &Topology) -> (Vec<Flow>, ExplicitPaths) {
         .map(|names| {
             let path = paths.add(t, names).expect("the path exists");
             let nodes = paths.nodes(path);
-            let key = FlowKey { src: nodes[0], dst: nodes[nodes.len() - 1], src_port: 10_000, dst_port: 100 };
+            let key = FlowKey {
+                src: nodes[0],
+                dst: nodes[nodes.len() - 1],
+                src_port: 10_000,
+                dst_port: 100,
+            };
             Flow { key, path: Some(path) }
         })
         .collect();

@@ -28,7 +28,8 @@ fn a_clos_of_ten_thousand_ports() {
         assert_eq!(r.verdict, Verdict::Cyclic);
     }
     assert_eq!(timed("fat-tree k=20, 30 % failed", &t, "up-down").verdict, Verdict::CycleFree);
-    let mut t = fabric("leaf-spine", &[("leaves", "128"), ("spines", "32"), ("hosts_per_leaf", "48")]);
+    let mut t =
+        fabric("leaf-spine", &[("leaves", "128"), ("spines", "32"), ("hosts_per_leaf", "48")]);
     assert_eq!(timed("leaf-spine", &t, "all-paths").verdict, Verdict::CycleFree);
     fail_random(&mut t, 0.7, 1, false).unwrap();
     assert_eq!(timed("leaf-spine, 70 % failed", &t, "all-paths").verdict, Verdict::Cyclic);

@@ -30,16 +30,21 @@ fn trees_have_no_cycle() {
     for name in ["star", "dumbbell", "chain", "leaf-spine", "fat-tree"] {
         for r in Rule::NAMES {
             let report = report(&fabric(name, &[]), r);
-            assert_eq!((report.verdict, report.cyclic_buffers, report.unrouted), (Verdict::CycleFree, 0, 0), "{name} {r}");
+            assert_eq!(
+                (report.verdict, report.cyclic_buffers, report.unrouted),
+                (Verdict::CycleFree, 0, 0),
+                "{name} {r}"
+            );
         }
     }
-    // Of a fat-tree's 64 buffers: up to A 16, each on 2 cores and 1 edge; up to C 16, each on 3 pods; down to A 16, each on 2 edges.
+    // Of a fat-tree's 64 buffers: up to A 16, each on 2 cores and 1 edge; up to C 16, each on 3
+    // pods; down to A 16, each on 2 edges.
     let report = report(&fabric("fat-tree", &[]), "all-paths");
     assert_eq!((report.buffers, report.dependencies), (64, 16 * 3 + 16 * 3 + 16 * 2));
 }
 
-/// GFC Fig. 1(a): flows of two links round a ring of three switches. By shortest paths alone no flow of a three-switch
-/// ring crosses two links, so the cycle takes explicit paths.
+/// GFC Fig. 1(a): flows of two links round a ring of three switches. By shortest paths alone no
+/// flow of a three-switch ring crosses two links, so the cycle takes explicit paths.
 #[test]
 fn the_three_switch_ring_of_gfc_fig_1() {
     let t = fabric("ring", &[]);
@@ -48,7 +53,10 @@ fn the_three_switch_ring_of_gfc_fig_1() {
     let flow = |paths: &mut ExplicitPaths, names: &[&str]| {
         let path = paths.add(&t, names).unwrap();
         let nodes = paths.nodes(path);
-        Flow { key: FlowKey { src: nodes[0], dst: nodes[4], src_port: 1, dst_port: 1 }, path: Some(path) }
+        Flow {
+            key: FlowKey { src: nodes[0], dst: nodes[4], src_port: 1, dst_port: 1 },
+            path: Some(path),
+        }
     };
     let flows = [
         flow(&mut paths, &["H1", "S1", "S2", "S3", "H3"]),
@@ -61,7 +69,10 @@ fn the_three_switch_ring_of_gfc_fig_1() {
     let flows_named: Vec<_> = cycle.closed_by.iter().map(|c| c.flow.as_str()).collect();
     assert_eq!(flows_named, ["H1->H3", "H2->H1", "H3->H2"]);
     assert_eq!((r.cyclic_components, r.cyclic_buffers, r.dependencies), (1, 3, 3));
-    assert_eq!(check(&t, &rule("hashed"), Traffic::Flows { flows: &flows[..2], paths: &paths }).verdict, Verdict::CycleFree);
+    assert_eq!(
+        check(&t, &rule("hashed"), Traffic::Flows { flows: &flows[..2], paths: &paths }).verdict,
+        Verdict::CycleFree
+    );
 }
 
 #[test]
@@ -82,8 +93,14 @@ fn a_routing_loop_is_a_cycle_of_one_flow() {
     let t = fabric("ring", &[]);
     let mut paths = ExplicitPaths::default();
     let path = Some(paths.add_loop(&t, &["H1", "S1", "S2", "S3", "S1"]).unwrap());
-    let key = FlowKey { src: t.find("H1").unwrap(), dst: t.find("H3").unwrap(), src_port: 1, dst_port: 1 };
-    let r = check(&t, &rule("hashed"), Traffic::Flows { flows: &[Flow { key, path }], paths: &paths });
+    let key = FlowKey {
+        src: t.find("H1").unwrap(),
+        dst: t.find("H3").unwrap(),
+        src_port: 1,
+        dst_port: 1,
+    };
+    let r =
+        check(&t, &rule("hashed"), Traffic::Flows { flows: &[Flow { key, path }], paths: &paths });
     let cycle = r.cycle.unwrap();
     assert_eq!(cycle.links, ["S1->S2", "S2->S3", "S3->S1"]);
     assert!(cycle.closed_by.iter().all(|c| c.flow == "H1->H3"));
@@ -103,7 +120,11 @@ fn gfc_fig_11_has_exactly_the_cycle_of_the_paper() {
     // Every path is a shortest one, hop by hop; the victim's is the only one.
     let routes = xoff_net::topology::Routes::build(&t, Paths::Shortest, Order::AscendingPort);
     let next = |from: NodeId, dst: NodeId| -> Vec<NodeId> {
-        routes.candidates(from, dst).iter().map(|&p| t.nodes[from as usize].ports[p as usize].peer).collect()
+        routes
+            .candidates(from, dst)
+            .iter()
+            .map(|&p| t.nodes[from as usize].ports[p as usize].peer)
+            .collect()
     };
     for names in gfc_fig11::PATHS.iter().chain([&gfc_fig11::VICTIM_PATH]) {
         let nodes: Vec<NodeId> = names.iter().map(|n| t.find(n).unwrap()).collect();
@@ -114,19 +135,36 @@ fn gfc_fig_11_has_exactly_the_cycle_of_the_paper() {
     let victim: Vec<NodeId> = gfc_fig11::VICTIM_PATH.iter().map(|n| t.find(n).unwrap()).collect();
     assert!(victim.windows(2).all(|w| next(w[0], victim[4]) == [w[1]]));
     assert_eq!(gfc_fig11::VICTIM_PATH[1..3], gfc_fig11::PATHS[0][1..3]);
-    assert!(!gfc_fig11::CYCLE.iter().any(|l| gfc_fig11::VICTIM_PATH.windows(2).any(|w| *l == format!("{}->{}", w[0], w[1]))));
+    assert!(
+        !gfc_fig11::CYCLE.iter().any(|l| gfc_fig11::VICTIM_PATH
+            .windows(2)
+            .any(|w| *l == format!("{}->{}", w[0], w[1])))
+    );
     // Two flows on every link of the cycle.
     for link in gfc_fig11::CYCLE {
-        assert_eq!(gfc_fig11::PATHS.iter().filter(|p| p.windows(2).any(|w| link == format!("{}->{}", w[0], w[1]))).count(), 2, "{link}");
+        assert_eq!(
+            gfc_fig11::PATHS
+                .iter()
+                .filter(|p| p.windows(2).any(|w| link == format!("{}->{}", w[0], w[1])))
+                .count(),
+            2,
+            "{link}"
+        );
     }
 }
 
 /// All shortest paths from one host to another, as names.
-fn all_shortest(t: &Topology, routes: &xoff_net::topology::Routes, from: NodeId, to: NodeId) -> Vec<Vec<NodeId>> {
+fn all_shortest(
+    t: &Topology,
+    routes: &xoff_net::topology::Routes,
+    from: NodeId,
+    to: NodeId,
+) -> Vec<Vec<NodeId>> {
     if from == to {
         return vec![vec![to]];
     }
-    let peers = routes.candidates(from, to).iter().map(|&p| t.nodes[from as usize].ports[p as usize].peer);
+    let peers =
+        routes.candidates(from, to).iter().map(|&p| t.nodes[from as usize].ports[p as usize].peer);
     peers
         .flat_map(|p| all_shortest(t, routes, p, to))
         .map(|mut path| {
@@ -140,26 +178,39 @@ fn all_shortest(t: &Topology, routes: &xoff_net::topology::Routes, from: NodeId,
 fn only_four_sets_of_three_failures_give_gfc_fig_11() {
     let mut t = fabric("fat-tree", &[]);
     let at: Vec<NodeId> = ["C1", "A3", "C2", "A7"].iter().map(|n| t.find(n).unwrap()).collect();
-    let corners: Vec<[NodeId; 3]> = (0..4).map(|i| [at[i], at[(i + 1) % 4], at[(i + 2) % 4]]).collect();
-    let ends: Vec<(NodeId, NodeId)> = gfc_fig11::PATHS.iter().map(|p| (t.find(p[0]).unwrap(), t.find(p[p.len() - 1]).unwrap())).collect();
+    let corners: Vec<[NodeId; 3]> =
+        (0..4).map(|i| [at[i], at[(i + 1) % 4], at[(i + 2) % 4]]).collect();
+    let ends: Vec<(NodeId, NodeId)> = gfc_fig11::PATHS
+        .iter()
+        .map(|p| (t.find(p[0]).unwrap(), t.find(p[p.len() - 1]).unwrap()))
+        .collect();
     let fabric_links: Vec<LinkId> = (16..48).collect();
     let mut found = Vec::new();
     for (i, &a) in fabric_links.iter().enumerate() {
         for (j, &b) in fabric_links.iter().enumerate().skip(i + 1) {
             for &c in &fabric_links[j + 1..] {
                 [a, b, c].iter().for_each(|&l| t.links[l as usize].up = false);
-                let routes = xoff_net::topology::Routes::build(&t, Paths::Shortest, Order::AscendingPort);
-                let paths: Vec<_> = ends.iter().map(|&(s, d)| all_shortest(&t, &routes, s, d)).collect();
-                // Bits of the corners that a path turns; a combination of paths closes the cycle when all four are set.
-                let turned = |p: &Vec<NodeId>| (0..4).filter(|&i| p.windows(3).any(|w| w == corners[i])).fold(0u8, |m, i| m | 1 << i);
-                let masks: Vec<Vec<u8>> = paths.iter().map(|ps| ps.iter().map(turned).collect()).collect();
+                let routes =
+                    xoff_net::topology::Routes::build(&t, Paths::Shortest, Order::AscendingPort);
+                let paths: Vec<_> =
+                    ends.iter().map(|&(s, d)| all_shortest(&t, &routes, s, d)).collect();
+                // Bits of the corners that a path turns; a combination of paths closes the cycle
+                // when all four are set.
+                let turned = |p: &Vec<NodeId>| {
+                    (0..4)
+                        .filter(|&i| p.windows(3).any(|w| w == corners[i]))
+                        .fold(0u8, |m, i| m | 1 << i)
+                };
+                let masks: Vec<Vec<u8>> =
+                    paths.iter().map(|ps| ps.iter().map(turned).collect()).collect();
                 let mut sums = vec![0u8];
                 for m in &masks {
                     sums = sums.iter().flat_map(|s| m.iter().map(move |x| s | x)).collect();
                 }
                 let closing = sums.iter().filter(|s| **s == 0b1111).count();
                 if closing > 0 {
-                    let mut names: Vec<String> = [a, b, c].iter().map(|&l| link_name(&t, l)).collect();
+                    let mut names: Vec<String> =
+                        [a, b, c].iter().map(|&l| link_name(&t, l)).collect();
                     names.sort();
                     found.push((names.join(" "), closing, sums.len()));
                 }
@@ -174,12 +225,17 @@ fn only_four_sets_of_three_failures_give_gfc_fig_11() {
 
 #[test]
 fn one_failure_in_a_leaf_spine() {
-    // Two spines: when L1 loses S1, L1 and the others meet at S2 only; nothing turns up again, so no cycle.
+    // Two spines: when L1 loses S1, L1 and the others meet at S2 only; nothing turns up again, so
+    // no cycle.
     let t = fabric("leaf-spine", &[]);
     let study = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 1, 1000, 1, &|| true);
-    assert_eq!((study.links, study.sets_total, study.sets_checked, study.cyclic_total), (8, 8, 8, 0));
+    assert_eq!(
+        (study.links, study.sets_total, study.sets_checked, study.cyclic_total),
+        (8, 8, 8, 0)
+    );
     assert!(!study.sampled && study.disconnecting.is_empty());
-    // L1 without S1 and L2 without S2: L1-S2-Lx-S1-L2 turns up at L3 and L4. The way back does too, and L3 waits for L4.
+    // L1 without S1 and L2 without S2: L1-S2-Lx-S1-L2 turns up at L3 and L4. The way back does too,
+    // and L3 waits for L4.
     let study = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 1000, 1, &|| true);
     assert_eq!((study.sets_total, study.sets_checked), (36, 36));
     let sets: Vec<String> = study.cyclic.iter().map(|s| s.links.join(" ")).collect();
@@ -187,7 +243,9 @@ fn one_failure_in_a_leaf_spine() {
     assert_eq!(study.disconnecting.len(), 4);
     assert_eq!(study.cyclic[0].links, ["L1-S1", "L2-S2"]);
     assert_eq!(study.cyclic[0].cycle.links.len(), 4);
-    assert!(fail_any(&t, &rule("up-down"), Traffic::AllPairs, 2, 1000, 1, &|| true).cyclic.is_empty());
+    assert!(
+        fail_any(&t, &rule("up-down"), Traffic::AllPairs, 2, 1000, 1, &|| true).cyclic.is_empty()
+    );
 }
 
 #[test]
@@ -195,7 +253,11 @@ fn failures_of_a_fat_tree_are_sampled_when_many() {
     let t = fabric("fat-tree", &[]);
     let all = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 1000, 1, &|| true);
     assert_eq!((all.sets_total, all.sets_checked, all.sampled), (32 + 496, 528, false));
-    println!("k=4, two failures: {} cyclic sets, {} disconnecting", all.cyclic_total, all.disconnecting.len());
+    println!(
+        "k=4, two failures: {} cyclic sets, {} disconnecting",
+        all.cyclic_total,
+        all.disconnecting.len()
+    );
     let some = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 100, 1, &|| true);
     assert_eq!((some.sets_total, some.sets_checked, some.sampled), (528, 132, true));
     assert_eq!(some, fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 100, 1, &|| true));
@@ -216,12 +278,19 @@ fn the_cycle_is_a_cycle_of_links_that_its_flows_use() {
             assert_ne!(*name, "up-down");
             assert_eq!(cycle.links.len(), cycle.closed_by.len());
             for (i, c) in cycle.closed_by.iter().enumerate() {
-                assert_eq!((&c.from, &c.to), (&cycle.links[i], &cycle.links[(i + 1) % cycle.links.len()]));
-                let steps: Vec<String> = c.path.windows(2).map(|w| format!("{}->{}", w[0], w[1])).collect();
+                assert_eq!(
+                    (&c.from, &c.to),
+                    (&cycle.links[i], &cycle.links[(i + 1) % cycle.links.len()])
+                );
+                let steps: Vec<String> =
+                    c.path.windows(2).map(|w| format!("{}->{}", w[0], w[1])).collect();
                 assert!(steps.windows(2).any(|w| w[0] == c.from && w[1] == c.to), "{c:?}");
                 assert_eq!(c.flow, format!("{}->{}", c.path[0], c.path[c.path.len() - 1]));
                 let kind = |n: &String| t.nodes[t.find(n).unwrap() as usize].kind;
-                assert!(kind(&c.path[0]) == NodeKind::Host && c.path[1..c.path.len() - 1].iter().all(|n| kind(n) == NodeKind::Switch));
+                assert!(
+                    kind(&c.path[0]) == NodeKind::Host
+                        && c.path[1..c.path.len() - 1].iter().all(|n| kind(n) == NodeKind::Switch)
+                );
             }
         }
     }

@@ -65,7 +65,8 @@ impl Plan {
     /// Reads a plan file.
     ///
     /// # Errors
-    /// Everything wrong with the plan or with the scenario under any of its values, each with its place.
+    /// Everything wrong with the plan or with the scenario under any of its values, each with its
+    /// place.
     pub fn load(path: &Path) -> Result<Plan, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Plan::read(Source::read_document(path)?, &folder, None)
@@ -79,8 +80,13 @@ impl Plan {
         Plan::read(Source::file(name, text), folder, None)
     }
 
-    /// `given`: the scenario with its folder and inputs, as another process has read and checked them.
-    pub(crate) fn read(source: Arc<Source>, folder: &Path, given: Option<(Arc<Source>, PathBuf, Vec<Input>)>) -> Result<Plan, Problems> {
+    /// `given`: the scenario with its folder and inputs, as another process has read and checked
+    /// them.
+    pub(crate) fn read(
+        source: Arc<Source>,
+        folder: &Path,
+        given: Option<(Arc<Source>, PathBuf, Vec<Input>)>,
+    ) -> Result<Plan, Problems> {
         let root = parse(&source)?;
         if let Some(problem) = scenario_as_plan(&root, &source) {
             return Err(problem.into());
@@ -90,7 +96,9 @@ impl Plan {
         }
         let mut read = Read::of(&root, &source)?;
         let Some((file, place)) = read.scenario.clone() else {
-            return Err(Problem::new("missing key 'scenario'", LEAST).at(source.place(0..0)).into());
+            return Err(Problem::new("missing key 'scenario'", LEAST)
+                .at(source.place(0..0))
+                .into());
         };
         let tables = std::mem::take(&mut read.tables);
         let places = read.places();
@@ -99,19 +107,28 @@ impl Plan {
             None => Work::load(&folder.join(&file), &place, places, tables, &read.samples())?,
         };
         let columns: Vec<&str> = COLUMNS.iter().map(|c| c.name).collect();
-        let averaged: Vec<&str> = COLUMNS.iter().filter(|c| c.kind != Kind::Text).map(|c| c.name).collect();
+        let averaged: Vec<&str> =
+            COLUMNS.iter().filter(|c| c.kind != Kind::Text).map(|c| c.name).collect();
         let mut problems = Problems::default();
-        for p in read.parameters.iter().filter(|p| columns.contains(&p.name.as_str()) || OWN_COLUMNS.contains(&p.name.as_str())) {
+        for p in read.parameters.iter().filter(|p| {
+            columns.contains(&p.name.as_str()) || OWN_COLUMNS.contains(&p.name.as_str())
+        }) {
             problems.push(
-                Problem::new(format!("'{}' is the name of a column of the results", p.name), "no parameter has it").at(p.place.clone()),
+                Problem::new(
+                    format!("'{}' is the name of a column of the results", p.name),
+                    "no parameter has it",
+                )
+                .at(p.place.clone()),
             );
         }
-        for (name, place) in read.show.iter().filter(|(name, _)| !averaged.contains(&name.as_str())) {
+        for (name, place) in read.show.iter().filter(|(name, _)| !averaged.contains(&name.as_str()))
+        {
             let hint = match name.as_str() {
                 "pause_seconds" => "its name is now 'paused_ps', in picoseconds".to_owned(),
                 _ => suggest::hint(name, "columns", &averaged),
             };
-            let what = format!("show: there is no column '{}' of numbers or flags", suggest::clip(name));
+            let what =
+                format!("show: there is no column '{}' of numbers or flags", suggest::clip(name));
             problems.push(Problem::new(what, hint).at(place.clone()));
         }
         problems.or(())?;
@@ -120,7 +137,19 @@ impl Plan {
         let set = set.into_iter().map(|(p, s)| (p.name, s)).collect();
         // Every run hashes it again; a scenario may be long.
         let basis = hash(work.basis().as_bytes());
-        Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, scenario: file, basis })
+        Ok(Plan {
+            source,
+            title,
+            parameters,
+            seeds,
+            show,
+            set,
+            points,
+            grid,
+            work,
+            scenario: file,
+            basis,
+        })
     }
 
     /// The scenario file as the plan names it.
@@ -167,9 +196,12 @@ impl Plan {
             rest /= values.len();
         }
         let settings = self.points[rest].iter().cloned().chain(own.into_iter().rev());
-        let mut settings: Vec<(String, Option<Setting>)> = self.parameters.iter().map(|p| p.name.clone()).zip(settings).collect();
+        let mut settings: Vec<(String, Option<Setting>)> =
+            self.parameters.iter().map(|p| p.name.clone()).zip(settings).collect();
         // The same run as one that has the seed from the plan.
-        if let Some(own) = settings.iter_mut().find(|(name, _)| name == SEED).and_then(|(_, s)| s.take()) {
+        if let Some(own) =
+            settings.iter_mut().find(|(name, _)| name == SEED).and_then(|(_, s)| s.take())
+        {
             seed = own.seed().expect("a plan that was read");
         }
         Cell::of(self, index, settings, seed)
@@ -177,7 +209,9 @@ impl Plan {
 
     /// The values of a parameter, in the order of the plan.
     pub fn values(&self, parameter: &str) -> Vec<&Value> {
-        let Some(at) = self.parameters.iter().position(|p| p.name == parameter) else { return Vec::new() };
+        let Some(at) = self.parameters.iter().position(|p| p.name == parameter) else {
+            return Vec::new();
+        };
         match at.checked_sub(self.points[0].len()) {
             Some(at) => self.grid[at].iter().map(|s| &s.value).collect(),
             None => self.points.iter().filter_map(|p| Some(&p[at].as_ref()?.value)).collect(),
@@ -193,14 +227,18 @@ impl Plan {
 /// Whether a text is the plan of a sweep: it names a scenario, and has no network of its own.
 pub fn is_plan(source: &Arc<Source>) -> bool {
     let has = |root: &Table, key: &str| root.get(key).is_some();
-    parse(source).is_ok_and(|root| has(&root, "scenario") && !SCENARIO.iter().any(|key| has(&root, key)))
+    parse(source)
+        .is_ok_and(|root| has(&root, "scenario") && !SCENARIO.iter().any(|key| has(&root, key)))
 }
 
 /// The one error for a scenario where a plan is expected: each of its keys would be unknown.
 fn scenario_as_plan(root: &Table, source: &Source) -> Option<Problem> {
-    let is_scenario = SCENARIO.iter().any(|key| root.get(key).is_some()) && root.get("scenario").is_none();
+    let is_scenario =
+        SCENARIO.iter().any(|key| root.get(key).is_some()) && root.get("scenario").is_none();
     let name = source.name();
     let base = Path::new(name).file_name().map_or(name.into(), |n| n.to_string_lossy());
-    let hint = format!("to run it: xoff run {name}; to sweep it, write a sweep file with scenario = \"{base}\" and [grid] or seeds");
+    let hint = format!(
+        "to run it: xoff run {name}; to sweep it, write a sweep file with scenario = \"{base}\" and [grid] or seeds"
+    );
     is_scenario.then(|| Problem::new(format!("'{name}' is a scenario, not a sweep file"), hint))
 }

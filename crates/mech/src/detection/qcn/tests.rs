@@ -34,7 +34,8 @@ fn until_sample(cp: &mut Sampler, queue: u64) -> (u64, Option<Congestion>) {
     unreachable!()
 }
 
-/// RZ 3880, Table I: the range is (2 x 2 + 1) x 60 KB = 300 KB in 63 steps of 4761.9 B. Nothing below a step, 63 at 300 KB.
+/// RZ 3880, Table I: the range is (2 x 2 + 1) x 60 KB = 300 KB in 63 steps of 4761.9 B. Nothing
+/// below a step, 63 at 300 KB.
 #[test]
 fn feedback_is_quantised_to_six_bits() {
     let range = Params::unbiased_qcn(Placement::Output, Sampling::Arrival).feedback_range();
@@ -42,23 +43,29 @@ fn feedback_is_quantised_to_six_bits() {
     let at = |fb| quantise(fb, range);
     assert_eq!([at(i64::MIN), at(-1), at(0), at(4_761)], [0; 4]);
     assert_eq!([at(4_762), at(9_523), at(9_524)], [1, 1, 2]);
-    assert_eq!([at(150_000), at(299_999), at(300_000), at(300_001), at(i64::MAX)], [31, 62, 63, 63, 63]);
+    assert_eq!(
+        [at(150_000), at(299_999), at(300_000), at(300_001), at(i64::MAX)],
+        [31, 62, 63, 63, 63]
+    );
     assert_eq!(quantise(130_000, read(&[]).unwrap().feedback_range()), 63, "MIB: 5 x 26 KB");
 }
 
-/// Hand-computed. Q 0 -> 100 KB: Q_off 40, Q_delta 100, Fb 240 KB = 50. 100 -> 100: Fb 40 KB = 8. 100 -> 70: Fb 10 - 60 < 0:
-/// nothing, but Q_old moves. 70 -> 90: Fb 30 + 40 = 70 KB = 14.
+/// Hand-computed. Q 0 -> 100 KB: Q_off 40, Q_delta 100, Fb 240 KB = 50. 100 -> 100: Fb 40 KB = 8.
+/// 100 -> 70: Fb 10 - 60 < 0: nothing, but Q_old moves. 70 -> 90: Fb 30 + 40 = 70 KB = 14.
 #[test]
 fn position_and_velocity() {
     let mut cp = Sampler::new(&steady(&[("shrinking", "false")]), C);
-    let stated = |feedback, q_off, q_delta| (100, Some(Congestion { degree: feedback, above: q_off, growth: q_delta }));
+    let stated = |feedback, q_off, q_delta| {
+        (100, Some(Congestion { degree: feedback, above: q_off, growth: q_delta }))
+    };
     assert_eq!(until_sample(&mut cp, 100_000), stated(50, 40_000, 100_000));
     assert_eq!(until_sample(&mut cp, 100_000), stated(8, 40_000, 0));
     assert_eq!(until_sample(&mut cp, 70_000), (100, None));
     assert_eq!(until_sample(&mut cp, 90_000), stated(14, 30_000, 20_000));
 }
 
-/// QCN pseudo-code: the next interval is I_s/(1 + feedback/8). 13 frames of 1500 B are the first to reach 18.75 KB.
+/// QCN pseudo-code: the next interval is I_s/(1 + feedback/8). 13 frames of 1500 B are the first to
+/// reach 18.75 KB.
 #[test]
 fn congestion_is_sampled_more_often() {
     let p = steady(&[]);
@@ -93,11 +100,16 @@ fn intervals_are_jittered() {
     }
 }
 
-/// RZ 3880, section IV: during a pause the buffer is sampled with a period of I_s bytes, 120 us at 10 Gb/s. Bytes that had arrived before
-/// the pause count. The clock's bytes count after the pause.
+/// RZ 3880, section IV: during a pause the buffer is sampled with a period of I_s bytes, 120 us at
+/// 10 Gb/s. Bytes that had arrived before the pause count. The clock's bytes count after the pause.
 #[test]
 fn keep_alive_samples_through_a_pause() {
-    let p = Params { placement: Placement::Input, sampling: Sampling::Largest, keep_alive: true, ..steady(&[("shrinking", "false")]) };
+    let p = Params {
+        placement: Placement::Input,
+        sampling: Sampling::Largest,
+        keep_alive: true,
+        ..steady(&[("shrinking", "false")])
+    };
     let mut cp = Sampler::new(&p, C);
     let at = Time::from_us;
     (0..50).for_each(|_| assert_eq!(cp.on_arrival(at(0), LEN, Bytes(110_000), &mut no_draw), None));
@@ -105,9 +117,17 @@ fn keep_alive_samples_through_a_pause() {
     cp.on_pause(at(1_001));
     assert_eq!(cp.next_clock(), Some(at(1_060)), "75 of 150 KB were there");
     assert_eq!(cp.on_clock(at(1_059), Bytes(110_000), &mut no_draw), None, "early");
-    assert_eq!(cp.on_clock(at(1_060), Bytes(110_000), &mut no_draw).map(|c| c.degree), Some(56), "50 + 2 x 110 KB");
+    assert_eq!(
+        cp.on_clock(at(1_060), Bytes(110_000), &mut no_draw).map(|c| c.degree),
+        Some(56),
+        "50 + 2 x 110 KB"
+    );
     assert_eq!(cp.next_clock(), Some(at(1_180)));
-    assert_eq!(cp.on_arrival(at(1_070), LEN, Bytes(111_500), &mut no_draw), None, "on its way when the pause began");
+    assert_eq!(
+        cp.on_arrival(at(1_070), LEN, Bytes(111_500), &mut no_draw),
+        None,
+        "on its way when the pause began"
+    );
     assert_eq!(cp.next_clock(), Some(at(1_180)));
     assert_eq!(cp.on_clock(at(1_180), Bytes(80_000), &mut no_draw), None, "20 - 60 KB");
     cp.on_resume(at(1_204));
@@ -119,7 +139,8 @@ fn keep_alive_samples_through_a_pause() {
     assert_eq!(off.next_clock(), None);
 }
 
-/// Sources that each sampling notifies, with a fast flow without a backlog and a slow flow with a backlog (RZ 3880, Fig. 4).
+/// Sources that each sampling notifies, with a fast flow without a backlog and a slow flow with a
+/// backlog (RZ 3880, Fig. 4).
 #[test]
 fn the_culprit_is_notified() {
     for (sampling, want) in [("arrival", 6), ("largest", 1), ("random", 1)] {
@@ -139,11 +160,20 @@ fn the_culprit_is_notified() {
 /// A clock that ticks at an empty or an uncongested buffer notifies no source.
 #[test]
 fn no_source_is_notified_of_nothing() {
-    let p = Params { placement: Placement::Input, sampling: Sampling::Random, keep_alive: true, ..steady(&[]) };
+    let p = Params {
+        placement: Placement::Input,
+        sampling: Sampling::Random,
+        keep_alive: true,
+        ..steady(&[])
+    };
     let mut q = Qcn::new(&p, C, BUFFER);
     q.on_pause(Time::ZERO);
     assert_eq!(q.next_clock(), Some(Time::ZERO + Span::from_us(120)));
-    assert_eq!(q.on_clock(Time::from_us(120), Bytes(150_000), &mut no_draw), None, "nothing is stored");
+    assert_eq!(
+        q.on_clock(Time::from_us(120), Bytes(150_000), &mut no_draw),
+        None,
+        "nothing is stored"
+    );
 }
 
 #[test]
@@ -158,11 +188,19 @@ fn impossible_parameters_are_refused() {
     assert_eq!(refused(&[("setpoint", "751KB")]), "setpoint");
     assert_eq!(refused(&[("setpoint", "151KB"), ("placement", "input")]), "setpoint");
     assert_eq!(refused(&[("setpoint", "151KB"), ("placement", "both")]), "setpoint");
-    assert_eq!(read(&[("setpoint", "151KB")]).unwrap().validate(BUFFER, BUFFER * 5), Ok(()), "five ingresses meet at an egress");
+    assert_eq!(
+        read(&[("setpoint", "151KB")]).unwrap().validate(BUFFER, BUFFER * 5),
+        Ok(()),
+        "five ingresses meet at an egress"
+    );
     assert_eq!(refused(&[("weight", "1025")]), "weight");
     assert_eq!(refused(&[("keep_alive", "true"), ("sampling", "random")]), "keep_alive");
     assert_eq!(refused(&[("keep_alive", "true"), ("placement", "input")]), "keep_alive");
-    assert_eq!(read(&[("keep_alive", "true"), ("placement", "both"), ("sampling", "random")]).map(|p| p.keep_alive), Ok(true));
+    assert_eq!(
+        read(&[("keep_alive", "true"), ("placement", "both"), ("sampling", "random")])
+            .map(|p| p.keep_alive),
+        Ok(true)
+    );
     let table = Params::unbiased_qcn(Placement::Output, Sampling::Arrival);
     assert_eq!(Params { jitter: true, ..steady(&[]) }, table);
 }

@@ -29,7 +29,8 @@ impl Filter {
 
 /// The bits of a flow.
 fn bits(vfid: u32) -> impl Iterator<Item = usize> {
-    (0..HASHES).map(move |n| (hash(vfid.wrapping_mul(HASHES).wrapping_add(n)) % FILTER_BITS) as usize)
+    (0..HASHES)
+        .map(move |n| (hash(vfid.wrapping_mul(HASHES).wrapping_add(n)) % FILTER_BITS) as usize)
 }
 
 /// The finalizer of MurmurHash3, for hashes of a switch.

@@ -73,7 +73,13 @@ impl BfcReceiver {
 }
 
 impl FlowReceiver for BfcReceiver {
-    fn on_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        flow: u32,
+        queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message> {
         let queue = queue?; // a host takes in everything
         let vfid = self.p.vfid(flow);
         let held = self.held.entry(vfid).or_insert(Held { owner: flow, ..Held::default() });
@@ -95,7 +101,13 @@ impl FlowReceiver for BfcReceiver {
         None
     }
 
-    fn on_departure(&mut self, _now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+    fn on_departure(
+        &mut self,
+        _now: Time,
+        flow: u32,
+        queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message> {
         let queue = queue?;
         let vfid = self.p.vfid(flow);
         let held = self.held.get_mut(&vfid)?;

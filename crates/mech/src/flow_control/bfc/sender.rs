@@ -53,7 +53,8 @@ pub struct BfcSender {
     places: BTreeMap<u32, Place>,
     /// In effect.
     filter: Filter,
-    /// Arriving filters, with their numbers. A closing message waits for the frame on the wire, while words of later filters arrive.
+    /// Arriving filters, with their numbers. A closing message waits for the frame on the wire,
+    /// while words of later filters arrive.
     coming: VecDeque<(u32, Filter)>,
     /// The queue that sent last.
     last: usize,
@@ -77,7 +78,8 @@ impl BfcSender {
         }
     }
 
-    /// The queue that a frame of this flow joins now: its own, else the first empty one, else one by its number.
+    /// The queue that a frame of this flow joins now: its own, else the first empty one, else one
+    /// by its number.
     pub fn queue_of(&self, now: Time, flow: u32) -> usize {
         let vfid = self.p.vfid(flow);
         if let Some(place) = self.places.get(&vfid).filter(|p| p.frames > 0 || now < p.kept_until) {
@@ -119,7 +121,8 @@ impl BfcSender {
 impl FlowSender for BfcSender {
     fn push(&mut self, now: Time, handle: u32, flow: u32, len: Bytes) {
         let (queue, vfid) = (self.queue_of(now, flow), self.p.vfid(flow));
-        let place = self.places.entry(vfid).or_insert(Place { queue, frames: 0, kept_until: Time::ZERO });
+        let place =
+            self.places.entry(vfid).or_insert(Place { queue, frames: 0, kept_until: Time::ZERO });
         place.queue = queue;
         place.frames += 1;
         self.queues[queue].frames.push_back(Waiting { handle, vfid, len: len.0, nth: self.count });
@@ -134,7 +137,12 @@ impl FlowSender for BfcSender {
     fn head(&self, _now: Time) -> Option<(u32, bool)> {
         match self.next() {
             Some(q) => self.queues[q].frames.front().map(|f| (f.handle, true)),
-            None => self.queues.iter().filter_map(|q| q.frames.front()).min_by_key(|f| f.nth).map(|f| (f.handle, false)),
+            None => self
+                .queues
+                .iter()
+                .filter_map(|q| q.frames.front())
+                .min_by_key(|f| f.nth)
+                .map(|f| (f.handle, false)),
         }
     }
     fn gate(&self, _now: Time) -> Gate {
@@ -166,11 +174,15 @@ impl FlowSender for BfcSender {
                     *w = word;
                 }
             }
-            FilterPart::End(number, flows) => match self.coming.iter().position(|c| c.0 == number) {
-                Some(at) => self.filter = self.coming.drain(..=at).next_back().expect("it is there").1,
-                None if flows == 0 => self.filter = Filter::default(),
-                None => {} // its words were lost
-            },
+            FilterPart::End(number, flows) => {
+                match self.coming.iter().position(|c| c.0 == number) {
+                    Some(at) => {
+                        self.filter = self.coming.drain(..=at).next_back().expect("it is there").1
+                    }
+                    None if flows == 0 => self.filter = Filter::default(),
+                    None => {} // its words were lost
+                }
+            }
         }
     }
     fn is_possible(&self, message: Message) -> bool {

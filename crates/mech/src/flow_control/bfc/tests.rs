@@ -27,7 +27,8 @@ fn filter_of(r: &mut BfcReceiver, now: Time) -> Vec<Message> {
     first.into_iter().chain(std::iter::from_fn(|| r.more())).collect()
 }
 
-/// HRTT = 2 x 1 us + 1.2 us + 146 B at 10 Gb/s = 3.3168 us; with tau = 2 us: 6646 B for one queue, a third of it for three.
+/// HRTT = 2 x 1 us + 1.2 us + 146 B at 10 Gb/s = 3.3168 us; with tau = 2 us: 6646 B for one queue,
+/// a third of it for three.
 #[test]
 fn the_threshold_is_what_a_queue_sends_in_a_round_trip() {
     let of = |active| params(8).threshold(&LINK, &state(0, active).unwrap());
@@ -62,22 +63,32 @@ fn a_period_resumes_two_flows_at_most() {
     (0..5).for_each(|f| _ = r.on_arrival(at(1), f, state(9000, 1), MTU));
     (0..5).for_each(|f| _ = r.on_departure(at(1), f, state(0, 1), MTU));
     let paused = [2, 4, 6].map(|t| filter_of(&mut r, at(t)).pop());
-    assert_eq!(paused, [(1, 3), (2, 1), (3, 0)].map(|(n, left)| Some(Message::Filter(FilterPart::End(n, left)))));
+    assert_eq!(
+        paused,
+        [(1, 3), (2, 1), (3, 0)].map(|(n, left)| Some(Message::Filter(FilterPart::End(n, left))))
+    );
 }
 
 #[test]
 fn flows_get_empty_queues_keep_them_and_take_turns() {
     let (p, now) = (params(2), Time::from_us(1));
     let mut s = BfcSender::new(&p, &LINK);
-    [(10, 1), (11, 1), (20, 2), (21, 2)].into_iter().for_each(|(handle, flow)| s.push(now, handle, flow, MTU));
+    [(10, 1), (11, 1), (20, 2), (21, 2)]
+        .into_iter()
+        .for_each(|(handle, flow)| s.push(now, handle, flow, MTU));
     assert_eq!([1, 2].map(|f| s.queue_of(now, f)), [0, 1]);
     assert_eq!(s.queue(now, 1), Some(QueueState { bytes: Bytes(3000), rate: C, active: 2 }));
     assert_eq!(std::iter::from_fn(|| s.pop(now)).collect::<Vec<_>>(), [20, 10, 21, 11]);
     let late = now + hrtt(&LINK) + hrtt(&LINK);
-    assert_eq!((s.queue_of(Time(late.0 - 1), 2), s.queue_of(late, 2)), (1, 0), "kept for two round trips");
+    assert_eq!(
+        (s.queue_of(Time(late.0 - 1), 2), s.queue_of(late, 2)),
+        (1, 0),
+        "kept for two round trips"
+    );
 }
 
-/// A flow at line rate into an egress of a tenth of it: its queue never holds more than Th plus the bytes that C sends in HRTT + tau.
+/// A flow at line rate into an egress of a tenth of it: its queue never holds more than Th plus the
+/// bytes that C sends in HRTT + tau.
 #[test]
 fn a_queue_holds_its_threshold_and_one_round_trip_at_most() {
     let p = params(8);
@@ -121,14 +132,19 @@ fn a_queue_holds_its_threshold_and_one_round_trip_at_most() {
 
 #[test]
 fn parts_survive_their_packing() {
-    for part in [FilterPart::Word(u32::MAX, 15, u64::MAX), FilterPart::Word(0, 0, 1), FilterPart::End(3, 16_384)] {
+    for part in [
+        FilterPart::Word(u32::MAX, 15, u64::MAX),
+        FilterPart::Word(0, 0, 1),
+        FilterPart::End(3, 16_384),
+    ] {
         let (a, b) = part.to_words();
         assert_eq!(FilterPart::from_words(a, b), part);
     }
     assert!(FilterPart::Word(1, 1, 1).is_part() && !FilterPart::End(1, 0).is_part());
 }
 
-/// The words of the second filter come while the closing message of the first still waits for the wire.
+/// The words of the second filter come while the closing message of the first still waits for the
+/// wire.
 #[test]
 fn a_filter_that_overtakes_another_ends_neither() {
     let (p, at) = (params(8), Time::from_us);
@@ -161,7 +177,8 @@ fn a_flow_that_is_congested_again_waits_behind_those_that_have_drained() {
     assert_eq!([0, 1].map(|f| s.flow_gate(at(2), f)), [Gate::Blocked, Gate::Open]);
 }
 
-/// Filters of all priorities fit into a period; where half of HRTT is shorter than they are, they are the period.
+/// Filters of all priorities fit into a period; where half of HRTT is shorter than they are, they
+/// are the period.
 #[test]
 fn a_period_is_at_least_as_long_as_its_filters() {
     let read = |period: Option<&'static str>, link: &LinkFacts| {

@@ -1,14 +1,16 @@
-//! Distance of B_0 below B_m where the rate is set once per period (GFC Theorem 5.1, and cases beyond it). Derivation and
-//! proof by trajectories: `theorem_5_1` of the analysis crate.
+//! Distance of B_0 below B_m where the rate is set once per period (GFC Theorem 5.1, and cases
+//! beyond it). Derivation and proof by trajectories: `theorem_5_1` of the analysis crate.
 
 use xoff_units::{Bytes, Rate, Span};
 
-/// The paper's bound on B_m - B_0 [bytes], rounded up: (sqrt(tau/T) + 1)^2 C T. Valid for tau <= T only.
+/// The paper's bound on B_m - B_0 [bytes], rounded up: (sqrt(tau/T) + 1)^2 C T. Valid for tau <= T
+/// only.
 pub fn bound(rate: Rate, tau: Span, period: Span) -> Bytes {
     bytes(rate, period, bound_ratio(ratio(tau, period)))
 }
 
-/// The bound on B_m - B_0 [bytes], rounded up, that holds for every tau and T: [`critical_ratio`] times C T.
+/// The bound on B_m - B_0 [bytes], rounded up, that holds for every tau and T: [`critical_ratio`]
+/// times C T.
 pub fn bound_any(rate: Rate, tau: Span, period: Span) -> Bytes {
     bytes(rate, period, critical_ratio(ratio(tau, period)))
 }

@@ -3,11 +3,20 @@ use super::*;
 const C: Rate = Rate::from_gbps(10);
 
 fn occupancy(bytes: u64) -> Occupancy {
-    Occupancy { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX) }
+    Occupancy {
+        bytes: Bytes(bytes),
+        shared: Bytes(bytes),
+        headroom: Bytes::ZERO,
+        limit: Bytes(u64::MAX),
+    }
 }
 
 fn fixed(xoff: u64, xon: u64, quanta: Option<u16>) -> Params {
-    Params { threshold: Threshold::Static { xoff: Bytes(xoff), xon: Bytes(xon) }, quanta, repeat: Span::ZERO }
+    Params {
+        threshold: Threshold::Static { xoff: Bytes(xoff), xon: Bytes(xon) },
+        quanta,
+        repeat: Span::ZERO,
+    }
 }
 
 #[test]
@@ -18,7 +27,10 @@ fn pauses_strictly_above_xoff_and_resumes_at_xon() {
     assert_eq!(r.on_arrival(Time(2), &occupancy(81_500), len), Some(Message::Pfc(Pause::STICKY)));
     assert_eq!(r.on_arrival(Time(3), &occupancy(83_000), len), None, "one message per pause");
     assert_eq!(r.on_departure(Time(4), &occupancy(78_500), len), None);
-    assert!(r.holds(&occupancy(78_500), Bytes(77_001), len) && !r.holds(&occupancy(78_500), Bytes(77_000), len));
+    assert!(
+        r.holds(&occupancy(78_500), Bytes(77_001), len)
+            && !r.holds(&occupancy(78_500), Bytes(77_000), len)
+    );
     assert_eq!(r.on_departure(Time(5), &occupancy(77_000), len), Some(Message::Pfc(Pause::RESUME)));
     assert_eq!(r.on_departure(Time(6), &occupancy(75_500), len), None);
 }
@@ -45,7 +57,11 @@ fn a_timed_pause_expires_and_is_refreshed_at_half_life() {
     assert!(s.held(Time::from_us(1), Bytes(1500)));
     let half = r.next_wake().unwrap();
     assert_eq!(half, Time(3_355_392_000 / 2));
-    assert_eq!(r.on_wake(Time(half.0 - 1), &occupancy(81_500)), None, "an early wake-up is harmless");
+    assert_eq!(
+        r.on_wake(Time(half.0 - 1), &occupancy(81_500)),
+        None,
+        "an early wake-up is harmless"
+    );
     assert_eq!(r.on_wake(half, &occupancy(81_500)), Some(Message::Pfc(Pause(65_535))));
     s.on_message(half, Message::Pfc(Pause(65_535)));
     assert_eq!(s.gate(half, Bytes(1)), Gate::Until(Time(half.0 + 3_355_392_000)));
@@ -55,7 +71,11 @@ fn a_timed_pause_expires_and_is_refreshed_at_half_life() {
 
 #[test]
 fn a_dynamic_threshold_follows_the_pool() {
-    let p = Params { threshold: Threshold::Dynamic { xon_offset: Bytes(3072) }, quanta: None, repeat: Span::ZERO };
+    let p = Params {
+        threshold: Threshold::Dynamic { xon_offset: Bytes(3072) },
+        quanta: None,
+        repeat: Span::ZERO,
+    };
     let mut r = PfcReceiver::new(&p, C);
     let f = |shared, headroom, limit| Occupancy {
         bytes: Bytes(shared + headroom),
@@ -64,10 +84,16 @@ fn a_dynamic_threshold_follows_the_pool() {
         limit: Bytes(limit),
     };
     assert_eq!(r.on_arrival(Time(1), &f(9_999, 0, 10_000), Bytes(1)), None);
-    assert_eq!(r.on_arrival(Time(2), &f(10_000, 0, 10_000), Bytes(1)), Some(Message::Pfc(Pause::STICKY)));
+    assert_eq!(
+        r.on_arrival(Time(2), &f(10_000, 0, 10_000), Bytes(1)),
+        Some(Message::Pfc(Pause::STICKY))
+    );
     assert_eq!(r.on_departure(Time(3), &f(6_929, 0, 10_000), Bytes(1)), None);
     assert_eq!(r.on_departure(Time(4), &f(6_928, 1, 10_000), Bytes(1)), None, "headroom in use");
-    assert_eq!(r.on_departure(Time(5), &f(6_928, 0, 10_000), Bytes(1)), Some(Message::Pfc(Pause::RESUME)));
+    assert_eq!(
+        r.on_departure(Time(5), &f(6_928, 0, 10_000), Bytes(1)),
+        Some(Message::Pfc(Pause::RESUME))
+    );
 }
 
 #[test]
@@ -78,7 +104,8 @@ fn impossible_thresholds_are_refused() {
     assert!(fixed(280_000, 277_000, None).validate(&link).is_ok());
 }
 
-/// With repetition the last message goes again at each interval: the pause while it lasts, then the resume.
+/// With repetition the last message goes again at each interval: the pause while it lasts, then the
+/// resume.
 #[test]
 fn the_last_message_is_repeated_at_intervals() {
     for quanta in [None, Some(65_535)] {
@@ -93,7 +120,11 @@ fn the_last_message_is_repeated_at_intervals() {
         s.on_message(us(12), r.on_wake(us(11), &occupancy(10_500)).unwrap());
         assert!(s.held(us(12), len));
         assert_eq!(r.next_wake(), Some(us(21)));
-        assert_eq!(r.on_departure(us(15), &occupancy(7_000), len), Some(Message::Pfc(Pause::RESUME)), "it is lost");
+        assert_eq!(
+            r.on_departure(us(15), &occupancy(7_000), len),
+            Some(Message::Pfc(Pause::RESUME)),
+            "it is lost"
+        );
         assert_eq!(r.next_wake(), Some(us(25)));
         s.on_message(us(26), r.on_wake(us(25), &occupancy(5_500)).unwrap());
         assert_eq!((s.gate(us(26), len), r.next_wake()), (Gate::Open, Some(us(35))));
@@ -103,7 +134,10 @@ fn the_last_message_is_repeated_at_intervals() {
 /// Short pauses are repeated at half their life, also where the interval is longer.
 #[test]
 fn the_shorter_of_both_times_counts() {
-    let mut r = PfcReceiver::new(&Params { repeat: Span::from_us(10), ..fixed(10_000, 7_000, Some(100)) }, C);
+    let mut r = PfcReceiver::new(
+        &Params { repeat: Span::from_us(10), ..fixed(10_000, 7_000, Some(100)) },
+        C,
+    );
     assert!(r.on_arrival(Time::ZERO, &occupancy(10_500), Bytes(1500)).is_some());
     assert_eq!(r.next_wake(), Some(Time::ZERO + duration(100, C) / 2), "half of 5.12 us");
 }
@@ -111,10 +145,18 @@ fn the_shorter_of_both_times_counts() {
 /// A derived XOFF leaves room for the loss of one pause: an interval of the line more than without.
 #[test]
 fn the_derived_xoff_bears_a_lost_pause() {
-    let link = LinkFacts::plain(Rate::from_gbps(100), Span::from_us(1), Bytes(1500), Bytes(300_000));
+    let link =
+        LinkFacts::plain(Rate::from_gbps(100), Span::from_us(1), Bytes(1500), Bytes(300_000));
     let xoff = |repeat: &str| {
-        let p = Params::read(&mut xoff_units::params::Defaults::of(PARAMS).with("repeat", repeat), &link).unwrap();
-        assert_eq!(p.control_loop(&link).tau, repeat::with_one_lost(link.control_loop(MESSAGE_LEN), p.repeat).tau);
+        let p = Params::read(
+            &mut xoff_units::params::Defaults::of(PARAMS).with("repeat", repeat),
+            &link,
+        )
+        .unwrap();
+        assert_eq!(
+            p.control_loop(&link).tau,
+            repeat::with_one_lost(link.control_loop(MESSAGE_LEN), p.repeat).tau
+        );
         let Threshold::Static { xoff, .. } = p.threshold else { panic!("static") };
         xoff.0
     };

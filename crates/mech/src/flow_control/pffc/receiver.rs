@@ -1,4 +1,5 @@
-//! The receiver half of PFFC: counts the bytes held of each flow, and decides which flows are paused.
+//! The receiver half of PFFC: counts the bytes held of each flow, and decides which flows are
+//! paused.
 //!
 //! ```text
 //!            above Xoff_s             at or below Xon_s             the last holder of its pause queue is
@@ -8,8 +9,9 @@
 //!                                above Xoff_s again: it is still paused, nothing to send
 //! ```
 //!
-//! As long as a pause queue is held, its PAUSE and the MIGRATE of every flow led into it are repeated at half the pause time; with `repeat`
-//! each interval, and RESUME as long as it is not held.
+//! As long as a pause queue is held, its PAUSE and the MIGRATE of every flow led into it are
+//! repeated at half the pause time; with `repeat` each interval, and RESUME as long as it is not
+//! held.
 
 use std::collections::VecDeque;
 
@@ -71,7 +73,14 @@ impl PffcReceiver {
     /// A receiver that holds nothing, on a link of this rate.
     pub fn new(p: &Params, line: Rate) -> Self {
         let queues = vec![Queue::default(); p.queues as usize];
-        PffcReceiver { p: p.clone(), line, slots: Vec::new(), queues, due: VecDeque::new(), collisions: 0 }
+        PffcReceiver {
+            p: p.clone(),
+            line,
+            slots: Vec::new(),
+            queues,
+            due: VecDeque::new(),
+            collisions: 0,
+        }
     }
 
     /// Bytes held of the flows that share this flow's slot.
@@ -91,7 +100,8 @@ impl PffcReceiver {
     }
 
     fn resume(&mut self, now: Time, queue: usize) {
-        self.queues[queue].refresh_at = Some(repeat::after(now, self.p.repeat)).filter(|&at| at != Time::NEVER);
+        self.queues[queue].refresh_at =
+            Some(repeat::after(now, self.p.repeat)).filter(|&at| at != Time::NEVER);
         self.due.push_back(Order::Resume(queue as u16));
         for slot in self.queues[queue].guests.drain(..) {
             self.slots[slot as usize].state = State::Sends;
@@ -103,7 +113,13 @@ impl PffcReceiver {
 impl FlowReceiver for PffcReceiver {
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn on_arrival(&mut self, now: Time, flow: u32, _queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        flow: u32,
+        _queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message> {
         if self.slots.is_empty() {
             self.slots = vec![Slot::default(); self.p.slots as usize];
         }
@@ -133,7 +149,13 @@ impl FlowReceiver for PffcReceiver {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn on_departure(&mut self, now: Time, flow: u32, _queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+    fn on_departure(
+        &mut self,
+        now: Time,
+        flow: u32,
+        _queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message> {
         let at = self.p.slot(flow);
         let queue = self.queue_of(at);
         let slot = &mut self.slots[at as usize];
@@ -177,13 +199,22 @@ impl FlowReceiver for PffcReceiver {
 
     #[inline(never)]
     fn holds(&self, gone: Bytes) -> bool {
-        // The message does not contain the flows of the bytes that leave. These bytes release a queue if they can take all its holders to
-        // Xon_s.
+        // The message does not contain the flows of the bytes that leave. These bytes release a
+        // queue if they can take all its holders to Xon_s.
         let excess = |q: &Queue| -> u64 {
-            let holders = q.guests.iter().map(|&s| &self.slots[s as usize]).filter(|s| s.state == State::Holds);
+            let holders = q
+                .guests
+                .iter()
+                .map(|&s| &self.slots[s as usize])
+                .filter(|s| s.state == State::Holds);
             holders.map(|s| s.bytes - self.p.xon_s.0).sum()
         };
-        self.queues.iter().filter(|q| q.holders > 0).map(excess).min().is_some_and(|least| least > gone.0)
+        self.queues
+            .iter()
+            .filter(|q| q.holders > 0)
+            .map(excess)
+            .min()
+            .is_some_and(|least| least > gone.0)
     }
 
     fn collisions(&self) -> u64 {

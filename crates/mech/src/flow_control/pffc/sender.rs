@@ -1,21 +1,24 @@
 //! The sender half of PFFC: which queue a frame goes into, and which queue goes next.
 //!
-//! A flow's frames leave in the order in which they came, whatever the messages. Two rules see to it, and both are needed
-//! because messages come at any time:
+//! A flow's frames leave in the order in which they came, whatever the messages. Two rules see to
+//! it, and both are needed because messages come at any time:
 //!
-//! - MIGRATE leaves frames of the flow behind in the default queue. Should RESUME come before they have left, they go before
-//!   the pause queue: a pause queue has the right of way over default frames that came after its last MIGRATE only.
-//! - MIGRATE-BACK takes effect when the pause queue is empty. Until then the flow's frames keep joining it, but have no right
-//!   of way: they leave in the order of their arrival among the default ones, as if they stood there. Should PAUSE come again
-//!   in between, all of the flow stops, and the default queue need not.
+//! - MIGRATE leaves frames of the flow behind in the default queue. Should RESUME come before they
+//!   have left, they go before the pause queue: a pause queue has the right of way over default
+//!   frames that came after its last MIGRATE only.
+//! - MIGRATE-BACK takes effect when the pause queue is empty. Until then the flow's frames keep
+//!   joining it, but have no right of way: they leave in the order of their arrival among the
+//!   default ones, as if they stood there. Should PAUSE come again in between, all of the flow
+//!   stops, and the default queue need not.
 //!
 //! And a message that never arrives has no lasting effect:
 //!
-//! - A pause ends with its time. Its queue then continues in FIFO order: only RESUME gives the right of way.
+//! - A pause ends with its time. Its queue then continues in FIFO order: only RESUME gives the
+//!   right of way.
 //! - A detour ends when its queue is empty and not paused, MIGRATE-BACK or not.
 //!
-//! MIGRATE may come before its PAUSE, which came late or was lost and sent again: the detour then begins with the PAUSE. RESUME of an empty
-//! queue, or the end of a pause, makes it void.
+//! MIGRATE may come before its PAUSE, which came late or was lost and sent again: the detour then
+//! begins with the PAUSE. RESUME of an empty queue, or the end of a pause, makes it void.
 
 use std::collections::VecDeque;
 
@@ -30,8 +33,8 @@ use super::{Order, Params};
 enum Place {
     #[default]
     Default,
-    /// Into its pause queue as soon as that is paused, until it is empty and not paused; its detours had ended that many times at the
-    /// MIGRATE.
+    /// Into its pause queue as soon as that is paused, until it is empty and not paused; its
+    /// detours had ended that many times at the MIGRATE.
     Away(u32),
 }
 
@@ -100,7 +103,15 @@ impl PffcSender {
     /// A sender with empty queues.
     pub fn new(p: &Params, line: Rate) -> Self {
         let queues = vec![Queue::default(); p.queues as usize];
-        PffcSender { p: p.clone(), line, places: Vec::new(), default: VecDeque::new(), queues, filled: 0, count: 0 }
+        PffcSender {
+            p: p.clone(),
+            line,
+            places: Vec::new(),
+            default: VecDeque::new(),
+            queues,
+            filled: 0,
+            count: 0,
+        }
     }
 
     /// The pause queue into which a frame of this flow would go now; `None`: the default queue.
@@ -152,7 +163,8 @@ impl PffcSender {
                 let Some(q) = self.queues.get_mut(queue as usize) else { return };
                 q.settle(now);
                 if q.is_idle(now) {
-                    // Who is led here by a MIGRATE that came before it has frames in the default queue up to now.
+                    // Who is led here by a MIGRATE that came before it has frames in the default
+                    // queue up to now.
                     q.behind = self.count;
                 }
                 q.paused_until = pause.ends(now, self.line);
@@ -189,7 +201,8 @@ impl PffcSender {
 }
 
 impl PffcSender {
-    /// Numbers below those of all frames that wait, or come, mean nothing, and neither do detours that have ended.
+    /// Numbers below those of all frames that wait, or come, mean nothing, and neither do detours
+    /// that have ended.
     fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         fn limit<W: Walk>(w: &mut W, limit: u64, head: Option<&Waiting>) -> Result<(), W::Stop> {
             let counts = head.is_some_and(|h| h.nth < limit);
@@ -197,7 +210,9 @@ impl PffcSender {
             if counts { w.number(Meaning::Counter, limit) } else { Ok(()) }
         }
         let PffcSender { p, line: _, places, default, queues, filled: _, count } = self;
-        let away = |(slot, place): (usize, &Place)| *place == Place::Away(queues[slot % p.queues as usize].emptied);
+        let away = |(slot, place): (usize, &Place)| {
+            *place == Place::Away(queues[slot % p.queues as usize].emptied)
+        };
         places.iter().enumerate().map(away).collect::<Vec<bool>>().walk(w)?;
         default.walk(w)?;
         queues.len().walk(w)?;
@@ -252,14 +267,18 @@ impl FlowSender for PffcSender {
     }
 
     fn discard(&mut self) -> Option<u32> {
-        let frame = self.default.pop_front().or_else(|| (0..self.queues.len()).find_map(|at| self.take(at)))?;
+        let frame = self
+            .default
+            .pop_front()
+            .or_else(|| (0..self.queues.len()).find_map(|at| self.take(at)))?;
         Some(frame.handle)
     }
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
     fn flow_gate(&self, now: Time, flow: u32) -> Gate {
-        let until = self.queue_of(now, flow).map_or(Time::ZERO, |q| self.queues[q as usize].paused_until);
+        let until =
+            self.queue_of(now, flow).map_or(Time::ZERO, |q| self.queues[q as usize].paused_until);
         gate(now, until)
     }
 
@@ -279,7 +298,9 @@ impl FlowSender for PffcSender {
     fn is_possible(&self, message: Message) -> bool {
         match message {
             Message::Flow(Order::Pause(queue, _) | Order::Resume(queue)) => queue < self.p.queues,
-            Message::Flow(Order::Migrate(slot) | Order::MigrateBack(slot)) => u32::from(slot) < self.p.slots,
+            Message::Flow(Order::Migrate(slot) | Order::MigrateBack(slot)) => {
+                u32::from(slot) < self.p.slots
+            }
             _ => true,
         }
     }
@@ -306,7 +327,10 @@ impl FlowSender for PffcSender {
     }
 
     fn for_each(&self, f: &mut dyn FnMut(u32)) {
-        self.default.iter().chain(self.queues.iter().flat_map(|q| &q.frames)).for_each(|w| f(w.handle));
+        self.default
+            .iter()
+            .chain(self.queues.iter().flat_map(|q| &q.frames))
+            .for_each(|w| f(w.handle));
     }
 }
 

@@ -12,7 +12,14 @@ const C: Rate = Rate::from_gbps(10);
 const LINK: LinkFacts = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes(100_000));
 
 fn params(xoff_s: u64, xon_s: u64, queues: u16, slots: u32) -> Params {
-    Params { xoff_s: Bytes(xoff_s), xon_s: Bytes(xon_s), queues, slots, quanta: None, repeat: Span::ZERO }
+    Params {
+        xoff_s: Bytes(xoff_s),
+        xon_s: Bytes(xon_s),
+        queues,
+        slots,
+        quanta: None,
+        repeat: Span::ZERO,
+    }
 }
 
 /// PAUSE until resumed.
@@ -75,7 +82,10 @@ fn a_shared_pause_queue_goes_on_with_its_last_flow() {
     assert_eq!(arrive(&mut r, 1, 1500), [], "nor does it have to be paused again");
     assert_eq!(leave(&mut r, 2, 1500), []);
     assert!(r.holds(Bytes(999)) && !r.holds(Bytes(1000)));
-    assert_eq!(leave(&mut r, 1, 1000), [Order::Resume(0), Order::MigrateBack(a), Order::MigrateBack(b)]);
+    assert_eq!(
+        leave(&mut r, 1, 1000),
+        [Order::Resume(0), Order::MigrateBack(a), Order::MigrateBack(b)]
+    );
 }
 
 #[test]
@@ -115,7 +125,11 @@ fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
     s.push(Time::ZERO, 12, a, Bytes(1500));
     s.push(Time::ZERO, 20, b, Bytes(1500));
     assert_eq!([a, b].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked, Gate::Open]);
-    assert_eq!(drain(&mut s), [10, 11, 20], "MIGRATE leaves what waits already in the default queue");
+    assert_eq!(
+        drain(&mut s),
+        [10, 11, 20],
+        "MIGRATE leaves what waits already in the default queue"
+    );
     assert_eq!((s.head(Time::ZERO), s.gate(Time::ZERO)), (Some((12, false)), Gate::Blocked));
     s.push(Time::ZERO, 21, b, Bytes(1500));
     s.push(Time::ZERO, 13, a, Bytes(1500));
@@ -124,7 +138,11 @@ fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
     s.push(Time::ZERO, 23, b, Bytes(1500));
     s.push(Time::ZERO, 14, a, Bytes(1500));
     s.push(Time::ZERO, 24, b, Bytes(1500));
-    assert_eq!(drain(&mut s), [12, 13, 21, 22, 23, 14, 24], "the pause queue first, later frames in their order");
+    assert_eq!(
+        drain(&mut s),
+        [12, 13, 21, 22, 23, 14, 24],
+        "the pause queue first, later frames in their order"
+    );
     assert_eq!((s.head(Time::ZERO), s.queue_of(Time::ZERO, a)), (None, None));
 }
 
@@ -139,7 +157,11 @@ fn a_quick_resume_does_not_overtake_what_was_left_behind() {
     s.push(Time::ZERO, 21, b, Bytes(1500));
     s.push(Time::ZERO, 11, a, Bytes(1500));
     obey(&mut s, &[Order::Resume(queue)]);
-    assert_eq!(drain(&mut s), [20, 10, 11, 21], "once 10 has left, the pause queue has the right of way");
+    assert_eq!(
+        drain(&mut s),
+        [20, 10, 11, 21],
+        "once 10 has left, the pause queue has the right of way"
+    );
 }
 
 #[test]
@@ -162,7 +184,14 @@ fn a_second_pause_while_it_drains_stops_the_flow_and_no_other() {
 }
 
 /// A pause time of 100 quanta, 5.12 us at 10 Gb/s.
-const TIMED: Params = Params { xoff_s: Bytes(3000), xon_s: Bytes(1500), queues: 6, slots: 4096, quanta: Some(100), repeat: Span::ZERO };
+const TIMED: Params = Params {
+    xoff_s: Bytes(3000),
+    xon_s: Bytes(1500),
+    queues: 6,
+    slots: 4096,
+    quanta: Some(100),
+    repeat: Span::ZERO,
+};
 const LIFE: Span = Span(5_120_000);
 
 /// A receiver that holds a flow, with its messages at half life, and again after another half.
@@ -183,10 +212,15 @@ fn a_pause_is_repeated_with_its_migrates_at_half_life() {
         assert_eq!(at(half, &mut r), [Order::Pause(queue, Pause(100)), Order::Migrate(slot)]);
     }
     assert_eq!(leave(&mut r, 7, 3000), [Order::Resume(queue), Order::MigrateBack(slot)]);
-    assert_eq!((r.next_wake(), at(Time::from_us(100), &mut r)), (None, vec![]), "a late wake-up is harmless");
+    assert_eq!(
+        (r.next_wake(), at(Time::from_us(100), &mut r)),
+        (None, vec![]),
+        "a late wake-up is harmless"
+    );
 }
 
-/// 802.3 Annex 31D: the pause of a queue whose RESUME never comes ends with its time, and its flow goes back when it has drained.
+/// 802.3 Annex 31D: the pause of a queue whose RESUME never comes ends with its time, and its flow
+/// goes back when it has drained.
 #[test]
 fn a_lost_resume_costs_a_pause_time() {
     let [a, b] = two(&TIMED);
@@ -195,7 +229,10 @@ fn a_lost_resume_costs_a_pause_time() {
     s.on_message(now, Message::Flow(Order::Pause(queue, Pause(100))));
     s.on_message(now, Message::Flow(Order::Migrate(slot)));
     s.push(now, 10, a, Bytes(1500));
-    assert_eq!((s.gate(now), s.flow_gate(now, a), s.flow_gate(now, b)), (Gate::Until(end), Gate::Until(end), Gate::Open));
+    assert_eq!(
+        (s.gate(now), s.flow_gate(now, a), s.flow_gate(now, b)),
+        (Gate::Until(end), Gate::Until(end), Gate::Open)
+    );
     s.push(now, 20, b, Bytes(1500));
     s.push(now, 11, a, Bytes(1500));
     assert_eq!([s.pop(now), s.pop(now)], [Some(20), None]);
@@ -206,11 +243,15 @@ fn a_lost_resume_costs_a_pause_time() {
     s.push(end, 21, b, Bytes(1500));
     s.push(end, 12, a, Bytes(1500));
     assert_eq!(s.queue_of(end, a), Some(queue), "its frames wait there");
-    assert_eq!([s.pop(end), s.pop(end), s.pop(end), s.pop(end), s.pop(end)], [Some(10), Some(11), Some(21), Some(12), None]);
+    assert_eq!(
+        [s.pop(end), s.pop(end), s.pop(end), s.pop(end), s.pop(end)],
+        [Some(10), Some(11), Some(21), Some(12), None]
+    );
     assert_eq!(s.queue_of(end, a), None, "they are gone, and so is the detour");
 }
 
-/// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow continues, and no flow is stopped for it.
+/// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow
+/// continues, and no flow is stopped for it.
 #[test]
 fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
     let (queue, slot) = orders(&TIMED, 7);
@@ -228,40 +269,69 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
         leave(&mut r, 7, 4500).into_iter().for_each(|o| s.on_message(half, Message::Flow(o)));
         assert_eq!((s.flow_gate(half, 7), s.queue_of(half, 7)), (Gate::Open, None));
     }
-    // MIGRATE-BACK is lost: the detour ends with the queue, and a pause for another flow of the queue does not stop this one.
+    // MIGRATE-BACK is lost: the detour ends with the queue, and a pause for another flow of the
+    // queue does not stop this one.
     let mut s = PffcSender::new(&TIMED, C);
-    let other = (0..).find(|&f| f != 7 && TIMED.slot(f) % 6 == queue && TIMED.slot(f) != slot).unwrap();
-    obey(&mut s, &[pause(queue), Order::Migrate(slot), Order::Resume(queue), pause(queue), Order::Migrate(TIMED.slot(other))]);
+    let other =
+        (0..).find(|&f| f != 7 && TIMED.slot(f) % 6 == queue && TIMED.slot(f) != slot).unwrap();
+    obey(
+        &mut s,
+        &[
+            pause(queue),
+            Order::Migrate(slot),
+            Order::Resume(queue),
+            pause(queue),
+            Order::Migrate(TIMED.slot(other)),
+        ],
+    );
     assert_eq!([7, other].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Open, Gate::Blocked]);
 }
 
-/// A MIGRATE that came before its PAUSE, because that was late, or lost and sent again without it, still counts; and the order stays.
+/// A MIGRATE that came before its PAUSE, because that was late, or lost and sent again without it,
+/// still counts; and the order stays.
 #[test]
 fn a_migrate_that_overtook_its_pause_counts() {
     let [a, b] = two(&TIMED);
     let (queue, slot) = orders(&TIMED, a);
     let (now, end) = (Time::from_us(1), Time::from_us(1) + LIFE);
-    let send = |s: &mut PffcSender, now: Time, orders: &[Order]| orders.iter().for_each(|&o| s.on_message(now, Message::Flow(o)));
+    let send = |s: &mut PffcSender, now: Time, orders: &[Order]| {
+        orders.iter().for_each(|&o| s.on_message(now, Message::Flow(o)))
+    };
     let pause = Order::Pause(queue, Pause(100));
     let mut s = PffcSender::new(&TIMED, C);
     send(&mut s, now, &[Order::Migrate(slot)]);
     s.push(now, 10, a, Bytes(1500));
-    assert_eq!((s.queue_of(now, a), s.flow_gate(now, a)), (None, Gate::Open), "MIGRATE alone stops nothing");
+    assert_eq!(
+        (s.queue_of(now, a), s.flow_gate(now, a)),
+        (None, Gate::Open),
+        "MIGRATE alone stops nothing"
+    );
     send(&mut s, now, &[pause]);
     s.push(now, 11, a, Bytes(1500));
     s.push(now, 20, b, Bytes(1500));
     assert_eq!([a, b].map(|f| s.flow_gate(now, f)), [Gate::Until(end), Gate::Open]);
     send(&mut s, now, &[Order::Resume(queue)]);
-    assert_eq!([s.pop(now), s.pop(now), s.pop(now)], [Some(10), Some(11), Some(20)], "what came between the two goes first");
-    // Before the first pause, behind one that has ended with its time, behind one that was resumed: each time it counts for one pause.
-    for (before, at) in [(vec![], now), (vec![pause], end), (vec![pause, Order::Resume(queue)], now)] {
+    assert_eq!(
+        [s.pop(now), s.pop(now), s.pop(now)],
+        [Some(10), Some(11), Some(20)],
+        "what came between the two goes first"
+    );
+    // Before the first pause, behind one that has ended with its time, behind one that was resumed:
+    // each time it counts for one pause.
+    for (before, at) in
+        [(vec![], now), (vec![pause], end), (vec![pause, Order::Resume(queue)], now)]
+    {
         let mut s = PffcSender::new(&TIMED, C);
         send(&mut s, now, &before);
         send(&mut s, at, &[Order::Migrate(slot), pause]);
         assert_eq!(s.flow_gate(at, a), Gate::Until(at + LIFE), "after {before:?}");
         assert_eq!(s.flow_gate(at + LIFE, a), Gate::Open, "after {before:?}");
         send(&mut s, at + LIFE, &[pause]);
-        assert_eq!(s.flow_gate(at + LIFE, a), Gate::Open, "its pause has ended: the next one needs a MIGRATE of its own");
+        assert_eq!(
+            s.flow_gate(at + LIFE, a),
+            Gate::Open,
+            "its pause has ended: the next one needs a MIGRATE of its own"
+        );
     }
     // RESUME and MIGRATE-BACK make it void.
     for void in [Order::Resume(queue), Order::MigrateBack(slot)] {
@@ -271,7 +341,8 @@ fn a_migrate_that_overtook_its_pause_counts() {
     }
 }
 
-/// With repetition any message that is lost comes again after the interval: pauses without an end, and resumes.
+/// With repetition any message that is lost comes again after the interval: pauses without an end,
+/// and resumes.
 #[test]
 fn messages_of_the_present_state_are_repeated_at_intervals() {
     let p = Params { quanta: None, repeat: Span::from_us(10), ..TIMED };
@@ -292,21 +363,28 @@ fn messages_of_the_present_state_are_repeated_at_intervals() {
     }
     // The room that is planned for a flow has the loss of one in it.
     let room = |p: &Params| p.flow_bytes_max(&LINK, 1, 1).0;
-    assert_eq!(room(&p) - room(&Params { repeat: Span::ZERO, ..p.clone() }), 12_500 + 8 * 64 + 2 * 64);
+    assert_eq!(
+        room(&p) - room(&Params { repeat: Span::ZERO, ..p.clone() }),
+        12_500 + 8 * 64 + 2 * 64
+    );
 }
 
-/// A source at 10 Gb/s sends frames of 1500 B (1.2 us) over 1 us to a switch that sends nothing on; Xoff_s is 6000 B.
+/// A source at 10 Gb/s sends frames of 1500 B (1.2 us) over 1 us to a switch that sends nothing on;
+/// Xoff_s is 6000 B.
 #[test]
 fn what_arrives_after_a_pause() {
     let p = params(6000, 3000, 6, 4096);
     let (mut r, mut s) = (PffcReceiver::new(&p, C), PffcSender::new(&p, C));
     let (frame, message) = (C.time_for(Bytes(1500)), C.time_for(Bytes(64)));
     assert_eq!((frame, message), (Span(1_200_000), Span(51_200)));
-    // The frames that begin by the time a message takes effect arrive; frames first, then the receiver's messages about them.
+    // The frames that begin by the time a message takes effect arrive; frames first, then the
+    // receiver's messages about them.
     let mut effects: Vec<(Time, Order)> = Vec::new();
     let mut begins = Time::ZERO;
     loop {
-        effects.extract_if(.., |(at, _)| *at <= begins).for_each(|(at, o)| s.on_message(at, Message::Flow(o)));
+        effects
+            .extract_if(.., |(at, _)| *at <= begins)
+            .for_each(|(at, o)| s.on_message(at, Message::Flow(o)));
         if s.flow_gate(begins, 7) == Gate::Blocked {
             break;
         }
@@ -317,9 +395,14 @@ fn what_arrives_after_a_pause() {
         }
         begins += frame;
     }
-    // PAUSE at 8.0512 us, MIGRATE at 8.1024 us: the frame that began at 7.2 us is the seventh and last.
+    // PAUSE at 8.0512 us, MIGRATE at 8.1024 us: the frame that began at 7.2 us is the seventh and
+    // last.
     assert_eq!((begins, r.held(7)), (Time::from_ns(8_400), Bytes(10_500)));
-    assert_eq!(Params::headroom(&LINK, 1), Bytes(5_500 + 1_500 + 256), "C tau = 10 Gb/s x (2.4 + 2) us");
+    assert_eq!(
+        Params::headroom(&LINK, 1),
+        Bytes(5_500 + 1_500 + 256),
+        "C tau = 10 Gb/s x (2.4 + 2) us"
+    );
     assert!(r.held(7) <= p.flow_bytes_max(&LINK, 1, 1));
 }
 
@@ -337,7 +420,10 @@ fn defaults_follow_the_link_and_what_cannot_work_is_refused() {
     assert_eq!(read(&LINK, &[("pause", "sticky")]), Ok(params(11_000, 5_500, 6, 4096)));
     let least = LinkFacts { buffer: Bytes(11_000 + 7_256), ..LINK };
     assert!(read(&least, &[]).is_ok());
-    assert_eq!(read(&LinkFacts { buffer: Bytes(least.buffer.0 - 1), ..LINK }, &[]).unwrap_err().key, "xoff_s");
+    assert_eq!(
+        read(&LinkFacts { buffer: Bytes(least.buffer.0 - 1), ..LINK }, &[]).unwrap_err().key,
+        "xoff_s"
+    );
     assert_eq!(read(&LINK, &[("xoff_s", "0B")]).unwrap_err().key, "xoff_s");
     assert_eq!(read(&LINK, &[("xon_s", "12KB")]).unwrap_err().key, "xon_s");
     assert_eq!(read(&LINK, &[("queues", "65")]).unwrap_err().key, "queues");
@@ -345,7 +431,8 @@ fn defaults_follow_the_link_and_what_cannot_work_is_refused() {
     assert_eq!(read(&LINK, &[("quanta", "65536")]).unwrap_err().key, "quanta");
 }
 
-/// Each other flow that shares the link adds its four messages to the wait, and with repetition a PAUSE and a MIGRATE more.
+/// Each other flow that shares the link adds its four messages to the wait, and with repetition a
+/// PAUSE and a MIGRATE more.
 #[test]
 fn room_grows_with_the_messages_of_other_flows() {
     let once = params(6_000, 3_000, 6, 4096);
@@ -377,7 +464,8 @@ enum Step {
 /// Pauses of 1 to 4 quanta, or until resumed; waits of up to 2 quanta of 51.2 ns.
 fn step() -> impl Strategy<Value = Step> {
     let order = (0..4u64, 0..5u64, prop_oneof![1..5u64, Just(u32::MAX as u64)]);
-    let order = order.prop_map(|(kind, value, quanta)| Order::from_words(quanta << 32 | kind << 16 | value, 0));
+    let order = order
+        .prop_map(|(kind, value, quanta)| Order::from_words(quanta << 32 | kind << 16 | value, 0));
     let wait = (0..102_400u64).prop_map(Step::Wait);
     prop_oneof![3 => (0..6u32).prop_map(Step::Push), 3 => Just(Step::Pop), 2 => order.prop_map(Step::Order), 2 => wait]
 }
@@ -385,7 +473,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Random frames in any order and at any time, also to slots and queues that do not exist; and the gate decides which may leave.
+    /// Random frames in any order and at any time, also to slots and queues that do not exist; and
+    /// the gate decides which may leave.
     #[test]
     fn the_order_of_a_flow_never_changes(steps in prop::collection::vec(step(), 0..160)) {
         let p = params(1, 0, 2, 4);
@@ -428,18 +517,23 @@ proptest! {
     }
 }
 
-/// Two switches in a row behind a source, 64 B a step, with random stops behind the second: `(most held of a flow at each)`.
-/// Panics if a flow's frames change their order.
+/// Two switches in a row behind a source, 64 B a step, with random stops behind the second:
+/// `(most held of a flow at each)`. Panics if a flow's frames change their order.
 fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
     const LEN: u64 = 1536; // 24 steps of 64 B
     const DELAY: u64 = 20; // steps
     let mut random = seed;
     let mut draw = |n: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % n
     };
-    let (mut r, mut s) = ([PffcReceiver::new(p, C), PffcReceiver::new(p, C)], [PffcSender::new(p, C), PffcSender::new(p, C)]);
-    // Frames (flow, number) by handle; by link: arrivals, messages with their effect, when each wire is free.
+    let (mut r, mut s) = (
+        [PffcReceiver::new(p, C), PffcReceiver::new(p, C)],
+        [PffcSender::new(p, C), PffcSender::new(p, C)],
+    );
+    // Frames (flow, number) by handle; by link: arrivals, messages with their effect, when each
+    // wire is free.
     let mut frames: Vec<(u32, u64)> = Vec::new();
     let mut made = vec![0u64; flows.len()];
     let (mut seen, mut most) = (made.clone(), [0; 2]);
@@ -450,12 +544,13 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
     let mut stops = vec![false; flows.len()];
     for now in 0..60_000u64 {
         // Behind messages that wait and behind the rest of a frame on the way back.
-        let mut transmit = |line: &mut VecDeque<(u64, Order)>, hop: usize, orders: Vec<Order>, wait: u64| {
-            for o in orders {
-                control[hop] = control[hop].max(now + wait) + 1;
-                line.push_back((control[hop] + DELAY, o));
-            }
-        };
+        let mut transmit =
+            |line: &mut VecDeque<(u64, Order)>, hop: usize, orders: Vec<Order>, wait: u64| {
+                for o in orders {
+                    control[hop] = control[hop].max(now + wait) + 1;
+                    line.push_back((control[hop] + DELAY, o));
+                }
+            };
         for hop in 0..2 {
             while messages[hop].front().is_some_and(|(at, _)| *at <= now) {
                 obey(&mut s[hop], &[messages[hop].pop_front().unwrap().1]);
@@ -476,7 +571,9 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
         }
         if wire[0] <= now {
             let first = draw(flows.len() as u64) as usize;
-            let open = (0..flows.len()).map(|i| (first + i) % flows.len()).find(|&i| s[0].flow_gate(Time::ZERO, flows[i]) == Gate::Open);
+            let open = (0..flows.len())
+                .map(|i| (first + i) % flows.len())
+                .find(|&i| s[0].flow_gate(Time::ZERO, flows[i]) == Gate::Open);
             if let Some(flow) = open {
                 wire[0] = now + 24;
                 arrivals[0].push_back((now + 24 + DELAY, frames.len() as u32));
@@ -506,8 +603,8 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
     most
 }
 
-/// The planned room suffices at both switches; that of the first would not at the second, where MIGRATE has left frames in the
-/// default queue of the first.
+/// The planned room suffices at both switches; that of the first would not at the second, where
+/// MIGRATE has left frames in the default queue of the first.
 #[test]
 fn nothing_is_lost_with_the_planned_room() {
     let p = params(6_000, 3_000, 6, 4096);
@@ -520,8 +617,16 @@ fn nothing_is_lost_with_the_planned_room() {
         let peak = two_hops(&p, seed, &flows);
         for hop in 0..2 {
             most[hop] = most[hop].max(peak[hop]);
-            assert!(peak[hop] <= room(hop as u64 + 1), "seed {seed}, switch {hop}: {} of {}", peak[hop], room(hop as u64 + 1));
+            assert!(
+                peak[hop] <= room(hop as u64 + 1),
+                "seed {seed}, switch {hop}: {} of {}",
+                peak[hop],
+                room(hop as u64 + 1)
+            );
         }
     }
-    assert!(most[0] > p.xoff_s.0 && most[1] > room(1), "{most:?}: the test reaches what it is about");
+    assert!(
+        most[0] > p.xoff_s.0 && most[1] > room(1),
+        "{most:?}: the test reaches what it is about"
+    );
 }

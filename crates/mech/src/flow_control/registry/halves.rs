@@ -4,7 +4,8 @@ use super::*;
 
 /// Calls of a port to a receiver half; per-flow halves get the flow of the frame.
 impl Rx {
-    /// True if it is per-flow. Frames concern [`Rx::on_flow_arrival`] and [`Rx::on_flow_departure`] then.
+    /// True if it is per-flow. Frames concern [`Rx::on_flow_arrival`] and [`Rx::on_flow_departure`]
+    /// then.
     #[inline]
     pub fn per_flow(&self) -> bool {
         dispatch!(Rx, self, _ => false, _ => true, Rx::None => false,)
@@ -16,7 +17,12 @@ impl Rx {
     }
     /// A frame left the buffer; see [`Receiver::on_departure`]. Nothing of a per-flow half.
     #[inline(always)]
-    pub fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
+    pub fn on_departure(
+        &mut self,
+        now: Time,
+        occupancy: &Occupancy,
+        len: Bytes,
+    ) -> Option<Message> {
         dispatch!(Rx, self, m => m.on_departure(now, occupancy, len), _ => None, Rx::None => None,)
     }
     /// See [`Receiver::wants_egress`].
@@ -24,19 +30,43 @@ impl Rx {
         dispatch!(Rx, self, m => m.wants_egress(), _ => false, Rx::None => false,)
     }
     /// See [`Receiver::on_arrival_to`].
-    pub fn on_arrival_to(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+    pub fn on_arrival_to(
+        &mut self,
+        now: Time,
+        occupancy: &Occupancy,
+        egress: Waiting,
+        len: Bytes,
+    ) -> Option<Message> {
         dispatch!(Rx, self, m => m.on_arrival_to(now, occupancy, egress, len), _ => None, Rx::None => None,)
     }
     /// See [`Receiver::on_departure_from`].
-    pub fn on_departure_from(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+    pub fn on_departure_from(
+        &mut self,
+        now: Time,
+        occupancy: &Occupancy,
+        egress: Waiting,
+        len: Bytes,
+    ) -> Option<Message> {
         dispatch!(Rx, self, m => m.on_departure_from(now, occupancy, egress, len), _ => None, Rx::None => None,)
     }
     /// See [`FlowReceiver::on_arrival`].
-    pub fn on_flow_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+    pub fn on_flow_arrival(
+        &mut self,
+        now: Time,
+        flow: u32,
+        queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message> {
         dispatch!(Rx, self, _ => None, m => m.on_arrival(now, flow, queue, len), Rx::None => None,)
     }
     /// See [`FlowReceiver::on_departure`].
-    pub fn on_flow_departure(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+    pub fn on_flow_departure(
+        &mut self,
+        now: Time,
+        flow: u32,
+        queue: Option<QueueState>,
+        len: Bytes,
+    ) -> Option<Message> {
         dispatch!(Rx, self, _ => None, m => m.on_departure(now, flow, queue, len), Rx::None => None,)
     }
     /// See [`FlowReceiver::more`]; the others send one message at a time.

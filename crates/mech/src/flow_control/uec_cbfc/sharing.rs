@@ -1,4 +1,5 @@
-//! Credits that the virtual channels of a port share at its sender, as SAI has them (CBFC credit pool and profile).
+//! Credits that the virtual channels of a port share at its sender, as SAI has them (CBFC credit
+//! pool and profile).
 //!
 //! ```text
 //!   limit of the port |-- reserved, channel 0 --|-- reserved, channel 1 --| ... |------- shared --------|
@@ -76,7 +77,9 @@ impl Sharing {
             _ => &["reserved", "shared_limit", "shared_th"],
         };
         let why = format!("sharing = \"{mode}\" does not use the key");
-        unread.iter().for_each(|key| v.without_effect(key, &why, "remove the key, or choose the sharing in its description"));
+        unread.iter().for_each(|key| {
+            v.without_effect(key, &why, "remove the key, or choose the sharing in its description")
+        });
         let threshold = match mode.as_str() {
             "static" => Threshold::Static(if most == 0 { u64::MAX } else { most }),
             "dynamic" => Threshold::Dynamic(th as i8),
@@ -108,17 +111,30 @@ impl Sharing {
         self.reserved.saturating_add(may)
     }
 
-    /// Rejects parameters that leave some channel without a frame, or no room for the reserves of all.
+    /// Rejects parameters that leave some channel without a frame, or no room for the reserves of
+    /// all.
     pub(super) fn fits(&self, limit: u64, frame: u64, channels: u64) -> Result<(), ParamError> {
         let reserves = self.reserved.saturating_mul(channels);
         if reserves > limit {
-            let what = format!("{channels} priorities x {} reserved credits = {reserves} > {limit}, the limit of the port", self.reserved);
-            return Err(ParamError::new("reserved", what, "use fewer reserved credits, or a larger buffer or limit"));
+            let what = format!(
+                "{channels} priorities x {} reserved credits = {reserves} > {limit}, the limit of the port",
+                self.reserved
+            );
+            return Err(ParamError::new(
+                "reserved",
+                what,
+                "use fewer reserved credits, or a larger buffer or limit",
+            ));
         }
         let most = self.most(limit - (reserves - self.reserved));
         if most < frame {
-            let what = format!("a priority may use at most {most} credits, but a frame takes {frame}");
-            return Err(ParamError::new("sharing", what, "use more reserved credits, or a higher threshold"));
+            let what =
+                format!("a priority may use at most {most} credits, but a frame takes {frame}");
+            return Err(ParamError::new(
+                "sharing",
+                what,
+                "use more reserved credits, or a higher threshold",
+            ));
         }
         Ok(())
     }

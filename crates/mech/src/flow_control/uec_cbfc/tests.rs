@@ -22,14 +22,21 @@ fn freed(m: Option<Message>) -> u64 {
 #[test]
 fn a_frame_costs_whole_credits_with_its_overhead() {
     let cost = |size, overhead, len| Cost::new(size, overhead).of(Bytes(len));
-    assert_eq!([cost(128, 0, 1), cost(128, 0, 128), cost(128, 0, 129), cost(128, 0, 1500)], [1, 1, 2, 12]);
-    assert_eq!([cost(64, -4, 68), cost(64, -4, 69), cost(64, 20, 44), cost(64, 20, 45)], [1, 2, 1, 2]);
+    assert_eq!(
+        [cost(128, 0, 1), cost(128, 0, 128), cost(128, 0, 129), cost(128, 0, 1500)],
+        [1, 1, 2, 12]
+    );
+    assert_eq!(
+        [cost(64, -4, 68), cost(64, -4, 69), cost(64, 20, 44), cost(64, 20, 45)],
+        [1, 2, 1, 2]
+    );
     assert_eq!([cost(32, -16, 3), cost(2048, 127, 9000)], [1, 5], "a frame costs at least one");
     // beyond.md C.1: 65 B in cells of 64 B: 51 %.
     assert_eq!(65 * 100 / (cost(64, 0, 65) * 64), 50);
 }
 
-/// No set of frames within the derived limit has more bytes than the buffer, also where the overhead is negative.
+/// No set of frames within the derived limit has more bytes than the buffer, also where the
+/// overhead is negative.
 #[test]
 fn the_derived_limit_never_overfills_the_buffer() {
     for (size, overhead) in [(32, -16), (64, -4), (128, 0), (256, 127), (2048, -1)] {
@@ -48,7 +55,11 @@ fn the_derived_limit_never_overfills_the_buffer() {
 
 #[test]
 fn updates_keep_their_distance_and_come_at_the_latest() {
-    let p = read(&[("cf_min_spacing", "1250B"), ("cf_max_spacing", "12500B"), ("cc_period", "10us")], &link()).unwrap();
+    let p = read(
+        &[("cf_min_spacing", "1250B"), ("cf_max_spacing", "12500B"), ("cc_period", "10us")],
+        &link(),
+    )
+    .unwrap();
     assert_eq!((p.cf_min, p.cf_max), (Span::from_ns(100), Span::from_us(1)));
     let mut r = CellReceiver::new(&p);
     let (o, len, ns) = (Occupancy::default(), Bytes(1500), |n: u64| Time(n * 1000));
@@ -58,9 +69,17 @@ fn updates_keep_their_distance_and_come_at_the_latest() {
     assert_eq!(r.next_wake(), Some(ns(150)));
     assert_eq!(r.on_wake(ns(149), &o), None, "early");
     assert_eq!(freed(r.on_wake(ns(150), &o)), 24);
-    assert_eq!((r.on_wake(ns(250), &o), r.next_wake()), (None, Some(ns(1150))), "nothing new: the next departure may send");
+    assert_eq!(
+        (r.on_wake(ns(250), &o), r.next_wake()),
+        (None, Some(ns(1150))),
+        "nothing new: the next departure may send"
+    );
     assert_eq!(freed(r.on_departure(ns(400), &o, len)), 36);
-    assert_eq!(freed(r.on_departure(ns(501), &o, len)), 48, "a wake-up that is late changes nothing");
+    assert_eq!(
+        freed(r.on_departure(ns(501), &o, len)),
+        48,
+        "a wake-up that is late changes nothing"
+    );
     assert_eq!(r.on_wake(ns(601), &o), None);
     assert_eq!(freed(r.on_wake(ns(1501), &o)), 48, "at the latest, changed or not");
     assert_eq!(r.on_wake(ns(10_000), &o), Some(Message::Cells(Update::Consumed)));
@@ -88,7 +107,8 @@ fn a_lost_frame_gives_its_credits_back_with_the_next_cc_update() {
     assert_eq!((s.in_use(), r.held(), r.consumed), (0, 0, 36));
 }
 
-/// Only 20 bits of the counters are on the wire; halves that see no more agree with ones that see all of them, over several wraps.
+/// Only 20 bits of the counters are on the wire; halves that see no more agree with ones that see
+/// all of them, over several wraps.
 #[test]
 fn counters_wrap_at_twenty_bits() {
     let p = read(&[("credit_size", "32B"), ("limit", "9000")], &link()).unwrap();
@@ -169,7 +189,9 @@ fn what_cannot_work_is_refused_with_the_inequality() {
     assert!(e.key == "buffer" && e.what.contains("11 credits"), "{e:?}");
     let large = LinkFacts { buffer: Bytes(1 << 30), ..link() };
     assert_eq!(read(&[], &large).unwrap_err().key, "buffer");
-    assert!(read(&[("credit_size", "2048B")], &LinkFacts { buffer: Bytes(1 << 29), ..link() }).is_ok());
+    assert!(
+        read(&[("credit_size", "2048B")], &LinkFacts { buffer: Bytes(1 << 29), ..link() }).is_ok()
+    );
 }
 
 #[test]
@@ -180,7 +202,8 @@ fn conditions_that_do_not_hold_are_named() {
     assert_eq!(unmet(&[("limit", "100")]), 1, "8 frames in 3 us");
 }
 
-/// Senders of a port that share its credits: the use of each is noted after every frame and message.
+/// Senders of a port that share its credits: the use of each is noted after every frame and
+/// message.
 struct PortOf(Vec<CellSender>);
 
 impl PortOf {
@@ -214,7 +237,8 @@ impl PortOf {
     }
 }
 
-/// n channels that want all: reserve + alpha S / (1 + n alpha) each, within a frame. Reserves of other channels stay.
+/// n channels that want all: reserve + alpha S / (1 + n alpha) each, within a frame. Reserves of
+/// other channels stay.
 #[test]
 fn channels_share_credits_as_queues_share_a_pool() {
     let (limit, reserved, frame) = (2000u64, 50u64, 12u64);
@@ -222,7 +246,16 @@ fn channels_share_credits_as_queues_share_a_pool() {
         let alpha = 2f64.powi(th);
         for n in 1..=8usize {
             let (limit, reserved, th) = (limit.to_string(), reserved.to_string(), th.to_string());
-            let p = read(&[("sharing", "dynamic"), ("limit", &limit), ("reserved", &reserved), ("shared_th", &th)], &link()).unwrap();
+            let p = read(
+                &[
+                    ("sharing", "dynamic"),
+                    ("limit", &limit),
+                    ("reserved", &reserved),
+                    ("shared_th", &th),
+                ],
+                &link(),
+            )
+            .unwrap();
             let mut port = PortOf::new(&p, 8);
             let wanting: Vec<usize> = (0..n).collect();
             port.fill(&wanting, 1500);
@@ -230,7 +263,10 @@ fn channels_share_credits_as_queues_share_a_pool() {
             let form = 50.0 + alpha * shared / (1.0 + n as f64 * alpha);
             for (channel, in_use) in port.in_use().into_iter().enumerate() {
                 if channel < n {
-                    assert!((in_use as f64 - form).abs() <= frame as f64, "2^{th}, {n} channels: {in_use}, the closed form {form}");
+                    assert!(
+                        (in_use as f64 - form).abs() <= frame as f64,
+                        "2^{th}, {n} channels: {in_use}, the closed form {form}"
+                    );
                 } else {
                     let frames = (0..).take_while(|_| port.send(channel, 1500)).count() as u64;
                     assert!(frames >= 50 / frame, "what is reserved is there");
@@ -241,10 +277,15 @@ fn channels_share_credits_as_queues_share_a_pool() {
     }
 }
 
-/// Static: up to a number each, as long as there are any; credits that one frees are available to another at once.
+/// Static: up to a number each, as long as there are any; credits that one frees are available to
+/// another at once.
 #[test]
 fn a_fixed_share_of_the_credits() {
-    let p = read(&[("sharing", "static"), ("limit", "200"), ("reserved", "20"), ("shared_limit", "60")], &link()).unwrap();
+    let p = read(
+        &[("sharing", "static"), ("limit", "200"), ("reserved", "20"), ("shared_limit", "60")],
+        &link(),
+    )
+    .unwrap();
     let mut port = PortOf::new(&p, 3);
     // 1408 B are 11 credits; 140 are shared.
     port.fill(&[0], 1408);
@@ -272,13 +313,30 @@ fn shares_that_cannot_be_are_refused() {
     };
     refused(&[("sharing", "dynamic"), ("shared_th", "8")], "shared_th", "a factor of 2^8");
     refused(&[("sharing", "dynamic"), ("shared_th", "-9")], "shared_th", "a factor of 2^-9");
-    refused(&[("sharing", "static"), ("limit", "100"), ("reserved", "101")], "reserved", "1 priorities x 101 reserved credits = 101 > 100");
-    refused(&[("sharing", "static"), ("reserved", "0"), ("shared_limit", "11")], "sharing", "at most 11 credits, but a frame takes 12");
+    refused(
+        &[("sharing", "static"), ("limit", "100"), ("reserved", "101")],
+        "reserved",
+        "1 priorities x 101 reserved credits = 101 > 100",
+    );
+    refused(
+        &[("sharing", "static"), ("reserved", "0"), ("shared_limit", "11")],
+        "sharing",
+        "at most 11 credits, but a frame takes 12",
+    );
     let p = read(&[("sharing", "static"), ("limit", "100"), ("reserved", "15")], &link()).unwrap();
     assert!(p.fits_priorities(&link(), 6).is_ok());
-    assert!(p.fits_priorities(&link(), 7).unwrap_err().what.contains("7 priorities x 15 reserved credits = 105 > 100"));
+    assert!(
+        p.fits_priorities(&link(), 7)
+            .unwrap_err()
+            .what
+            .contains("7 priorities x 15 reserved credits = 105 > 100")
+    );
     assert_eq!(p.resolved(), [("limit", "100".to_owned()), ("reserved", "15".to_owned())]);
     // Without a reserve a priority may starve.
     let p = read(&[("sharing", "static"), ("reserved", "0")], &link()).unwrap();
-    assert!(p.unmet(&link()).iter().any(|u| u.what.contains("reserved >= a frame: 0 credits")), "{:?}", p.unmet(&link()));
+    assert!(
+        p.unmet(&link()).iter().any(|u| u.what.contains("reserved >= a frame: 0 credits")),
+        "{:?}",
+        p.unmet(&link())
+    );
 }

@@ -39,7 +39,8 @@ fn defaults_are_those_of_the_standard() {
     assert_eq!(read(&[]), Ok(Params::standard()));
 }
 
-/// 63/128 = 49.2 % is the most that a CNM takes; 64 does not fit the field. With a larger gain the floor of 50 % holds.
+/// 63/128 = 49.2 % is the most that a CNM takes; 64 does not fit the field. With a larger gain the
+/// floor of 50 % holds.
 #[test]
 fn a_cut_follows_the_feedback() {
     for (feedback, left) in [(1, 9_921_875_000), (32, 7_500_000_000), (63, 5_078_125_000)] {
@@ -57,11 +58,14 @@ fn a_cut_follows_the_feedback() {
     assert_eq!(q.rate(), Rate(5_000_000), "the floor");
     let mut q = Qcn::new(&steady(), C, 0);
     (0..4).for_each(|_| _ = cnm(&mut q, Time::ZERO, 63));
-    assert!(q.rate() < Rate::from_gbps(1), "four full cuts from 10 to 1 Gb/s: log 0.1/log(65/128) = 3.4");
+    assert!(
+        q.rate() < Rate::from_gbps(1),
+        "four full cuts from 10 to 1 Gb/s: log 0.1/log(65/128) = 3.4"
+    );
 }
 
-/// Five cycles of fast recovery after a cut by half: .75 .875 .9375 .96875 .984375 of the old rate. Then active increase
-/// with cycles of half the length.
+/// Five cycles of fast recovery after a cut by half: .75 .875 .9375 .96875 .984375 of the old rate.
+/// Then active increase with cycles of half the length.
 #[test]
 fn five_cycles_of_fast_recovery_by_bytes() {
     let mut q = Qcn::new(&Params { gd: 6, ..steady() }, C, 0);
@@ -77,7 +81,11 @@ fn five_cycles_of_fast_recovery_by_bytes() {
     sends(&mut q, 49);
     assert_eq!(q.byte_stage, 5);
     sends(&mut q, 1);
-    assert_eq!((q.target(), q.rate()), (Rate(10_005_000_000), Rate(9_924_375_000)), "75 KB, R_AI = 5 Mb/s");
+    assert_eq!(
+        (q.target(), q.rate()),
+        (Rate(10_005_000_000), Rate(9_924_375_000)),
+        "75 KB, R_AI = 5 Mb/s"
+    );
 }
 
 /// Cycles by time: 10 ms each, then 5 ms. The timer starts with the CNM; a CNM restarts it.
@@ -101,14 +109,19 @@ fn five_cycles_of_fast_recovery_by_time() {
     assert_eq!(q.time_stage, 0, "the old timer is stale");
 }
 
-/// Hyper increase: both counters beyond 5, i = the smaller minus 5. A second cut has set TR to 5 Gb/s.
+/// Hyper increase: both counters beyond 5, i = the smaller minus 5. A second cut has set TR to 5
+/// Gb/s.
 #[test]
 fn hyper_increase_grows_with_the_cycles() {
     let mut q = Qcn::new(&Params { gd: 6, ..steady() }, C, 0);
     cnm(&mut q, Time::ZERO, 32);
     sends(&mut q, 100);
     cnm(&mut q, Time::ZERO, 32);
-    assert_eq!((q.target(), q.rate()), (Rate(7_500_000_000), Rate(3_750_000_000)), "TR = CR: a byte cycle was complete");
+    assert_eq!(
+        (q.target(), q.rate()),
+        (Rate(7_500_000_000), Rate(3_750_000_000)),
+        "TR = CR: a byte cycle was complete"
+    );
     let mut at = 0;
     for cycle in 1..=7 {
         at += if cycle <= 5 { 10 } else { 5 };
@@ -116,7 +129,11 @@ fn hyper_increase_grows_with_the_cycles() {
     }
     assert_eq!(q.target(), Rate(7_510_000_000), "two steps of R_AI");
     sends(&mut q, 500);
-    assert_eq!((q.byte_stage, q.target()), (5, Rate(7_535_000_000)), "five more: time alone is beyond 5");
+    assert_eq!(
+        (q.byte_stage, q.target()),
+        (5, Rate(7_535_000_000)),
+        "five more: time alone is beyond 5"
+    );
     sends(&mut q, 50);
     assert_eq!(q.target(), Rate(7_585_000_000), "R_HAI x 1");
     sends(&mut q, 50);
@@ -125,7 +142,8 @@ fn hyper_increase_grows_with_the_cycles() {
     assert_eq!(q.target(), Rate(7_785_000_000), "R_HAI x 2: seven time cycles");
 }
 
-/// TR follows a cut only after a completed byte cycle: two CNMs in a row leave TR where it was, and the byte counter runs on.
+/// TR follows a cut only after a completed byte cycle: two CNMs in a row leave TR where it was, and
+/// the byte counter runs on.
 #[test]
 fn the_target_follows_after_a_byte_cycle() {
     let mut q = Qcn::new(&steady(), C, 0);
@@ -140,7 +158,8 @@ fn the_target_follows_after_a_byte_cycle() {
     assert_eq!((q.target(), q.bytes_left, q.byte_stage, q.time_stage), (rate, 150_000, 0, 0));
 }
 
-/// Extra fast recovery: in the first cycle, where TR > 10 CR, TR becomes an eighth. 10 Gb/s and 0.7 become 1.25 and 0.97.
+/// Extra fast recovery: in the first cycle, where TR > 10 CR, TR becomes an eighth. 10 Gb/s and 0.7
+/// become 1.25 and 0.97.
 #[test]
 fn extra_fast_recovery_in_the_first_cycle() {
     let mut q = Qcn::new(&steady(), C, 0);
@@ -157,7 +176,8 @@ fn extra_fast_recovery_in_the_first_cycle() {
     assert_eq!(q.target(), C, "10 Gb/s are not ten times 1.3");
 }
 
-/// RZ 3880, Fig. 5(d): a limiter at line rate is removed. Active increase carries TR beyond the line, so it gets there.
+/// RZ 3880, Fig. 5(d): a limiter at line rate is removed. Active increase carries TR beyond the
+/// line, so it gets there.
 #[test]
 fn the_limiter_is_removed_at_line_rate() {
     let mut q = Qcn::new(&steady(), C, 0);
@@ -175,7 +195,8 @@ fn the_limiter_is_removed_at_line_rate() {
     assert_eq!((q.rate(), q.target(), q.bytes_left), (Rate(7_500_000_000), C, 150_000), "as new");
 }
 
-/// RZ 3880, Table I: 2.4 us from a CNM to the new rate. Two within that time are in force one after the other.
+/// RZ 3880, Table I: 2.4 us from a CNM to the new rate. Two within that time are in force one after
+/// the other.
 #[test]
 fn a_cut_takes_its_time() {
     let mut q = Qcn::new(&Params { reaction: Span::from_ns(2_400), ..steady() }, C, 0);
@@ -207,9 +228,14 @@ fn cycles_are_jittered() {
 
 #[test]
 fn impossible_parameters_are_refused() {
-    for (key, value) in
-        [("timer", "0us"), ("byte_limit", "0KB"), ("min_rate", "0bps"), ("fast_recovery", "0"), ("gd", "5"), ("min_dec_fac", "101")]
-    {
+    for (key, value) in [
+        ("timer", "0us"),
+        ("byte_limit", "0KB"),
+        ("min_rate", "0bps"),
+        ("fast_recovery", "0"),
+        ("gd", "5"),
+        ("min_dec_fac", "101"),
+    ] {
         let e = read(&[(key, value)]).unwrap_err();
         assert!(e.key == key && !e.hint.is_empty(), "{e}");
     }

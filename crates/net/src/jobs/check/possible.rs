@@ -1,5 +1,5 @@
-//! Whether a job can complete if receives take messages of any source or tag. The matching depends on the run, so only a job that no order
-//! of messages could complete is rejected.
+//! Whether a job can complete if receives take messages of any source or tag. The matching depends
+//! on the run, so only a job that no order of messages could complete is rejected.
 //!
 //! ```text
 //!   counts      as many messages to a rank as receives there, and enough of each source and tag for those that name them
@@ -25,7 +25,8 @@ fn words((from, tag): Kind) -> String {
     format!("rank {} with tag {}", word(from.map(u64::from)), word(tag))
 }
 
-/// Traffic of a rank, by kind: number of sent messages, number of posted receives, and the waiting ones.
+/// Traffic of a rank, by kind: number of sent messages, number of posted receives, and the waiting
+/// ones.
 #[derive(Default)]
 struct Coming {
     sent: BTreeMap<Kind, usize>,
@@ -59,7 +60,9 @@ impl Graph {
                 Work::Send { to, tag, .. } => {
                     self.end(&mut walks, rank, op, &mut ready);
                     let touched = kinds(rank, tag);
-                    touched.iter().for_each(|k| *coming[to as usize].sent.entry(*k).or_default() += 1);
+                    touched
+                        .iter()
+                        .for_each(|k| *coming[to as usize].sent.entry(*k).or_default() += 1);
                     (to, touched.to_vec())
                 }
                 Work::Receive { from, tag, .. } => {
@@ -69,7 +72,8 @@ impl Graph {
             };
             for kind in touched {
                 let c = &mut coming[at as usize];
-                let (sent, ended) = (c.sent.get(&kind).copied().unwrap_or(0), c.ended.entry(kind).or_default());
+                let (sent, ended) =
+                    (c.sent.get(&kind).copied().unwrap_or(0), c.ended.entry(kind).or_default());
                 let Some(posted) = c.posted.get_mut(&kind) else { continue };
                 let take = posted.len().min(sent.saturating_sub(*ended));
                 *ended += take;
@@ -80,10 +84,12 @@ impl Graph {
         self.all_ended(&walks, name)
     }
 
-    /// Whether each rank gets as many messages as receives, and enough for those that name a source or a tag.
+    /// Whether each rank gets as many messages as receives, and enough for those that name a source
+    /// or a tag.
     fn counts_fit(&self) -> Result<(), Fault> {
         let ranks = self.programs.len();
-        // By rank and kind: messages, with the send of the last one, and receives, with the last one.
+        // By rank and kind: messages, with the send of the last one, and receives, with the last
+        // one.
         let mut sent: Vec<BTreeMap<Kind, Sent>> = vec![BTreeMap::new(); ranks];
         let mut received: Vec<BTreeMap<Kind, (usize, u32)>> = vec![BTreeMap::new(); ranks];
         for (rank, p) in (0u32..).zip(&self.programs) {
@@ -107,20 +113,38 @@ impl Graph {
             for (&kind, &(receives, op)) in received {
                 let messages = sent.get(&kind).map_or(0, |s| s.0);
                 if receives > messages {
-                    let what = format!("{receives} receives expect a message from {}, but {messages} such messages are sent", words(kind));
+                    let what = format!(
+                        "{receives} receives expect a message from {}, but {messages} such messages are sent",
+                        words(kind)
+                    );
                     return Err(fault(rank, op, what, "match the send's rank and tag"));
                 }
             }
             let receives: usize = received.values().map(|r| r.0).sum();
             let Some(&(messages, (from, send))) = sent.get(&(None, None)) else { continue };
             if messages > receives {
-                // Of a source and tag with more messages than anything there could take, if there is one.
-                let takes = |from, tag| kinds(from, tag).iter().filter_map(|k| received.get(k)).map(|r| r.0).sum::<usize>();
-                let surplus = sent.iter().find_map(|(&k, &(n, at))| (n > takes(k.0?, k.1?)).then_some(at)).unwrap_or((from, send));
+                // Of a source and tag with more messages than anything there could take, if there
+                // is one.
+                let takes = |from, tag| {
+                    kinds(from, tag)
+                        .iter()
+                        .filter_map(|k| received.get(k))
+                        .map(|r| r.0)
+                        .sum::<usize>()
+                };
+                let surplus = sent
+                    .iter()
+                    .find_map(|(&k, &(n, at))| (n > takes(k.0?, k.1?)).then_some(at))
+                    .unwrap_or((from, send));
                 let what = format!(
                     "its message to rank {rank} is never received: that rank gets {messages} messages, but has {receives} receives"
                 );
-                return Err(fault(surplus.0, surplus.1, what, format!("add a receive at rank {rank} for each message")));
+                return Err(fault(
+                    surplus.0,
+                    surplus.1,
+                    what,
+                    format!("add a receive at rank {rank} for each message"),
+                ));
             }
             if receives > messages {
                 let op = received.values().map(|r| r.1).max().unwrap_or(0);

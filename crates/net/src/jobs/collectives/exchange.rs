@@ -1,9 +1,11 @@
-//! Every rank with every other: all-to-all, the direct forms of the others, the barrier, and the hierarchy of nodes.
+//! Every rank with every other: all-to-all, the direct forms of the others, the barrier, and the
+//! hierarchy of nodes.
 
 use super::{Piece, part, ring};
 use crate::jobs::graph::{Graph, NONE};
 
-/// Rank r sends to r + 1, r + 2, ... in this order; at most `peers` of its messages are under way (0: any number).
+/// Rank r sends to r + 1, r + 2, ... in this order; at most `peers` of its messages are under way
+/// (0: any number).
 pub(super) fn all_to_all(p: &mut Piece, peers: u32, matrix: Option<&[u64]>) {
     let n = p.n();
     let size = |bytes: u64, from: u32, to: u32| match matrix {
@@ -60,8 +62,30 @@ pub(super) fn all_reduce(p: &mut Piece) {
         p.first(i, between[i as usize]);
     }
     let (bytes, channel, tag) = (p.bytes, p.channel, p.tag);
-    every_part(&mut Piece { graph: p.graph, ranks: p.ranks, begin: p.begin, end: &between, bytes, channel, tag }, false);
-    every_part(&mut Piece { graph: p.graph, ranks: p.ranks, begin: &between, end: p.end, bytes, channel, tag: tag + 1 }, true);
+    every_part(
+        &mut Piece {
+            graph: p.graph,
+            ranks: p.ranks,
+            begin: p.begin,
+            end: &between,
+            bytes,
+            channel,
+            tag,
+        },
+        false,
+    );
+    every_part(
+        &mut Piece {
+            graph: p.graph,
+            ranks: p.ranks,
+            begin: &between,
+            end: p.end,
+            bytes,
+            channel,
+            tag: tag + 1,
+        },
+        true,
+    );
 }
 
 /// A message of one byte at distances 1, 2, 4, ...: after the last round each rank has news of all.
@@ -82,7 +106,8 @@ fn marks(graph: &mut Graph, ranks: &[u32]) -> Vec<u32> {
     ranks.iter().map(|&r| graph.mark(r)).collect()
 }
 
-/// Reduce-scatter in each node, a ring across nodes for each place in a node on its part, all-gather in each node.
+/// Reduce-scatter in each node, a ring across nodes for each place in a node on its part,
+/// all-gather in each node.
 pub(super) fn hierarchical(p: &mut Piece, node: u32) {
     let (n, g) = (p.ranks.len(), node as usize);
     let (scattered, reduced) = (marks(p.graph, p.ranks), marks(p.graph, p.ranks));
@@ -94,15 +119,30 @@ pub(super) fn hierarchical(p: &mut Piece, node: u32) {
     for at in (0..n).step_by(g) {
         let of = at..at + g;
         let (ranks, begin) = (&p.ranks[of.clone()], &p.begin[of.clone()]);
-        every_part(&mut Piece { graph: p.graph, ranks, begin, end: &scattered[of.clone()], bytes, channel, tag: tag + (1 << 20) }, false);
+        every_part(
+            &mut Piece {
+                graph: p.graph,
+                ranks,
+                begin,
+                end: &scattered[of.clone()],
+                bytes,
+                channel,
+                tag: tag + (1 << 20),
+            },
+            false,
+        );
         let (begin, end) = (&reduced[of.clone()], &p.end[of]);
-        every_part(&mut Piece { graph: p.graph, ranks, begin, end, bytes, channel, tag: tag + (2 << 20) }, true);
+        every_part(
+            &mut Piece { graph: p.graph, ranks, begin, end, bytes, channel, tag: tag + (2 << 20) },
+            true,
+        );
     }
     for place in 0..g {
         let of = |all: &[u32]| all.iter().copied().skip(place).step_by(g).collect::<Vec<u32>>();
         let (ranks, begin, end) = (of(p.ranks), of(&scattered), of(&reduced));
         let bytes = part(bytes, g as u64, place as u64);
-        let mut rail = Piece { graph: p.graph, ranks: &ranks, begin: &begin, end: &end, bytes, channel, tag };
+        let mut rail =
+            Piece { graph: p.graph, ranks: &ranks, begin: &begin, end: &end, bytes, channel, tag };
         let steps = 2 * (rail.n() - 1);
         ring::steps(&mut rail, 0, steps);
     }

@@ -1,11 +1,13 @@
-//! Collectives as operations of ranks. An algorithm is a file here and a line in [`Collective::add_to`].
+//! Collectives as operations of ranks. An algorithm is a file here and a line in
+//! [`Collective::add_to`].
 //!
 //! ```text
 //!   rank   begin ---> sends and receives, piece by piece ---> end        begin, end: marks that other operations wait on
 //! ```
 //!
-//! A collective of `S` bytes is cut into channels and each of these into chunks; every piece runs the algorithm separately, so that pieces
-//! overlap. Where bytes do not divide, the first parts have one more.
+//! A collective of `S` bytes is cut into channels and each of these into chunks; every piece runs
+//! the algorithm separately, so that pieces overlap. Where bytes do not divide, the first parts
+//! have one more.
 
 mod exchange;
 mod halving;
@@ -48,7 +50,8 @@ pub enum Algorithm {
     Direct,
     /// Each round at twice the distance: the barrier.
     Dissemination,
-    /// Reduce-scatter in the node, the inner algorithm across nodes for each place in them, all-gather in the node.
+    /// Reduce-scatter in the node, the inner algorithm across nodes for each place in them,
+    /// all-gather in the node.
     Hierarchical,
 }
 
@@ -83,8 +86,8 @@ pub struct Collective {
     pub kind: Kind,
     /// Algorithm.
     pub algorithm: Algorithm,
-    /// Bytes: of the vector of a rank; of the gathered whole of an all-gather; of all that a rank has for others of an all-to-all, its own
-    /// share included [bytes].
+    /// Bytes: of the vector of a rank; of the gathered whole of an all-gather; of all that a rank
+    /// has for others of an all-to-all, its own share included [bytes].
     pub bytes: u64,
     /// Ranks, in their order.
     pub ranks: Vec<u32>,
@@ -96,7 +99,8 @@ pub struct Collective {
     pub chunk: u64,
     /// all-to-all: messages of a rank under way at a time; 0: all.
     pub peers: u32,
-    /// all-to-all: bytes from each to each, by places in `ranks`, row by row; empty: `bytes` shared out evenly.
+    /// all-to-all: bytes from each to each, by places in `ranks`, row by row; empty: `bytes` shared
+    /// out evenly.
     pub matrix: Vec<u64>,
     /// hierarchical: ranks of a node.
     pub node: u32,
@@ -135,13 +139,21 @@ impl Piece<'_> {
     /// A send from one place to another.
     pub fn send(&mut self, from: u32, to: u32, bytes: u64, tag: u64) -> u32 {
         let (rank, to) = (self.ranks[from as usize], self.ranks[to as usize]);
-        self.graph.add(rank, Work::Send { to, bytes, tag: self.tag + tag, channel: self.channel }, Op::FREE)
+        self.graph.add(
+            rank,
+            Work::Send { to, bytes, tag: self.tag + tag, channel: self.channel },
+            Op::FREE,
+        )
     }
 
     /// A receive at a place from another.
     pub fn receive(&mut self, at: u32, from: u32, bytes: u64, tag: u64) -> u32 {
         let (rank, from) = (self.ranks[at as usize], self.ranks[from as usize]);
-        self.graph.add(rank, Work::Receive { from: Some(from), bytes, tag: Some(self.tag + tag) }, Op::FREE)
+        self.graph.add(
+            rank,
+            Work::Receive { from: Some(from), bytes, tag: Some(self.tag + tag) },
+            Op::FREE,
+        )
     }
 
     pub fn after(&mut self, at: u32, later: u32, before: u32) {
@@ -153,8 +165,8 @@ impl Piece<'_> {
         self.after(at, op, self.begin[at as usize]);
     }
 
-    /// A round of a rank: it sends when it has received that of the round before ([`NONE`]: there is none), and receives from the start on.
-    /// Returns the receive.
+    /// A round of a rank: it sends when it has received that of the round before ([`NONE`]: there
+    /// is none), and receives from the start on. Returns the receive.
     pub fn round(&mut self, at: u32, send: u32, receive: u32, before: u32) -> u32 {
         if before == NONE {
             self.first(at, send);
@@ -206,23 +218,38 @@ impl Collective {
     /// Checks the collective. Reports the wrong key, the problem, and the expected value.
     ///
     /// # Errors
-    /// A collective of one rank, one rank twice, an algorithm that does not do this, sizes that cannot be.
+    /// A collective of one rank, one rank twice, an algorithm that does not do this, sizes that
+    /// cannot be.
     pub fn check(&self) -> Result<(), Refusal> {
         let n = self.ranks.len();
         let refuse = |key, what: String, hint: &str| Err((key, what, hint.to_owned()));
         if n < 2 {
-            return refuse("ranks", "a collective of one rank exchanges nothing".into(), "name at least two ranks");
+            return refuse(
+                "ranks",
+                "a collective of one rank exchanges nothing".into(),
+                "name at least two ranks",
+            );
         }
         let mut sorted = self.ranks.clone();
         sorted.sort_unstable();
         if let Some(w) = sorted.windows(2).find(|w| w[0] == w[1]) {
-            return refuse("ranks", format!("rank {} is in the group twice", w[0]), "name each rank once");
+            return refuse(
+                "ranks",
+                format!("rank {} is in the group twice", w[0]),
+                "name each rank once",
+            );
         }
         let does = match self.kind {
-            Kind::AllReduce => {
-                &[Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::DoubleBinaryTree, Algorithm::Direct, Algorithm::Hierarchical][..]
+            Kind::AllReduce => &[
+                Algorithm::Ring,
+                Algorithm::HalvingDoubling,
+                Algorithm::DoubleBinaryTree,
+                Algorithm::Direct,
+                Algorithm::Hierarchical,
+            ][..],
+            Kind::ReduceScatter | Kind::AllGather => {
+                &[Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::Direct]
             }
-            Kind::ReduceScatter | Kind::AllGather => &[Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::Direct],
             Kind::Broadcast => &[Algorithm::BinomialTree, Algorithm::Ring],
             Kind::Reduce => &[Algorithm::BinomialTree],
             Kind::AllToAll => &[Algorithm::Direct],
@@ -239,19 +266,33 @@ impl Collective {
             );
         }
         if self.algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
-            return refuse("algorithm", format!("halving-doubling among {n} ranks"), "use 2, 4, 8, ... ranks, or the algorithm ring");
+            return refuse(
+                "algorithm",
+                format!("halving-doubling among {n} ranks"),
+                "use 2, 4, 8, ... ranks, or the algorithm ring",
+            );
         }
         if self.bytes == 0 && self.kind != Kind::Barrier && self.matrix.is_empty() {
-            return refuse("size", "the size is 0: the ranks exchange nothing".into(), "give a size above 0");
+            return refuse(
+                "size",
+                "the size is 0: the ranks exchange nothing".into(),
+                "give a size above 0",
+            );
         }
-        if let Some(bytes) = self.matrix.iter().copied().chain([self.bytes]).find(|&b| b > BYTES_MAX) {
+        if let Some(bytes) =
+            self.matrix.iter().copied().chain([self.bytes]).find(|&b| b > BYTES_MAX)
+        {
             let key = if bytes == self.bytes { "size" } else { "matrix" };
             return refuse(key, format!("{bytes} B"), "expected at most 1 PiB");
         }
         if self.channels == 0 {
             return refuse("channels", "no channel".into(), "expected 1 to 64");
         }
-        let chunks = if self.chunk == 0 { 1 } else { part(self.bytes, self.channels as u64, 0).div_ceil(self.chunk) };
+        let chunks = if self.chunk == 0 {
+            1
+        } else {
+            part(self.bytes, self.channels as u64, 0).div_ceil(self.chunk)
+        };
         if chunks.saturating_mul(self.channels as u64) > PIECES_MAX {
             return refuse(
                 "chunk",
@@ -260,7 +301,11 @@ impl Collective {
             );
         }
         if self.root as usize >= n {
-            return refuse("root", format!("position {} is outside a group of {n}", self.root), "positions count from 0");
+            return refuse(
+                "root",
+                format!("position {} is outside a group of {n}", self.root),
+                "positions count from 0",
+            );
         }
         if !self.matrix.is_empty() && self.matrix.len() != n * n {
             return refuse(
@@ -273,11 +318,20 @@ impl Collective {
             let g = self.node as usize;
             if g < 2 || !n.is_multiple_of(g) || n == g {
                 let hint = "job.node_ranks must be 2 or more, divide the ranks, and leave at least two nodes";
-                return refuse("algorithm", format!("a hierarchy of {n} ranks in nodes of {g}"), hint);
+                return refuse(
+                    "algorithm",
+                    format!("a hierarchy of {n} ranks in nodes of {g}"),
+                    hint,
+                );
             }
-            let whole = self.ranks.chunks(g).all(|c| c.iter().all(|r| r / self.node == c[0] / self.node));
+            let whole =
+                self.ranks.chunks(g).all(|c| c.iter().all(|r| r / self.node == c[0] / self.node));
             if !whole {
-                return refuse("ranks", "the ranks of a node are not consecutive".into(), "list the ranks node by node");
+                return refuse(
+                    "ranks",
+                    "the ranks of a node are not consecutive".into(),
+                    "list the ranks node by node",
+                );
             }
         }
         Ok(())
@@ -289,7 +343,9 @@ impl Collective {
         match self.chunk {
             _ if self.kind == Kind::Barrier || !self.matrix.is_empty() => 1,
             0 => self.channels as u64,
-            chunk => (0..self.channels as u64).map(|channel| of(channel).div_ceil(chunk).max(1)).sum(),
+            chunk => {
+                (0..self.channels as u64).map(|channel| of(channel).div_ceil(chunk).max(1)).sum()
+            }
         }
     }
 
@@ -310,7 +366,9 @@ impl Collective {
             }
         };
         // Marks between the parts of a piece, and those of the whole.
-        self.pieces().saturating_mul(messages.saturating_mul(2).saturating_add(2 * n)).saturating_add(2 * n)
+        self.pieces()
+            .saturating_mul(messages.saturating_mul(2).saturating_add(2 * n))
+            .saturating_add(2 * n)
     }
 
     /// Bytes for bandwidths, and the factor of the bus bandwidth as nccl-tests counts it.
@@ -331,7 +389,8 @@ impl Collective {
         (if self.kind == Kind::Barrier { 0 } else { bytes }, bus)
     }
 
-    /// Adds it to a graph: each member begins it after `before` (by place; [`NONE`]: at once). Returns the end of each.
+    /// Adds it to a graph: each member begins it after `before` (by place; [`NONE`]: at once).
+    /// Returns the end of each.
     pub fn add_to(&self, graph: &mut Graph, before: &[u32]) -> Vec<u32> {
         let begin: Vec<u32> = self.ranks.iter().map(|&r| graph.mark(r)).collect();
         let end: Vec<u32> = self.ranks.iter().map(|&r| graph.mark(r)).collect();
@@ -340,7 +399,8 @@ impl Collective {
             graph.after(r, end[i], begin[i]);
         }
         let (bytes, bus) = self.bandwidth();
-        let members = self.ranks.iter().zip(&begin).zip(&end).map(|((&r, &b), &e)| (r, b, e)).collect();
+        let members =
+            self.ranks.iter().zip(&begin).zip(&end).map(|((&r, &b), &e)| (r, b, e)).collect();
         // A tag names the collective, the piece and the step.
         let base = (graph.phases.len() as u64 + 1) << 40;
         graph.phases.push(Phase { name: self.name.clone(), bytes, bus, members });
@@ -352,7 +412,15 @@ impl Collective {
                 let bytes = part(of_channel, chunks, chunk);
                 let tag = base + (nth << 24);
                 nth += 1;
-                let mut piece = Piece { graph, ranks: &self.ranks, begin: &begin, end: &end, bytes, channel, tag };
+                let mut piece = Piece {
+                    graph,
+                    ranks: &self.ranks,
+                    begin: &begin,
+                    end: &end,
+                    bytes,
+                    channel,
+                    tag,
+                };
                 self.add_piece(&mut piece, channel == 0 && chunk == 0);
             }
         }
@@ -368,15 +436,21 @@ impl Collective {
             (Kind::ReduceScatter, Algorithm::HalvingDoubling) => halving::steps(p, true, false),
             (Kind::AllGather, Algorithm::HalvingDoubling) => halving::steps(p, false, true),
             (Kind::AllReduce, Algorithm::Direct) => exchange::all_reduce(p),
-            (Kind::ReduceScatter | Kind::AllGather, Algorithm::Direct) => exchange::every_part(p, self.kind == Kind::AllGather),
+            (Kind::ReduceScatter | Kind::AllGather, Algorithm::Direct) => {
+                exchange::every_part(p, self.kind == Kind::AllGather)
+            }
             (Kind::AllReduce, Algorithm::DoubleBinaryTree) => tree::double_binary(p),
             (Kind::AllReduce, Algorithm::Hierarchical) => exchange::hierarchical(p, self.node),
             (Kind::Broadcast, Algorithm::Ring) => ring::chain(p, self.root),
             (Kind::Broadcast, _) => tree::binomial_broadcast(p, self.root),
             (Kind::Reduce, _) => tree::binomial_reduce(p, self.root),
-            (Kind::AllToAll, _) if self.matrix.is_empty() => exchange::all_to_all(p, self.peers, None),
+            (Kind::AllToAll, _) if self.matrix.is_empty() => {
+                exchange::all_to_all(p, self.peers, None)
+            }
             // A matrix is not cut: its channels would need matrices of their own.
-            (Kind::AllToAll, _) if is_first => exchange::all_to_all(p, self.peers, Some(&self.matrix)),
+            (Kind::AllToAll, _) if is_first => {
+                exchange::all_to_all(p, self.peers, Some(&self.matrix))
+            }
             (Kind::Barrier, _) if is_first => exchange::barrier(p),
             _ => {}
         }

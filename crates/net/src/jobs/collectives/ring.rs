@@ -10,7 +10,9 @@ use crate::jobs::graph::NONE;
 /// The steps from `from` to before `to`.
 pub(super) fn steps(p: &mut Piece, from: u32, to: u32) {
     let n = p.n();
-    let size = |bytes: u64, owner: u32, step: u32| part(bytes, n as u64, ((owner + 2 * n - step) % n) as u64);
+    let size = |bytes: u64, owner: u32, step: u32| {
+        part(bytes, n as u64, ((owner + 2 * n - step) % n) as u64)
+    };
     for r in 0..n {
         let (next, before) = ((r + 1) % n, (r + n - 1) % n);
         let mut received = NONE;

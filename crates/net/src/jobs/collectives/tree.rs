@@ -119,7 +119,8 @@ pub(super) fn binomial_reduce(p: &mut Piece, root: u32) {
 mod tests {
     use super::*;
 
-    /// Two trees use every rank's link in both directions: an inner rank of one is a leaf of the other, and each is a tree.
+    /// Two trees use every rank's link in both directions: an inner rank of one is a leaf of the
+    /// other, and each is a tree.
     #[test]
     fn no_rank_is_inside_both_trees() {
         for n in 2..200 {

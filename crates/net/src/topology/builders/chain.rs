@@ -24,7 +24,8 @@ pub const PARAMS: &[ParamSpec] = &[
     HOST_DELAY,
 ];
 
-/// Builds it. Links between switches come first, so that ports 0 and 1 of an inner switch lead left and right.
+/// Builds it. Links between switches come first, so that ports 0 and 1 of an inner switch lead left
+/// and right.
 ///
 /// # Errors
 /// An invalid value: its key, and the expected form.
@@ -36,7 +37,8 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     Ok(row.with_hosts())
 }
 
-/// Hosts `H1..` and switches `S1..`, not yet linked; with `m` hosts per switch, S1 has H1..Hm, S2 H(m+1)..H(2m).
+/// Hosts `H1..` and switches `S1..`, not yet linked; with `m` hosts per switch, S1 has H1..Hm, S2
+/// H(m+1)..H(2m).
 pub(super) struct Row {
     pub topology: Topology,
     pub switches: Vec<NodeId>,
@@ -60,7 +62,9 @@ impl Row {
         for i in 0..n * m {
             topology.add_node(format!("H{}", i + 1), NodeKind::Host, 0, i / m);
         }
-        let switches = (0..n).map(|i| topology.add_node(format!("S{}", i + 1), NodeKind::Switch, 1, i)).collect();
+        let switches = (0..n)
+            .map(|i| topology.add_node(format!("S{}", i + 1), NodeKind::Switch, 1, i))
+            .collect();
         Ok(Row { topology, switches, wire, host_wire })
     }
 
@@ -81,7 +85,9 @@ mod tests {
 
     #[test]
     fn hosts_are_numbered_along_the_chain() {
-        let t = build(&mut Defaults::of(PARAMS).with("switches", "2").with("hosts_per_switch", "2")).unwrap();
+        let t =
+            build(&mut Defaults::of(PARAMS).with("switches", "2").with("hosts_per_switch", "2"))
+                .unwrap();
         let s2 = t.find("S2").unwrap();
         let ports: Vec<_> = (0..3).map(|p| t.port_name(s2, p)).collect();
         assert_eq!(ports, ["S2->S1", "S2->H3", "S2->H4"]);

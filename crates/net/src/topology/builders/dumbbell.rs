@@ -12,7 +12,8 @@ use super::{DELAY, HOST_DELAY, HOST_RATE, PORTS_MAX, RATE, Wire, count};
 use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
-pub const DOC: &str = "senders H0.. on switch S1, receivers numbered after them on S2, one link S1-S2";
+pub const DOC: &str =
+    "senders H0.. on switch S1, receivers numbered after them on S2, one link S1-S2";
 
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
@@ -53,12 +54,21 @@ mod tests {
 
     #[test]
     fn receivers_follow_senders_and_host_links_may_be_slower() {
-        let t = build(&mut Defaults::of(PARAMS).with("senders", "8").with("rate", "40Gbps").with("host_rate", "10Gbps")).unwrap();
+        let t = build(
+            &mut Defaults::of(PARAMS)
+                .with("senders", "8")
+                .with("rate", "40Gbps")
+                .with("host_rate", "10Gbps"),
+        )
+        .unwrap();
         let (s1, s2) = (t.find("S1").unwrap(), t.find("S2").unwrap());
         assert_eq!(t.port_name(s1, 0), "S1->S2");
         assert_eq!(t.port_name(s1, 8), "S1->H7");
         assert_eq!(t.port_name(s2, 1), "S2->H8");
-        assert_eq!((t.link_at(s1, 0).rate.0, t.link_at(s2, 1).rate.0), (40_000_000_000, 10_000_000_000));
+        assert_eq!(
+            (t.link_at(s1, 0).rate.0, t.link_at(s2, 1).rate.0),
+            (40_000_000_000, 10_000_000_000)
+        );
         assert_eq!((t.nodes[7].rack, t.nodes[8].rack), (0, 1));
     }
 }

@@ -17,22 +17,32 @@ pub const DOC: &str = "three-level fat-tree of k-port switches: hosts H0.., edge
 
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("k", Kind::Count, "4", "ports per switch, even; k^3/4 hosts, 5k^2/4 switches", "GFC section 6.2.2"),
+    ParamSpec::new(
+        "k",
+        Kind::Count,
+        "4",
+        "ports per switch, even; k^3/4 hosts, 5k^2/4 switches",
+        "GFC section 6.2.2",
+    ),
     RATE,
     HOST_RATE,
     DELAY,
     HOST_DELAY,
 ];
 
-/// Builds it. Nodes are numbered hosts, edge, aggregation, core. Ports 0..k/2 lead down and k/2..k up, both from
-/// left to right; port `p` of a core switch leads to pod `p`.
+/// Builds it. Nodes are numbered hosts, edge, aggregation, core. Ports 0..k/2 lead down and k/2..k
+/// up, both from left to right; port `p` of a core switch leads to pod `p`.
 ///
 /// # Errors
 /// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let k = count(v, "k", 2, 128)?;
     if k % 2 == 1 {
-        return Err(ParamError::new("k", format!("{k} is odd"), "a fat-tree needs an even k: half of the ports lead down, half up"));
+        return Err(ParamError::new(
+            "k",
+            format!("{k} is odd"),
+            "a fat-tree needs an even k: half of the ports lead down, half up",
+        ));
     }
     let wire = Wire::read(v)?;
     let host_wire = wire.or(v, "host_rate", "host_delay")?;
@@ -45,7 +55,12 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let mut level = |prefix: &str, n: u32, level: u8| -> NodeId {
         let first = t.nodes.len() as NodeId;
         for i in 0..n {
-            t.add_node(format!("{prefix}{}", i + 1), NodeKind::Switch, level, if level == 1 { i } else { NO_RACK });
+            t.add_node(
+                format!("{prefix}{}", i + 1),
+                NodeKind::Switch,
+                level,
+                if level == 1 { i } else { NO_RACK },
+            );
         }
         first
     };
@@ -93,13 +108,18 @@ mod tests {
     #[test]
     fn names_are_those_of_gfc_fig_11() {
         let t = fat_tree("4");
-        let ports = |name: &str| -> Vec<String> { (0..4).map(|p| t.port_name(t.find(name).unwrap(), p)).collect() };
+        let ports = |name: &str| -> Vec<String> {
+            (0..4).map(|p| t.port_name(t.find(name).unwrap(), p)).collect()
+        };
         assert_eq!(ports("E1"), ["E1->H0", "E1->H1", "E1->A1", "E1->A2"]);
         assert_eq!(ports("A3"), ["A3->E3", "A3->E4", "A3->C1", "A3->C2"]);
         assert_eq!(ports("A8"), ["A8->E7", "A8->E8", "A8->C3", "A8->C4"]);
         assert_eq!(ports("C1"), ["C1->A1", "C1->A3", "C1->A5", "C1->A7"]);
         assert_eq!(t.nodes[t.find("H13").unwrap() as usize].rack, 6);
-        let levels: Vec<u8> = ["H0", "E1", "A1", "C1"].iter().map(|n| t.nodes[t.find(n).unwrap() as usize].level).collect();
+        let levels: Vec<u8> = ["H0", "E1", "A1", "C1"]
+            .iter()
+            .map(|n| t.nodes[t.find(n).unwrap() as usize].level)
+            .collect();
         assert_eq!(levels, [0, 1, 2, 3]);
     }
 

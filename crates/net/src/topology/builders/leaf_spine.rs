@@ -9,7 +9,9 @@
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
-use super::{DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, Wire, count, host_limit, link_limit};
+use super::{
+    DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, Wire, count, host_limit, link_limit,
+};
 use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
@@ -22,13 +24,24 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("hosts_per_leaf", Kind::Count, "4", "hosts on each leaf", ""),
     RATE,
     HOST_RATE,
-    ParamSpec::optional("uplink_rate", Kind::Rate, "rate of the links between leaf and spine; `rate` when absent", ""),
+    ParamSpec::optional(
+        "uplink_rate",
+        Kind::Rate,
+        "rate of the links between leaf and spine; `rate` when absent",
+        "",
+    ),
     DELAY,
     HOST_DELAY,
-    ParamSpec::optional("uplink_delay", Kind::Span, "propagation delay of the links between leaf and spine; `delay` when absent", ""),
+    ParamSpec::optional(
+        "uplink_delay",
+        Kind::Span,
+        "propagation delay of the links between leaf and spine; `delay` when absent",
+        "",
+    ),
 ];
 
-/// Builds it. On a leaf the hosts come first (ports 0..), then the spines; on a spine port `i` leads to leaf `i`.
+/// Builds it. On a leaf the hosts come first (ports 0..), then the spines; on a spine port `i`
+/// leads to leaf `i`.
 ///
 /// # Errors
 /// An invalid value: its key, and the expected form.
@@ -45,8 +58,11 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     for i in 0..leaves * hosts {
         t.add_node(format!("H{i}"), NodeKind::Host, 0, i / hosts);
     }
-    let leaf: Vec<_> = (0..leaves).map(|i| t.add_node(format!("L{}", i + 1), NodeKind::Switch, 1, i)).collect();
-    let spine: Vec<_> = (0..spines).map(|i| t.add_node(format!("S{}", i + 1), NodeKind::Switch, 2, NO_RACK)).collect();
+    let leaf: Vec<_> =
+        (0..leaves).map(|i| t.add_node(format!("L{}", i + 1), NodeKind::Switch, 1, i)).collect();
+    let spine: Vec<_> = (0..spines)
+        .map(|i| t.add_node(format!("S{}", i + 1), NodeKind::Switch, 2, NO_RACK))
+        .collect();
     for host in 0..leaves * hosts {
         host_wire.join(&mut t, host, leaf[(host / hosts) as usize]);
     }
@@ -65,12 +81,18 @@ mod tests {
 
     #[test]
     fn uplinks_have_their_own_rate() {
-        let v = Defaults::of(PARAMS).with("leaves", "3").with("hosts_per_leaf", "2").with("rate", "100Gbps");
+        let v = Defaults::of(PARAMS)
+            .with("leaves", "3")
+            .with("hosts_per_leaf", "2")
+            .with("rate", "100Gbps");
         let t = build(&mut v.with("uplink_rate", "400Gbps")).unwrap();
         let (l2, s2) = (t.find("L2").unwrap(), t.find("S2").unwrap());
         let ports: Vec<_> = (0..4).map(|p| t.port_name(l2, p)).collect();
         assert_eq!(ports, ["L2->H2", "L2->H3", "L2->S1", "L2->S2"]);
         assert_eq!(t.port_name(s2, 1), "S2->L2");
-        assert_eq!((t.link_at(l2, 0).rate.0, t.link_at(l2, 2).rate.0), (100_000_000_000, 400_000_000_000));
+        assert_eq!(
+            (t.link_at(l2, 0).rate.0, t.link_at(l2, 2).rate.0),
+            (100_000_000_000, 400_000_000_000)
+        );
     }
 }

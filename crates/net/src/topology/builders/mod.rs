@@ -30,12 +30,32 @@ pub struct Builder {
 /// Every fabric, in alphabetical order.
 pub const BUILDERS: &[Builder] = &[
     Builder { name: "chain", doc: chain::DOC, params: chain::PARAMS, build: chain::build },
-    Builder { name: "dumbbell", doc: dumbbell::DOC, params: dumbbell::PARAMS, build: dumbbell::build },
-    Builder { name: "fat-tree", doc: fat_tree::DOC, params: fat_tree::PARAMS, build: fat_tree::build },
-    Builder { name: "leaf-spine", doc: leaf_spine::DOC, params: leaf_spine::PARAMS, build: leaf_spine::build },
+    Builder {
+        name: "dumbbell",
+        doc: dumbbell::DOC,
+        params: dumbbell::PARAMS,
+        build: dumbbell::build,
+    },
+    Builder {
+        name: "fat-tree",
+        doc: fat_tree::DOC,
+        params: fat_tree::PARAMS,
+        build: fat_tree::build,
+    },
+    Builder {
+        name: "leaf-spine",
+        doc: leaf_spine::DOC,
+        params: leaf_spine::PARAMS,
+        build: leaf_spine::build,
+    },
     Builder { name: "ring", doc: ring::DOC, params: ring::PARAMS, build: ring::build },
     Builder { name: "star", doc: star::DOC, params: star::PARAMS, build: star::build },
-    Builder { name: "tcd-fig2", doc: tcd_fig2::DOC, params: tcd_fig2::PARAMS, build: tcd_fig2::build },
+    Builder {
+        name: "tcd-fig2",
+        doc: tcd_fig2::DOC,
+        params: tcd_fig2::PARAMS,
+        build: tcd_fig2::build,
+    },
 ];
 
 /// The builder of this name.
@@ -48,17 +68,36 @@ pub const NO_RACK: u32 = u32::MAX;
 
 /// Ports a switch may have: port numbers are 16 bits wide, and the last one represents none.
 const PORTS_MAX: u64 = u16::MAX as u64 - 1;
-/// Hosts a fabric may have: enough for a 128-port fat-tree, and small enough to refuse a slip of the keyboard
-/// before it fills the memory.
+/// Hosts a fabric may have: enough for a 128-port fat-tree, and small enough to refuse a slip of
+/// the keyboard before it fills the memory.
 const HOSTS_MAX: u64 = 1 << 20;
 
-const RATE: ParamSpec =
-    ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link, unless another key says otherwise", "GFC section 6");
-const DELAY: ParamSpec =
-    ParamSpec::new("delay", Kind::Span, "1us", "propagation delay of every link, unless another key says otherwise", "GFC section 6.2.2");
-const HOST_RATE: ParamSpec = ParamSpec::optional("host_rate", Kind::Rate, "rate of the links to the hosts; `rate` when absent", "");
-const HOST_DELAY: ParamSpec =
-    ParamSpec::optional("host_delay", Kind::Span, "propagation delay of the links to the hosts; `delay` when absent", "");
+const RATE: ParamSpec = ParamSpec::new(
+    "rate",
+    Kind::Rate,
+    "10Gbps",
+    "rate of every link, unless another key says otherwise",
+    "GFC section 6",
+);
+const DELAY: ParamSpec = ParamSpec::new(
+    "delay",
+    Kind::Span,
+    "1us",
+    "propagation delay of every link, unless another key says otherwise",
+    "GFC section 6.2.2",
+);
+const HOST_RATE: ParamSpec = ParamSpec::optional(
+    "host_rate",
+    Kind::Rate,
+    "rate of the links to the hosts; `rate` when absent",
+    "",
+);
+const HOST_DELAY: ParamSpec = ParamSpec::optional(
+    "host_delay",
+    Kind::Span,
+    "propagation delay of the links to the hosts; `delay` when absent",
+    "",
+);
 
 /// Rate and delay of a class of links.
 #[derive(Clone, Copy)]
@@ -90,7 +129,11 @@ impl Wire {
 
 fn positive(key: &str, rate: Rate) -> Result<Rate, ParamError> {
     if rate == Rate::ZERO {
-        return Err(ParamError::new(key, "the rate of the link is 0", "expected a rate above 0; for a broken link, use a failure"));
+        return Err(ParamError::new(
+            key,
+            "the rate of the link is 0",
+            "expected a rate above 0; for a broken link, use a failure",
+        ));
     }
     Ok(rate)
 }
@@ -99,7 +142,11 @@ fn positive(key: &str, rate: Rate) -> Result<Rate, ParamError> {
 fn count(v: &mut dyn Values, key: &str, min: u64, max: u64) -> Result<u32, ParamError> {
     let n = v.count(key)?;
     if n < min || n > max {
-        return Err(ParamError::new(key, format!("{n} is out of range"), format!("expected {min} to {max}")));
+        return Err(ParamError::new(
+            key,
+            format!("{n} is out of range"),
+            format!("expected {min} to {max}"),
+        ));
     }
     Ok(n as u32)
 }
@@ -107,17 +154,26 @@ fn count(v: &mut dyn Values, key: &str, min: u64, max: u64) -> Result<u32, Param
 /// Refuses a fabric of more than [`HOSTS_MAX`] hosts.
 fn host_limit(key: &str, hosts: u64) -> Result<(), ParamError> {
     if hosts > HOSTS_MAX {
-        return Err(ParamError::new(key, format!("gives {hosts} hosts"), format!("expected at most {HOSTS_MAX} hosts")));
+        return Err(ParamError::new(
+            key,
+            format!("gives {hosts} hosts"),
+            format!("expected at most {HOSTS_MAX} hosts"),
+        ));
     }
     Ok(())
 }
 
 /// Memory of a link with its two ports, while their lists grow [bytes].
-const BYTES_PER_LINK: u64 = (size_of::<crate::topology::graph::Link>() + 4 * size_of::<crate::topology::graph::Port>()) as u64;
+const BYTES_PER_LINK: u64 = (size_of::<crate::topology::graph::Link>()
+    + 4 * size_of::<crate::topology::graph::Port>()) as u64;
 
 /// Rejects a number of links whose graph alone would not fit into memory.
 fn link_limit(key: &str, links: u64) -> Result<(), ParamError> {
-    xoff_units::params::memory::suffices(key, &format!("{links} links"), xoff_units::Bytes(links.saturating_mul(BYTES_PER_LINK)))
+    xoff_units::params::memory::suffices(
+        key,
+        &format!("{links} links"),
+        xoff_units::Bytes(links.saturating_mul(BYTES_PER_LINK)),
+    )
 }
 
 #[cfg(test)]
@@ -128,7 +184,8 @@ mod tests {
     #[test]
     fn every_builder_builds_from_its_defaults_with_unique_names() {
         for b in BUILDERS {
-            let t = (b.build)(&mut Defaults::of(b.params)).unwrap_or_else(|e| panic!("{}: {e}", b.name));
+            let t = (b.build)(&mut Defaults::of(b.params))
+                .unwrap_or_else(|e| panic!("{}: {e}", b.name));
             let names: std::collections::BTreeSet<_> = t.nodes.iter().map(|n| &n.name).collect();
             assert_eq!(names.len(), t.nodes.len(), "{}", b.name);
             assert!(t.hosts().count() >= 2, "{}", b.name);

@@ -14,7 +14,8 @@ use super::{DELAY, HOST_DELAY, HOST_RATE, RATE, chain};
 use crate::topology::graph::Topology;
 
 /// Description.
-pub const DOC: &str = "switches S1, S2, ... in a circle, hosts H1, H2, ... numbered along it (GFC Fig. 1)";
+pub const DOC: &str =
+    "switches S1, S2, ... in a circle, hosts H1, H2, ... numbered along it (GFC Fig. 1)";
 
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
@@ -46,7 +47,8 @@ mod tests {
     #[test]
     fn the_three_switch_ring_of_gfc_fig_1() {
         let t = build(&mut Defaults::of(PARAMS)).unwrap();
-        let names: Vec<_> = t.links.iter().map(|l| format!("{}-{}", t.name(l.a), t.name(l.b))).collect();
+        let names: Vec<_> =
+            t.links.iter().map(|l| format!("{}-{}", t.name(l.a), t.name(l.b))).collect();
         assert_eq!(names, ["S1-S2", "S2-S3", "S3-S1", "H1-S1", "H2-S2", "H3-S3"]);
         let e = build(&mut Defaults::of(PARAMS).with("switches", "2")).unwrap_err();
         assert_eq!((e.key.as_str(), e.hint.as_str()), ("switches", "expected 3 to 65534"));

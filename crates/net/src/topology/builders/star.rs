@@ -15,7 +15,8 @@ use crate::topology::graph::{NodeKind, Topology};
 pub const DOC: &str = "one switch S1 with hosts H0, H1, ...";
 
 /// Declared keys, with defaults and sources.
-pub const PARAMS: &[ParamSpec] = &[ParamSpec::new("hosts", Kind::Count, "3", "number of hosts", ""), RATE, DELAY];
+pub const PARAMS: &[ParamSpec] =
+    &[ParamSpec::new("hosts", Kind::Count, "3", "number of hosts", ""), RATE, DELAY];
 
 /// Builds it.
 ///
@@ -25,7 +26,8 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let hosts = count(v, "hosts", 1, PORTS_MAX)?;
     let wire = Wire::read(v)?;
     let mut t = Topology::default();
-    let first = (0..hosts).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, 0)).min().unwrap_or(0);
+    let first =
+        (0..hosts).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, 0)).min().unwrap_or(0);
     let switch = t.add_node("S1", NodeKind::Switch, 1, 0);
     for host in first..first + hosts {
         wire.join(&mut t, host, switch);

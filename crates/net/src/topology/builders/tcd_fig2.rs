@@ -1,4 +1,5 @@
-//! Two racks that share a leaf switch with a third: head-of-line blocking in the smallest network (TCD, SIGCOMM'21, Fig. 2).
+//! Two racks that share a leaf switch with a third: head-of-line blocking in the smallest network
+//! (TCD, SIGCOMM'21, Fig. 2).
 //!
 //! ```text
 //!   S0 S1      S2          B0 ..      R0 R1 A0 .. A14        P0 = T0->L0     P2 = L0->T2
@@ -7,9 +8,9 @@
 //!        +-------+--------- L0 ---P2----+
 //! ```
 //!
-//! The figure does not say where the senders of bursts are. They must not cross P2, which is never congested in the
-//! paper's first scenario, so they are on T2 with the receivers; then F1's share of P3 is 40 Gb/s / 16 = 2.5 Gb/s, as
-//! section 3.1.2 says.
+//! The figure does not say where the senders of bursts are. They must not cross P2, which is never
+//! congested in the paper's first scenario, so they are on T2 with the receivers; then F1's share
+//! of P3 is 40 Gb/s / 16 = 2.5 Gb/s, as section 3.1.2 says.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
@@ -24,13 +25,24 @@ const SOURCE: &str = "TCD section 3.1.1";
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("burst_hosts", Kind::Count, "15", "hosts A0.. on T2", SOURCE),
-    ParamSpec::optional("leaf_hosts", Kind::Count, "hosts B0.. on L0; none when absent", "TCD section 5.2.4: 4"),
+    ParamSpec::optional(
+        "leaf_hosts",
+        Kind::Count,
+        "hosts B0.. on L0; none when absent",
+        "TCD section 5.2.4: 4",
+    ),
     ParamSpec { default: Some("40Gbps"), source: SOURCE, ..RATE },
-    ParamSpec::optional("sender_rate", Kind::Rate, "rate of the links S0-T0 and S1-T0; `rate` when absent", "TCD section 5.1.3: 20 Gb/s"),
+    ParamSpec::optional(
+        "sender_rate",
+        Kind::Rate,
+        "rate of the links S0-T0 and S1-T0; `rate` when absent",
+        "TCD section 5.1.3: 20 Gb/s",
+    ),
     ParamSpec { default: Some("4us"), source: SOURCE, ..DELAY },
 ];
 
-/// Builds it. Nodes are numbered S, R, A, B, then T0, T1, T2, L0; port 0 of T0, T1 and T2 leads to L0, port `i` of L0 to T`i`.
+/// Builds it. Nodes are numbered S, R, A, B, then T0, T1, T2, L0; port 0 of T0, T1 and T2 leads to
+/// L0, port `i` of L0 to T`i`.
 ///
 /// # Errors
 /// An invalid value: its key, and the expected form.
@@ -53,7 +65,8 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let r = hosts("R", 2, &|_| 2);
     let a = hosts("A", bursts, &|_| 2);
     let b = hosts("B", leaf_hosts, &|_| 3);
-    let tor: Vec<NodeId> = (0..3).map(|i| t.add_node(format!("T{i}"), NodeKind::Switch, 1, i)).collect();
+    let tor: Vec<NodeId> =
+        (0..3).map(|i| t.add_node(format!("T{i}"), NodeKind::Switch, 1, i)).collect();
     let leaf = t.add_node("L0", NodeKind::Switch, 2, if leaf_hosts > 0 { 3 } else { NO_RACK });
     for &tor in &tor {
         wire.join(&mut t, tor, leaf);
@@ -99,8 +112,19 @@ mod tests {
 
     #[test]
     fn two_senders_may_be_slower_and_the_leaf_may_have_hosts() {
-        let t = build(&mut Defaults::of(PARAMS).with("sender_rate", "20Gbps").with("leaf_hosts", "4").with("burst_hosts", "2")).unwrap();
-        let slow: Vec<String> = t.links.iter().filter(|l| l.rate.0 == 20_000_000_000).map(|l| t.port_name(l.a, l.a_port)).collect();
+        let t = build(
+            &mut Defaults::of(PARAMS)
+                .with("sender_rate", "20Gbps")
+                .with("leaf_hosts", "4")
+                .with("burst_hosts", "2"),
+        )
+        .unwrap();
+        let slow: Vec<String> = t
+            .links
+            .iter()
+            .filter(|l| l.rate.0 == 20_000_000_000)
+            .map(|l| t.port_name(l.a, l.a_port))
+            .collect();
         assert_eq!(slow, ["S0->T0", "S1->T0"]);
         assert_eq!(t.port_name(t.find("L0").unwrap(), port(&t, "L0", "B3")), "L0->B3");
         assert_eq!((t.find("A1").is_some(), t.find("A2"), t.find("B4")), (true, None, None));

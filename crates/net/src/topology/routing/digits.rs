@@ -1,4 +1,5 @@
-//! D-mod-k: on the way up every destination has its own port at every switch (Gomez et al., IPDPS'07).
+//! D-mod-k: on the way up every destination has its own port at every switch (Gomez et al.,
+//! IPDPS'07).
 //!
 //! ```text
 //!   port upwards at level l = floor(number / (u_0 u_1 ... u_(l-1))) mod u_l      u_l: links upwards of a node of level l
@@ -8,12 +9,14 @@
 //!     aggregation:  floor(number / (k/2)) mod k/2  the core switch below it in the list
 //! ```
 //!
-//! The number is the destination's place among the hosts, from 0. A destination's digits name one switch of the top
-//! level, so all that is sent to it meets there at the latest and comes down one way, and every switch of the top level
-//! gets equally many destinations. No hash and no seed. The divisor is the product of the links *upwards* (Zahavi,
-//! D-Mod-K of parallel-ports generalized fat-trees); with k-ary trees it is a power of k.
+//! The number is the destination's place among the hosts, from 0. A destination's digits name one
+//! switch of the top level, so all that is sent to it meets there at the latest and comes down one
+//! way, and every switch of the top level gets equally many destinations. No hash and no seed. The
+//! divisor is the product of the links *upwards* (Zahavi, D-Mod-K of parallel-ports generalized
+//! fat-trees); with k-ary trees it is a power of k.
 //!
-//! Failed links count in the divisors. Where some of a switch's ports are down, the digit counts modulo those left.
+//! Failed links count in the divisors. Where some of a switch's ports are down, the digit counts
+//! modulo those left.
 
 use xoff_units::params::ParamError;
 
@@ -47,7 +50,9 @@ impl Digits {
             *up = (*up).max(links_upwards(t, n));
         }
         // A product beyond 32 bits is above every number: the digit is 0.
-        let divisors: Vec<u32> = (0..levels).map(|l| upwards[..l].iter().fold(1, |d: u32, &u| d.saturating_mul(u))).collect();
+        let divisors: Vec<u32> = (0..levels)
+            .map(|l| upwards[..l].iter().fold(1, |d: u32, &u| d.saturating_mul(u)))
+            .collect();
         Digits { number, divisor: t.nodes.iter().map(|n| divisors[n.level as usize]).collect() }
     }
 
@@ -63,8 +68,8 @@ impl Digits {
     }
 }
 
-/// Checks that the rule applies: every link leads from one level to the next, and the nodes of a level have equally many links upwards. The
-/// error's key is `routing`.
+/// Checks that the rule applies: every link leads from one level to the next, and the nodes of a
+/// level have equally many links upwards. The error's key is `routing`.
 pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
     let refuse = |what: String| {
         let hint = "d-mod-k needs a tree of levels, such as a fat-tree or leaf-spine; elsewhere use ecmp, lowest-id or per-destination";
@@ -74,7 +79,11 @@ pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
         let level = |n: NodeId| t.nodes[n as usize].level;
         if level(link.a).abs_diff(level(link.b)) != 1 {
             let (a, b) = (t.name(link.a), t.name(link.b));
-            return refuse(format!("the link {a}-{b} joins levels {} and {}", level(link.a), level(link.b)));
+            return refuse(format!(
+                "the link {a}-{b} joins levels {} and {}",
+                level(link.a),
+                level(link.b)
+            ));
         }
     }
     // The first node of each level, with its number of links upwards.
@@ -83,7 +92,11 @@ pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
         let up = links_upwards(t, n);
         let (other, expected) = *first[t.nodes[n as usize].level as usize].get_or_insert((n, up));
         if up != expected {
-            return refuse(format!("links upwards: {} has {expected}, {} has {up}", t.name(other), t.name(n)));
+            return refuse(format!(
+                "links upwards: {} has {expected}, {} has {up}",
+                t.name(other),
+                t.name(n)
+            ));
         }
     }
     Ok(())

@@ -14,7 +14,8 @@ struct Path {
     nodes: Vec<NodeId>,
     /// (node, egress port) towards the destination, in path order.
     forward: Vec<(NodeId, u16)>,
-    /// (node, egress port) towards the source, for ACKs, CNMs and CNPs, from the destination on. Empty for a loop.
+    /// (node, egress port) towards the source, for ACKs, CNMs and CNPs, from the destination on.
+    /// Empty for a loop.
     reverse: Vec<(NodeId, u16)>,
     is_loop: bool,
 }
@@ -26,8 +27,9 @@ pub struct ExplicitPaths {
 }
 
 impl ExplicitPaths {
-    /// Adds a path from host to host. Consecutive nodes must be joined by a link that is up (of parallel links the one
-    /// of the lowest port is taken), no node may occur twice, and hosts occur only at the ends. The error's key is `path`.
+    /// Adds a path from host to host. Consecutive nodes must be joined by a link that is up (of
+    /// parallel links the one of the lowest port is taken), no node may occur twice, and hosts
+    /// occur only at the ends. The error's key is `path`.
     ///
     /// # Errors
     /// A path that breaks one of these rules: the step, and the problem.
@@ -35,15 +37,23 @@ impl ExplicitPaths {
         let nodes = resolve(t, names)?;
         for (i, &node) in nodes.iter().enumerate() {
             if nodes[..i].contains(&node) {
-                return Err(refuse(format!("'{}' occurs twice", t.name(node)), "list each node once; for a routing loop, set loop = true"));
+                return Err(refuse(
+                    format!("'{}' occurs twice", t.name(node)),
+                    "list each node once; for a routing loop, set loop = true",
+                ));
             }
             let at_end = i == 0 || i + 1 == nodes.len();
             if at_end == is_switch(t, node) {
-                let what = format!("'{}' is {}", t.name(node), if at_end { "a switch" } else { "a host, but hosts do not forward" });
+                let what = format!(
+                    "'{}' is {}",
+                    t.name(node),
+                    if at_end { "a switch" } else { "a host, but hosts do not forward" }
+                );
                 return Err(refuse(what, "expected a path from a host over switches to a host"));
             }
         }
-        let forward = nodes.windows(2).map(|w| hop(t, w[0], w[1])).collect::<Result<Vec<_>, _>>()?;
+        let forward =
+            nodes.windows(2).map(|w| hop(t, w[0], w[1])).collect::<Result<Vec<_>, _>>()?;
         let port_back = |&(node, port): &(NodeId, u16)| {
             let p = t.nodes[node as usize].ports[port as usize];
             (p.peer, p.peer_port)
@@ -52,12 +62,16 @@ impl ExplicitPaths {
         Ok(self.push(Path { nodes, forward, reverse, is_loop: false }))
     }
 
-    /// Adds a routing loop (GFC section 7): a path from a host whose last node is a switch it has visited before. A frame
-    /// on it circles forever, and nothing ever comes back.
+    /// Adds a routing loop (GFC section 7): a path from a host whose last node is a switch it has
+    /// visited before. A frame on it circles forever, and nothing ever comes back.
     ///
     /// # Errors
     /// A path that is no such loop: the step, and the problem.
-    pub fn add_loop<S: AsRef<str>>(&mut self, t: &Topology, names: &[S]) -> Result<PathId, ParamError> {
+    pub fn add_loop<S: AsRef<str>>(
+        &mut self,
+        t: &Topology,
+        names: &[S],
+    ) -> Result<PathId, ParamError> {
         let nodes = resolve(t, names)?;
         let (last, before) = nodes.split_last().expect("resolve gives two nodes or more");
         if !before.contains(last) || !is_switch(t, *last) {
@@ -75,10 +89,14 @@ impl ExplicitPaths {
                 ));
             }
             if (i == 0) == is_switch(t, node) {
-                return Err(refuse(format!("'{}' is out of place", t.name(node)), "expected a loop from a host over switches"));
+                return Err(refuse(
+                    format!("'{}' is out of place", t.name(node)),
+                    "expected a loop from a host over switches",
+                ));
             }
         }
-        let forward = nodes.windows(2).map(|w| hop(t, w[0], w[1])).collect::<Result<Vec<_>, _>>()?;
+        let forward =
+            nodes.windows(2).map(|w| hop(t, w[0], w[1])).collect::<Result<Vec<_>, _>>()?;
         Ok(self.push(Path { nodes, forward, reverse: Vec::new(), is_loop: true }))
     }
 
@@ -94,7 +112,8 @@ impl ExplicitPaths {
         self.paths[path as usize].forward.iter().find(|(n, _)| *n == node).map(|(_, port)| *port)
     }
 
-    /// The egress port at `node` back towards the source; `None` off the path, at the source, and on a loop.
+    /// The egress port at `node` back towards the source; `None` off the path, at the source, and
+    /// on a loop.
     #[inline]
     pub fn port_back(&self, path: PathId, node: NodeId) -> Option<u16> {
         self.paths[path as usize].reverse.iter().find(|(n, _)| *n == node).map(|(_, port)| *port)
@@ -132,10 +151,15 @@ fn refuse(what: String, hint: &str) -> ParamError {
 
 fn resolve<S: AsRef<str>>(t: &Topology, names: &[S]) -> Result<Vec<NodeId>, ParamError> {
     if names.len() < 2 {
-        return Err(refuse(format!("a path of {} nodes", names.len()), "expected at least two nodes, such as [\"H1\", \"S1\", \"H2\"]"));
+        return Err(refuse(
+            format!("a path of {} nodes", names.len()),
+            "expected at least two nodes, such as [\"H1\", \"S1\", \"H2\"]",
+        ));
     }
     let find = |name: &S| {
-        t.find(name.as_ref()).ok_or_else(|| refuse(format!("there is no node '{}'", name.as_ref()), "expected a list of node names"))
+        t.find(name.as_ref()).ok_or_else(|| {
+            refuse(format!("there is no node '{}'", name.as_ref()), "expected a list of node names")
+        })
     };
     names.iter().map(find).collect()
 }
@@ -146,9 +170,15 @@ fn hop(t: &Topology, a: NodeId, b: NodeId) -> Result<(NodeId, u16), ParamError> 
     }
     let linked = t.nodes[a as usize].ports.iter().any(|p| p.peer == b);
     Err(if linked {
-        refuse(format!("the link {}-{} has failed", t.name(a), t.name(b)), "choose a path over links that are up")
+        refuse(
+            format!("the link {}-{} has failed", t.name(a), t.name(b)),
+            "choose a path over links that are up",
+        )
     } else {
-        refuse(format!("'{}' and '{}' are not linked", t.name(a), t.name(b)), "list nodes that are linked")
+        refuse(
+            format!("'{}' and '{}' are not linked", t.name(a), t.name(b)),
+            "list nodes that are linked",
+        )
     })
 }
 
@@ -172,10 +202,22 @@ mod tests {
         let there: Vec<_> = paths.hops(id).iter().map(|&h| name(h)).collect();
         assert_eq!(there, ["H1->S1", "S1->S2", "S2->S3", "S3->H3"]);
         let at = |n: &str| t.find(n).unwrap();
-        assert_eq!(paths.port(id, at("S2")).map(|p| t.port_name(at("S2"), p)), Some("S2->S3".into()));
-        assert_eq!(paths.port_back(id, at("S2")).map(|p| t.port_name(at("S2"), p)), Some("S2->S1".into()));
-        assert_eq!(paths.port_back(id, at("S1")).map(|p| t.port_name(at("S1"), p)), Some("S1->H1".into()));
-        assert_eq!((paths.port(id, at("H3")), paths.port_back(id, at("H1")), paths.port(id, at("H2"))), (None, None, None));
+        assert_eq!(
+            paths.port(id, at("S2")).map(|p| t.port_name(at("S2"), p)),
+            Some("S2->S3".into())
+        );
+        assert_eq!(
+            paths.port_back(id, at("S2")).map(|p| t.port_name(at("S2"), p)),
+            Some("S2->S1".into())
+        );
+        assert_eq!(
+            paths.port_back(id, at("S1")).map(|p| t.port_name(at("S1"), p)),
+            Some("S1->H1".into())
+        );
+        assert_eq!(
+            (paths.port(id, at("H3")), paths.port_back(id, at("H1")), paths.port(id, at("H2"))),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Destination groups: hosts that look the same from everywhere else.
 //!
-//! All hosts with the same set of neighbours (over links that are up) form one group: normally the hosts below one edge
-//! switch. Every node that is not such a neighbour has the same candidates towards all of them, so the table has one
-//! column per group instead of one per host. At a neighbour the candidates are the ports to the very host.
+//! All hosts with the same set of neighbours (over links that are up) form one group: normally the
+//! hosts below one edge switch. Every node that is not such a neighbour has the same candidates
+//! towards all of them, so the table has one column per group instead of one per host. At a
+//! neighbour the candidates are the ports to the very host.
 //!
 //! In the same way hosts with the same neighbours at the same ports share a row.
 
@@ -12,7 +13,8 @@ use crate::topology::graph::{NodeId, NodeKind, Topology};
 
 /// The partition of the hosts.
 pub(super) struct Groups {
-    /// Group of each node; for switches and hosts without a working link, the last column, `neighbours.len()`.
+    /// Group of each node; for switches and hosts without a working link, the last column,
+    /// `neighbours.len()`.
     pub of: Vec<u32>,
     /// Members of each group, ascending.
     pub members: Vec<Vec<NodeId>>,

@@ -30,13 +30,15 @@ pub enum EcmpHash {
         /// Changes every decision; from the scenario's seed.
         seed: u64,
     },
-    /// [`native_hash`] of the flow alone, modulo the candidates: every switch with as many of them decides alike, so that flows which one
-    /// switch has sent the same way are not spread by the next one (polarisation).
+    /// [`native_hash`] of the flow alone, modulo the candidates: every switch with as many of them
+    /// decides alike, so that flows which one switch has sent the same way are not spread by the
+    /// next one (polarisation).
     Polarised {
         /// Changes every decision; from the scenario's seed.
         seed: u64,
     },
-    /// The HPCC simulator's (`switch-node.cc:62-89`): MurmurHash3 over addresses and ports, modulo the candidates.
+    /// The HPCC simulator's (`switch-node.cc:62-89`): MurmurHash3 over addresses and ports, modulo
+    /// the candidates.
     Hpcc,
 }
 
@@ -60,10 +62,11 @@ impl EcmpHash {
 pub enum Choice {
     /// Spread flows by a hash.
     Hashed(EcmpHash),
-    /// The first candidate; with [`Order::AscendingPeerId`](super::Order) the next hop of the lowest number.
+    /// The first candidate; with [`Order::AscendingPeerId`](super::Order) the next hop of the
+    /// lowest number.
     First,
-    /// One candidate for each node and destination host, from a hash of the two; for one per destination edge switch
-    /// see [`Paths::ShortestTree`](super::Paths::ShortestTree).
+    /// One candidate for each node and destination host, from a hash of the two; for one per
+    /// destination edge switch see [`Paths::ShortestTree`](super::Paths::ShortestTree).
     PerDestination {
         /// Changes every decision; from the scenario's seed.
         seed: u64,
@@ -78,7 +81,9 @@ impl Choice {
             _ if n <= 1 => 0,
             Choice::Hashed(hash) => hash.index(key, node, n),
             Choice::First => 0,
-            Choice::PerDestination { seed } => scale(mix(mix(*seed ^ key.dst as u64) ^ node as u64), n),
+            Choice::PerDestination { seed } => {
+                scale(mix(mix(*seed ^ key.dst as u64) ^ node as u64), n)
+            }
         }
     }
 
@@ -88,9 +93,10 @@ impl Choice {
     }
 }
 
-/// Our ECMP hash: seed, then source and destination, then ports and switch, each followed by the 64-bit finalizer of
-/// SplitMix64 (Stafford's variant 13), whose every input bit moves every output bit with probability near 1/2.
-/// The switch enters, so that consecutive switches decide independently (no polarization).
+/// Our ECMP hash: seed, then source and destination, then ports and switch, each followed by the
+/// 64-bit finalizer of SplitMix64 (Stafford's variant 13), whose every input bit moves every output
+/// bit with probability near 1/2. The switch enters, so that consecutive switches decide
+/// independently (no polarization).
 #[inline]
 pub fn native_hash(seed: u64, key: &FlowKey, node: NodeId) -> u64 {
     let ends = (key.src as u64) << 32 | key.dst as u64;
@@ -119,7 +125,9 @@ fn scale(hash: u64, n: usize) -> usize {
 
 /// The address of a node in the HPCC simulator (`scratch/third.cc:155`).
 pub fn hpcc_ip(node: NodeId) -> u32 {
-    0x0b00_0001u32.wrapping_add((node / 256).wrapping_mul(0x1_0000)).wrapping_add(node % 256 * 0x100)
+    0x0b00_0001u32
+        .wrapping_add((node / 256).wrapping_mul(0x1_0000))
+        .wrapping_add(node % 256 * 0x100)
 }
 
 /// MurmurHash3, x86, 32 bits, over whole words.
@@ -143,7 +151,8 @@ mod tests {
         FlowKey { src, dst, src_port, dst_port: 100 }
     }
 
-    /// Published test values of MurmurHash3_x86_32: 21 43 65 87 with two seeds, and text whose length is a multiple of 4.
+    /// Published test values of MurmurHash3_x86_32: 21 43 65 87 with two seeds, and text whose
+    /// length is a multiple of 4.
     #[test]
     fn murmur3_is_murmur3() {
         assert_eq!(murmur3(&[0x8765_4321], 0), 0xf55b_516b);
@@ -159,7 +168,8 @@ mod tests {
         assert_eq!(hpcc_ip(319), 0x0b01_3f01);
     }
 
-    /// Values of an independent MurmurHash3 (the `mmh3` package) over the same 12 bytes: 0x014c6fd4 and 0x41824de9.
+    /// Values of an independent MurmurHash3 (the `mmh3` package) over the same 12 bytes: 0x014c6fd4
+    /// and 0x41824de9.
     #[test]
     fn hpcc_hashes_addresses_and_ports_with_the_switch_as_seed() {
         let up = key(0, 5, 10_000);
@@ -173,7 +183,8 @@ mod tests {
 
     #[test]
     fn native_hash_spreads_evenly_and_independently_of_the_switch() {
-        // 40,000 flows over 4 candidates: 10,000 each, standard deviation 87; the same flows at a second switch.
+        // 40,000 flows over 4 candidates: 10,000 each, standard deviation 87; the same flows at a
+        // second switch.
         let mut seen = [[0u32; 4]; 4];
         let hash = EcmpHash::Native { seed: 1 };
         for i in 0..40_000 {
@@ -188,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_polarised_hash_is_the_same_at_every_switch() {
-        // 40,000 flows over 5 candidates: 8,000 each, standard deviation 80; at a second switch each takes the same.
+        // 40,000 flows over 5 candidates: 8,000 each, standard deviation 80; at a second switch
+        // each takes the same.
         let mut seen = [0u32; 5];
         let hash = EcmpHash::Polarised { seed: 1 };
         for i in 0..40_000 {
@@ -199,7 +211,11 @@ mod tests {
         }
         assert!(seen.iter().all(|n| (7_600..8_400).contains(n)), "{seen:?}");
         let other = EcmpHash::Polarised { seed: 2 };
-        assert!((0..100).any(|i| other.index(&key(i, 200, 1), 0, 5) != hash.index(&key(i, 200, 1), 0, 5)), "the seed decides");
+        assert!(
+            (0..100)
+                .any(|i| other.index(&key(i, 200, 1), 0, 5) != hash.index(&key(i, 200, 1), 0, 5)),
+            "the seed decides"
+        );
     }
 
     #[test]

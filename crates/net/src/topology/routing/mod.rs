@@ -1,9 +1,9 @@
 //! Routes of frames.
 //!
-//! [`Routes`] has which egress ports lead from a node towards a host; [`Choice`] picks one of them for a flow; the
-//! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead. [`Tables`] are
-//! those of a real network.
-//! Nothing here changes during a run: after a failure, build new routes.
+//! [`Routes`] has which egress ports lead from a node towards a host; [`Choice`] picks one of them
+//! for a flow; the usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the
+//! whole path of a flow instead. [`Tables`] are those of a real network. Nothing here changes
+//! during a run: after a failure, build new routes.
 
 mod digits;
 mod explicit;
@@ -23,7 +23,8 @@ pub use trace::trace_path;
 
 use xoff_units::params::{Kind, ParamError, ParamSpec};
 
-/// A routing rule: which paths count, how the candidates of a node are ordered, which one a flow takes.
+/// A routing rule: which paths count, how the candidates of a node are ordered, which one a flow
+/// takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routing {
     /// Paths that count.
@@ -36,8 +37,15 @@ pub struct Routing {
 
 impl Routing {
     /// The names that [`Routing::named`] knows.
-    pub const NAMES: &'static [&'static str] =
-        &["d-mod-k", "ecmp", "ecmp-polarised", "lowest-id", "per-destination", "per-edge", "up-down"];
+    pub const NAMES: &'static [&'static str] = &[
+        "d-mod-k",
+        "ecmp",
+        "ecmp-polarised",
+        "lowest-id",
+        "per-destination",
+        "per-edge",
+        "up-down",
+    ];
 
     /// The declaration of the key that takes one of [`Routing::NAMES`].
     pub const PARAM: ParamSpec = ParamSpec::new(
@@ -61,9 +69,15 @@ impl Routing {
         let (paths, order, choice) = match name {
             "d-mod-k" => (Paths::DModK, Order::AscendingPort, Choice::First),
             "ecmp" => (Paths::Shortest, Order::AscendingPort, hashed),
-            "ecmp-polarised" => (Paths::Shortest, Order::AscendingPort, Choice::Hashed(EcmpHash::Polarised { seed })),
+            "ecmp-polarised" => (
+                Paths::Shortest,
+                Order::AscendingPort,
+                Choice::Hashed(EcmpHash::Polarised { seed }),
+            ),
             "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, Choice::First),
-            "per-destination" => (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed }),
+            "per-destination" => {
+                (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed })
+            }
             "per-edge" => (Paths::ShortestTree { seed }, Order::AscendingPort, Choice::First),
             "up-down" => (Paths::UpDown, Order::AscendingPort, hashed),
             _ => {
@@ -86,7 +100,11 @@ impl Routing {
     }
 
     /// The rule of the HPCC simulator: shortest paths, its order of next hops, its hash.
-    pub const HPCC: Routing = Routing { paths: Paths::Shortest, order: Order::DescendingPeerId, choice: Choice::Hashed(EcmpHash::Hpcc) };
+    pub const HPCC: Routing = Routing {
+        paths: Paths::Shortest,
+        order: Order::DescendingPeerId,
+        choice: Choice::Hashed(EcmpHash::Hpcc),
+    };
 
     /// The routes of this rule over the links that are up.
     pub fn routes(&self, topology: &crate::topology::Topology) -> Routes {

@@ -7,8 +7,9 @@
 //!                 +------------------------------> table[row][column] -> arena: [n, port, port, ...]
 //! ```
 //!
-//! Sets of ports are stored once each. In an intact fat-tree all core switches share one row and all aggregation
-//! switches of a pod another; after failures rows differ where the failures are felt.
+//! Sets of ports are stored once each. In an intact fat-tree all core switches share one row and
+//! all aggregation switches of a pod another; after failures rows differ where the failures are
+//! felt.
 
 use std::collections::HashMap;
 
@@ -25,17 +26,19 @@ use xoff_units::params::ParamError;
 pub enum Paths {
     /// All paths of the fewest hops.
     Shortest,
-    /// Of the shortest paths one to each group of hosts with the same neighbours (the hosts of an edge switch), which
-    /// together form a tree: every switch takes the candidate at the same place, given by a hash of the destination's
-    /// lowest-numbered neighbour.
+    /// Of the shortest paths one to each group of hosts with the same neighbours (the hosts of an
+    /// edge switch), which together form a tree: every switch takes the candidate at the same
+    /// place, given by a hash of the destination's lowest-numbered neighbour.
     ShortestTree {
         /// Enters the hash.
         seed: u64,
     },
-    /// Of the shortest paths one to each host, by the digits of the host's number (D-mod-k): no hash, and every switch of
-    /// the top level carries equally many destinations. For trees of levels, see [`Paths::fits`].
+    /// Of the shortest paths one to each host, by the digits of the host's number (D-mod-k): no
+    /// hash, and every switch of the top level carries equally many destinations. For trees of
+    /// levels, see [`Paths::fits`].
     DModK,
-    /// Paths that go up, then down, and never up again (Autonet's up*/down*); among those the shortest, see the module.
+    /// Paths that go up, then down, and never up again (Autonet's up*/down*); among those the
+    /// shortest, see the module.
     UpDown,
 }
 
@@ -52,16 +55,17 @@ impl Paths {
     }
 }
 
-/// Order of the candidates of a node; it decides the meaning of an index, or of a hash modulo their number.
+/// Order of the candidates of a node; it decides the meaning of an index, or of a hash modulo their
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// By port number.
     AscendingPort,
     /// By the neighbour's node number, then port.
     AscendingPeerId,
-    /// As the HPCC simulator lists them: in the order in which a breadth-first search from the destination, visiting
-    /// neighbours by falling node number, finds them. In a regular fabric that is by falling number. Of parallel links
-    /// only the last counts, as there.
+    /// As the HPCC simulator lists them: in the order in which a breadth-first search from the
+    /// destination, visiting neighbours by falling node number, finds them. In a regular fabric
+    /// that is by falling number. Of parallel links only the last counts, as there.
     DescendingPeerId,
 }
 
@@ -97,13 +101,22 @@ impl Routes {
         Routes::build_by(t, paths, order, Twins::new)
     }
 
-    fn build_by(t: &Topology, paths: Paths, order: Order, twins: impl FnOnce(&Groups, &Search, Paths) -> Twins) -> Routes {
+    fn build_by(
+        t: &Topology,
+        paths: Paths,
+        order: Order,
+        twins: impl FnOnce(&Groups, &Search, Paths) -> Twins,
+    ) -> Routes {
         let groups = Groups::new(t);
         let n = t.nodes.len();
         let width = groups.neighbours.len() + 1;
         // Rows while building: one per switch, then one per class of hosts.
         let switches: Vec<NodeId> = t.switches().collect();
-        let mut rows: Vec<u32> = groups.source_of.iter().map(|&class| class.wrapping_add(switches.len() as u32)).collect();
+        let mut rows: Vec<u32> = groups
+            .source_of
+            .iter()
+            .map(|&class| class.wrapping_add(switches.len() as u32))
+            .collect();
         for (row, &switch) in switches.iter().enumerate() {
             rows[switch as usize] = row as u32;
         }
@@ -134,13 +147,16 @@ impl Routes {
                 latest[row] = sets.intern_like(&ports, latest[row]);
                 full[row * width + column] = latest[row];
             }
-            for &host in neighbours.iter().filter(|&&node| groups.source_of[node as usize] != u32::MAX) {
+            for &host in
+                neighbours.iter().filter(|&&node| groups.source_of[node as usize] != u32::MAX)
+            {
                 full[rows[host as usize] as usize * width + column] = LOCAL;
             }
             if others.is_empty() {
                 continue;
             }
-            full.chunks_exact_mut(width).for_each(|row| others.iter().for_each(|&other| row[other] = row[column]));
+            full.chunks_exact_mut(width)
+                .for_each(|row| others.iter().for_each(|&other| row[other] = row[column]));
             let first = neighbours[0];
             for &other in others {
                 let twin = groups.neighbours[other][0];
@@ -149,10 +165,17 @@ impl Routes {
                 // From one twin to the other: through all that is next to both.
                 set(rows[first as usize] as usize, sets.intern(&search.ports(first)));
                 for between in search.peers(twin) {
-                    set(rows[between as usize] as usize, sets.intern(&search.ports_to(between, twin)));
+                    set(
+                        rows[between as usize] as usize,
+                        sets.intern(&search.ports_to(between, twin)),
+                    );
                 }
                 for &class in twins.classes_at(first).iter().chain(twins.classes_at(twin)) {
-                    search.source_candidates_of_twin(&groups.sources[class as usize], (first, twin), &mut ports);
+                    search.source_candidates_of_twin(
+                        &groups.sources[class as usize],
+                        (first, twin),
+                        &mut ports,
+                    );
                     set(switches.len() + class as usize, sets.intern(&ports));
                 }
             }
@@ -162,20 +185,33 @@ impl Routes {
         rows.iter_mut().for_each(|row| *row = place[*row as usize]);
         debug_assert_eq!(rows.len(), n);
         let digits = (paths == Paths::DModK).then(|| Digits::new(t));
-        Routes { rows, columns: groups.of, width, table, arena: sets.arena, local_first, local, members: groups.members, digits }
+        Routes {
+            rows,
+            columns: groups.of,
+            width,
+            table,
+            arena: sets.arena,
+            local_first,
+            local,
+            members: groups.members,
+            digits,
+        }
     }
 
-    /// Memory that building the routes of a network needs [bytes]: a full table. Equal rows are then stored once.
+    /// Memory that building the routes of a network needs [bytes]: a full table. Equal rows are
+    /// then stored once.
     pub fn bytes_while_built(t: &Topology) -> u64 {
         let groups = Groups::new(t);
         let rows = t.switches().count() + groups.sources.len();
         (rows * (groups.neighbours.len() + 1) * size_of::<u32>()) as u64
     }
 
-    /// The candidate ports at `node` towards `dst`, which must be a host other than `node`; empty when there is no route.
+    /// The candidate ports at `node` towards `dst`, which must be a host other than `node`; empty
+    /// when there is no route.
     #[inline]
     pub fn candidates(&self, node: NodeId, dst: NodeId) -> &[u16] {
-        let entry = self.table[self.rows[node as usize] as usize * self.width + self.columns[dst as usize] as usize];
+        let entry = self.table
+            [self.rows[node as usize] as usize * self.width + self.columns[dst as usize] as usize];
         let ports = self.set(if entry == LOCAL { self.last_hop(node, dst) } else { entry });
         match &self.digits {
             Some(digits) if ports.len() > 1 => {
@@ -193,7 +229,8 @@ impl Routes {
 
     /// The set of ports from `node`, a neighbour, to `dst`.
     fn last_hop(&self, node: NodeId, dst: NodeId) -> u32 {
-        let own = self.local_first[dst as usize] as usize..self.local_first[dst as usize + 1] as usize;
+        let own =
+            self.local_first[dst as usize] as usize..self.local_first[dst as usize + 1] as usize;
         self.local[own].iter().find(|(neighbour, _)| *neighbour == node).map_or(0, |(_, set)| *set)
     }
 
@@ -203,7 +240,8 @@ impl Routes {
         &self.arena[start + 1..start + 1 + self.arena[start] as usize]
     }
 
-    /// Number of destination groups: hosts with the same neighbours, which no other node can distinguish.
+    /// Number of destination groups: hosts with the same neighbours, which no other node can
+    /// distinguish.
     pub fn groups(&self) -> usize {
         self.members.len()
     }
@@ -242,8 +280,9 @@ fn last_hops(t: &Topology, order: Order, sets: &mut Sets) -> (Vec<u32>, Vec<(Nod
     for (i, node) in t.nodes.iter().enumerate() {
         first.push(local.len() as u32);
         if node.kind == crate::topology::NodeKind::Host {
-            let mut ends: Vec<(NodeId, u16)> =
-                up_ports(t, i as NodeId).map(|(port, peer)| (peer, node.ports[port as usize].peer_port)).collect();
+            let mut ends: Vec<(NodeId, u16)> = up_ports(t, i as NodeId)
+                .map(|(port, peer)| (peer, node.ports[port as usize].peer_port))
+                .collect();
             ends.sort_unstable();
             for end in ends.chunk_by(|a, b| a.0 == b.0) {
                 let mut end = end.to_vec();
@@ -296,10 +335,13 @@ impl Sets {
         start
     }
 
-    /// Index of a set, with a guess that is nearly always right: a switch tends to use one set for many destinations.
+    /// Index of a set, with a guess that is nearly always right: a switch tends to use one set for
+    /// many destinations.
     fn intern_like(&mut self, ports: &[u16], guess: u32) -> u32 {
         let at = guess as usize;
-        if self.arena[at] as usize == ports.len() && self.arena[at + 1..at + 1 + ports.len()] == *ports {
+        if self.arena[at] as usize == ports.len()
+            && self.arena[at + 1..at + 1 + ports.len()] == *ports
+        {
             return guess;
         }
         self.intern(ports)
@@ -313,7 +355,8 @@ mod tests {
     use crate::topology::failures::fail_random;
     use xoff_units::params::Defaults;
 
-    /// One search for all twins finds what a search for each finds, in the same order, with failed links too.
+    /// One search for all twins finds what a search for each finds, in the same order, with failed
+    /// links too.
     #[test]
     fn twins_have_the_routes_of_a_search_for_each() {
         let builder = builders::find("fat-tree").unwrap();
@@ -321,15 +364,20 @@ mod tests {
         for seed in 0..30 {
             let mut t = (builder.build)(&mut Defaults::of(builder.params).with("k", "6")).unwrap();
             // A second link, parallel to the first one.
-            let (a, b, rate, delay) = (t.links[60].a, t.links[60].b, t.links[60].rate, t.links[60].delay);
+            let (a, b, rate, delay) =
+                (t.links[60].a, t.links[60].b, t.links[60].rate, t.links[60].delay);
             t.add_link(a, b, rate, delay);
             fail_random(&mut t, 0.01 * (seed % 5) as f64, seed, true).unwrap();
             for paths in [Paths::Shortest, Paths::DModK] {
-                for order in [Order::AscendingPort, Order::AscendingPeerId, Order::DescendingPeerId] {
+                for order in [Order::AscendingPort, Order::AscendingPeerId, Order::DescendingPeerId]
+                {
                     let one = Routes::build(&t, paths, order);
                     let each = Routes::build_by(&t, paths, order, |groups, search, paths| {
                         let twins = Twins::new(groups, search, paths);
-                        searches = (searches.0 + twins.columns.len(), searches.1 + groups.neighbours.len());
+                        searches = (
+                            searches.0 + twins.columns.len(),
+                            searches.1 + groups.neighbours.len(),
+                        );
                         twins.apart()
                     });
                     for dst in t.hosts() {

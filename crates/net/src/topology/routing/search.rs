@@ -2,13 +2,15 @@
 //!
 //! *Shortest*: breadth first; a node's candidates are its neighbours one step nearer.
 //!
-//! *Up-down*: switches are ranked by level, and among equals the lower number is the upper one (as in Autonet's
-//! up*/down*; without it switches of one level could not talk to each other). A node from which the destination can be
-//! reached by going down alone uses the shortest such paths and nothing else; every other node goes up, towards the
-//! nearest such node. Node and destination suffice to keep the rule, the ingress port is not needed: a frame goes
-//! down for the first time at a node with a way down, its next node then has one too, and so on, so it never turns up
-//! again. Every buffer dependency therefore leads up-up, up-down or down-down along a strict order, and no set of flows
-//! can close a cycle. On a graph whose levels are not those of a tree a pair may be left without a route.
+//! *Up-down*: switches are ranked by level, and among equals the lower number is the upper one (as
+//! in Autonet's up*/down*; without it switches of one level could not talk to each other). A node
+//! from which the destination can be reached by going down alone uses the shortest such paths and
+//! nothing else; every other node goes up, towards the nearest such node. Node and destination
+//! suffice to keep the rule, the ingress port is not needed: a frame goes down for the first time
+//! at a node with a way down, its next node then has one too, and so on, so it never turns up
+//! again. Every buffer dependency therefore leads up-up, up-down or down-down along a strict order,
+//! and no set of flows can close a cycle. On a graph whose levels are not those of a tree a pair
+//! may be left without a route.
 
 use super::groups::{is_switch, up_ports};
 use super::routes::{Order, Paths};
@@ -47,7 +49,11 @@ impl Search {
         for node in 0..n as NodeId {
             first.push(edges.len() as u32);
             if is_switch(t, node) {
-                edges.extend(up_ports(t, node).filter(|&(_, peer)| is_switch(t, peer)).map(|(port, peer)| (peer, port)));
+                edges.extend(
+                    up_ports(t, node)
+                        .filter(|&(_, peer)| is_switch(t, peer))
+                        .map(|(port, peer)| (peer, port)),
+                );
                 sort_neighbours(&mut edges[first[node as usize] as usize..], order);
                 if order == Order::DescendingPeerId {
                     // That simulator keeps one interface per pair of nodes, the one added last.
@@ -63,9 +69,24 @@ impl Search {
             }
         }
         first.push(edges.len() as u32);
-        let rank = t.nodes.iter().enumerate().map(|(i, n)| (n.level, std::cmp::Reverse(i as NodeId))).collect();
+        let rank = t
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(i, n)| (n.level, std::cmp::Reverse(i as NodeId)))
+            .collect();
         let (distance, down, place) = (vec![FAR; n], vec![FAR; n], vec![0; n]);
-        Search { paths, order, first, edges, rank, distance, down, place, queue: Vec::with_capacity(n) }
+        Search {
+            paths,
+            order,
+            first,
+            edges,
+            rank,
+            distance,
+            down,
+            place,
+            queue: Vec::with_capacity(n),
+        }
     }
 
     /// Fills `distance` and `queue` for the group next to `neighbours`.
@@ -113,15 +134,20 @@ impl Search {
         }
     }
 
-    /// Gives every node without a way down its distance through the nearest upper neighbour. Upper nodes are final
-    /// before lower ones ask, so one pass in falling rank is enough.
+    /// Gives every node without a way down its distance through the nearest upper neighbour. Upper
+    /// nodes are final before lower ones ask, so one pass in falling rank is enough.
     fn climb(&mut self) {
         let mut rest: Vec<NodeId> = (0..self.distance.len() as NodeId)
-            .filter(|&n| self.distance[n as usize] == FAR && self.first[n as usize] < self.first[n as usize + 1])
+            .filter(|&n| {
+                self.distance[n as usize] == FAR
+                    && self.first[n as usize] < self.first[n as usize + 1]
+            })
             .collect();
         rest.sort_unstable_by_key(|&n| std::cmp::Reverse(self.rank[n as usize]));
         for node in rest {
-            let upper = self.neighbours(node).filter(|&(next, _)| self.rank[next as usize] > self.rank[node as usize]);
+            let upper = self
+                .neighbours(node)
+                .filter(|&(next, _)| self.rank[next as usize] > self.rank[node as usize]);
             let nearest = upper.map(|(next, _)| self.distance[next as usize]).min().unwrap_or(FAR);
             if nearest != FAR {
                 self.distance[node as usize] = nearest + 1;
@@ -132,7 +158,9 @@ impl Search {
     }
 
     fn neighbours(&self, node: NodeId) -> impl Iterator<Item = (NodeId, u16)> + '_ {
-        self.edges[self.first[node as usize] as usize..self.first[node as usize + 1] as usize].iter().copied()
+        self.edges[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+            .iter()
+            .copied()
     }
 
     /// Puts the candidate ports of a reached switch that is not next to the group into `ports`.
@@ -141,16 +169,22 @@ impl Search {
         let nearer = self.distance[node as usize] - 1;
         let lists = self.neighbours(node);
         match self.paths {
-            Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK if self.order == Order::DescendingPeerId => {
+            Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK
+                if self.order == Order::DescendingPeerId =>
+            {
                 // That simulator appends next hops as its search discovers them.
                 peers.clear();
-                peers.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(p, port)| (self.place[p as usize], port)));
+                peers.extend(
+                    lists
+                        .filter(|&(p, _)| self.distance[p as usize] == nearer)
+                        .map(|(p, port)| (self.place[p as usize], port)),
+                );
                 peers.sort_unstable();
                 ports.extend(peers.iter().map(|&(_, port)| port));
             }
-            Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK => {
-                ports.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port))
-            }
+            Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK => ports.extend(
+                lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port),
+            ),
             Paths::UpDown => {
                 let rank = self.rank[node as usize];
                 let goes_down = self.down[node as usize] != FAR;
@@ -158,7 +192,11 @@ impl Search {
                     lists
                         .filter(|&(p, _)| {
                             let (at, d) = (p as usize, self.distance[p as usize]);
-                            if goes_down { self.rank[at] < rank && self.down[at] == nearer } else { self.rank[at] > rank && d == nearer }
+                            if goes_down {
+                                self.rank[at] < rank && self.down[at] == nearer
+                            } else {
+                                self.rank[at] > rank && d == nearer
+                            }
                         })
                         .map(|(_, port)| port),
                 );
@@ -174,7 +212,8 @@ impl Search {
         peers
     }
 
-    /// The ports of a switch that lead to other switches, as candidates are ordered that all are equally near.
+    /// The ports of a switch that lead to other switches, as candidates are ordered that all are
+    /// equally near.
     pub fn ports(&self, node: NodeId) -> Vec<u16> {
         self.neighbours(node).map(|(_, port)| port).collect()
     }
@@ -184,13 +223,20 @@ impl Search {
         self.neighbours(node).filter(|e| e.0 == peer).map(|(_, port)| port).collect()
     }
 
-    /// Puts the candidate ports of a host with these ports into `ports`: those to its nearest switches.
+    /// Puts the candidate ports of a host with these ports into `ports`: those to its nearest
+    /// switches.
     pub fn source_candidates(&self, own: &[(u16, NodeId)], ports: &mut Vec<u16>) {
         self.nearest(own, |p| self.distance[p as usize], ports);
     }
 
-    /// Candidates towards a twin of the switch that was searched from: all other switches are as far from either.
-    pub fn source_candidates_of_twin(&self, own: &[(u16, NodeId)], (searched, twin): (NodeId, NodeId), ports: &mut Vec<u16>) {
+    /// Candidates towards a twin of the switch that was searched from: all other switches are as
+    /// far from either.
+    pub fn source_candidates_of_twin(
+        &self,
+        own: &[(u16, NodeId)],
+        (searched, twin): (NodeId, NodeId),
+        ports: &mut Vec<u16>,
+    ) {
         let swapped = |p| match p {
             p if p == searched => twin,
             p if p == twin => searched,
@@ -199,11 +245,20 @@ impl Search {
         self.nearest(own, |p| self.distance[swapped(p) as usize], ports);
     }
 
-    fn nearest(&self, own: &[(u16, NodeId)], distance: impl Fn(NodeId) -> u32, ports: &mut Vec<u16>) {
+    fn nearest(
+        &self,
+        own: &[(u16, NodeId)],
+        distance: impl Fn(NodeId) -> u32,
+        ports: &mut Vec<u16>,
+    ) {
         ports.clear();
         let nearest = own.iter().map(|&(_, p)| distance(p)).min().unwrap_or(FAR);
         if nearest != FAR {
-            let mut at: Vec<(NodeId, u16)> = own.iter().filter(|&&(_, p)| distance(p) == nearest).map(|&(port, p)| (p, port)).collect();
+            let mut at: Vec<(NodeId, u16)> = own
+                .iter()
+                .filter(|&&(_, p)| distance(p) == nearest)
+                .map(|&(port, p)| (p, port))
+                .collect();
             sort_neighbours(&mut at, self.order);
             ports.extend(at.iter().map(|&(_, port)| port));
         }

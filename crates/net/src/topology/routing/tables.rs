@@ -1,6 +1,8 @@
-//! Forwarding tables as they are installed: for each switch and destination the ports that a frame may take.
+//! Forwarding tables as they are installed: for each switch and destination the ports that a frame
+//! may take.
 //!
-//! Unlike [`super::Routes`] they follow no rule, so that a table may miss a destination, drop it, or lead into a loop.
+//! Unlike [`super::Routes`] they follow no rule, so that a table may miss a destination, drop it,
+//! or lead into a loop.
 
 use std::collections::HashMap;
 
@@ -20,8 +22,8 @@ pub struct Destination {
 pub struct Lanes {
     /// Service level of the paths from a host to a destination (its index); 0 where absent.
     pub level: HashMap<(NodeId, u32), u8>,
-    /// Virtual lane of each service level by node, ingress port ([`Lanes::LOCAL`] at the source) and egress port; absent: the virtual lane
-    /// of the same number.
+    /// Virtual lane of each service level by node, ingress port ([`Lanes::LOCAL`] at the source)
+    /// and egress port; absent: the virtual lane of the same number.
     pub lane: HashMap<(NodeId, u16, u16), [u8; 16]>,
 }
 
@@ -31,7 +33,9 @@ impl Lanes {
 
     /// The virtual lane that a frame of a level takes.
     pub fn of(&self, node: NodeId, ingress: u16, egress: u16, level: u8) -> u8 {
-        self.lane.get(&(node, ingress, egress)).map_or(level, |lanes| lanes[usize::from(level & 15)])
+        self.lane
+            .get(&(node, ingress, egress))
+            .map_or(level, |lanes| lanes[usize::from(level & 15)])
     }
 }
 
@@ -52,10 +56,16 @@ pub struct Tables {
 impl Tables {
     /// Without any entry.
     pub fn new(destinations: Vec<Destination>) -> Tables {
-        Tables { destinations, sets: vec![Vec::new()], known: HashMap::from([(Vec::new(), 0)]), ..Tables::default() }
+        Tables {
+            destinations,
+            sets: vec![Vec::new()],
+            known: HashMap::from([(Vec::new(), 0)]),
+            ..Tables::default()
+        }
     }
 
-    /// Sets the ports that a switch takes towards a destination (its index); none: it drops frames to it.
+    /// Sets the ports that a switch takes towards a destination (its index); none: it drops frames
+    /// to it.
     pub fn set(&mut self, switch: NodeId, destination: u32, mut ports: Vec<u16>) {
         ports.sort_unstable();
         ports.dedup();

@@ -3,8 +3,14 @@
 use super::{Choice, FlowKey, Routes};
 use crate::topology::graph::{NodeId, Topology};
 
-/// The egress ports a flow passes, from its host to the last switch, as (node, port); `None` when there is no route.
-pub fn trace_path(t: &Topology, routes: &Routes, choice: &Choice, key: &FlowKey) -> Option<Vec<(NodeId, u16)>> {
+/// The egress ports a flow passes, from its host to the last switch, as (node, port); `None` when
+/// there is no route.
+pub fn trace_path(
+    t: &Topology,
+    routes: &Routes,
+    choice: &Choice,
+    key: &FlowKey,
+) -> Option<Vec<(NodeId, u16)>> {
     let mut path = Vec::new();
     let mut node = key.src;
     while node != key.dst {

@@ -1,4 +1,5 @@
-//! Destinations that look the same from almost everywhere: groups of hosts below switches with the same neighbours.
+//! Destinations that look the same from almost everywhere: groups of hosts below switches with the
+//! same neighbours.
 //!
 //! ```text
 //!   A1    A2         E1 and E2 are twins: both are next to A1 and A2 and to no other switch
@@ -7,8 +8,8 @@
 //!   E1    E2
 //! ```
 //!
-//! In a fat-tree of 102-port switches one search per pod does for the 51 edge switches in it. A failed link parts its switch from its
-//! twins.
+//! In a fat-tree of 102-port switches one search per pod does for the 51 edge switches in it. A
+//! failed link parts its switch from its twins.
 
 use std::collections::HashMap;
 
@@ -30,7 +31,8 @@ impl Twins {
         let mut columns: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut known: HashMap<Vec<NodeId>, usize> = HashMap::new();
         for (column, neighbours) in groups.neighbours.iter().enumerate() {
-            // A tree of one path per group is a choice by the group's own number, and up-down ranks switches by theirs.
+            // A tree of one path per group is a choice by the group's own number, and up-down ranks
+            // switches by theirs.
             let alike = matches!(paths, Paths::Shortest | Paths::DModK);
             match neighbours[..] {
                 [switch] if alike && groups.source_of[switch as usize] == u32::MAX => {
@@ -45,7 +47,8 @@ impl Twins {
         }
         let mut classes: HashMap<NodeId, Vec<u32>> = HashMap::new();
         for (class, own) in groups.sources.iter().enumerate() {
-            own.iter().for_each(|&(_, switch)| classes.entry(switch).or_default().push(class as u32));
+            own.iter()
+                .for_each(|&(_, switch)| classes.entry(switch).or_default().push(class as u32));
         }
         Twins { columns, classes }
     }
@@ -53,8 +56,14 @@ impl Twins {
     /// Each column alone.
     #[cfg(test)]
     pub fn apart(self) -> Twins {
-        let columns = self.columns.into_iter().flat_map(|(first, others)| std::iter::once(first).chain(others));
-        Twins { columns: columns.map(|column| (column, Vec::new())).collect(), classes: self.classes }
+        let columns = self
+            .columns
+            .into_iter()
+            .flat_map(|(first, others)| std::iter::once(first).chain(others));
+        Twins {
+            columns: columns.map(|column| (column, Vec::new())).collect(),
+            classes: self.classes,
+        }
     }
 
     /// The classes of hosts next to a switch.

@@ -7,8 +7,8 @@
 //!       start   gap   |  gap   |  gap ...
 //! ```
 //!
-//! A round does not wait for the previous one: the rest of that round continues in parallel. An [`incast`](super::incast) is one round
-//! with starts that may differ.
+//! A round does not wait for the previous one: the rest of that round continues in parallel. An
+//! [`incast`](super::incast) is one round with starts that may differ.
 
 use xoff_units::Span;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
@@ -25,7 +25,11 @@ pub const PARAMS: &[ParamSpec] = &[
     select::CDF,
     select::FIXED_SIZE,
     select::SIZE_MAX,
-    ParamSpec::required("gap", Kind::Span, "Time between the starts of two rounds; the mean, if gaps are exponential."),
+    ParamSpec::required(
+        "gap",
+        Kind::Span,
+        "Time between the starts of two rounds; the mean, if gaps are exponential.",
+    ),
     ParamSpec::new(
         "gaps",
         Kind::Choice(&["fixed", "exponential"]),
@@ -33,7 +37,12 @@ pub const PARAMS: &[ParamSpec] = &[
         "fixed: the first round begins at `start`; exponential: rounds are a Poisson process, the first one a gap after `start`.",
         "TCD sections 3.1.1 and 5.2.1",
     ),
-    ParamSpec::optional("duration", Kind::Span, "Time after `start` during which rounds start. Give this, `rounds`, or both.", ""),
+    ParamSpec::optional(
+        "duration",
+        Kind::Span,
+        "Time after `start` during which rounds start. Give this, `rounds`, or both.",
+        "",
+    ),
     ParamSpec::optional("rounds", Kind::Count, "Number of rounds.", ""),
     select::START,
     select::RATE,
@@ -59,8 +68,19 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
             (0..rounds).map(|r| gap * r).collect()
         }
         // The times belong to no host: all senders keep them when one is added.
-        "exponential" => end.cut(vec![Poisson::new(gap.0 as f64, stream(cx.seed, 0, Purpose::Arrival.of(cx.label)))]).remove(0),
-        other => return Err(ParamError::new("gaps", format!("'{other}' is unknown"), "expected fixed or exponential")),
+        "exponential" => end
+            .cut(vec![Poisson::new(
+                gap.0 as f64,
+                stream(cx.seed, 0, Purpose::Arrival.of(cx.label)),
+            )])
+            .remove(0),
+        other => {
+            return Err(ParamError::new(
+                "gaps",
+                format!("'{other}' is unknown"),
+                "expected fixed or exponential",
+            ));
+        }
     };
     let (start, priority, rate) = (select::start(v)?, select::priority(v)?, select::rate(v)?);
     let controlled = v.flag("rate_control")?;

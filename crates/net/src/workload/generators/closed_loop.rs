@@ -6,12 +6,14 @@
 //!   next_after = "sent"       host |--flow 0--|--flow 1--| ...                    as many are open as the network holds back
 //! ```
 //!
-//! A host learns of a delivery from the last acknowledgement. Where hosts send none it learns of it after the propagation delay of the
-//! flow's links: the earliest time at which news could be there, without a frame that would change what it reports. (And never
-//! sooner than a part of the network on another thread can get the news, which takes one link.)
+//! A host learns of a delivery from the last acknowledgement. Where hosts send none it learns of it
+//! after the propagation delay of the flow's links: the earliest time at which news could be there,
+//! without a frame that would change what it reports. (And never sooner than a part of the network
+//! on another thread can get the news, which takes one link.)
 //!
-//! When a flow ends is known only during the run, but the run does not decide the next flow: the n-th flow of a host is
-//! a pure function of (seed, host, n). The order in which other hosts finish cannot change it.
+//! When a flow ends is known only during the run, but the run does not decide the next flow: the
+//! n-th flow of a host is a pure function of (seed, host, n). The order in which other hosts finish
+//! cannot change it.
 
 use std::sync::Arc;
 
@@ -30,12 +32,29 @@ pub const PARAMS: &[ParamSpec] = &[
     select::CDF,
     select::FIXED_SIZE,
     select::SIZE_MAX,
-    ParamSpec::new("concurrency", Kind::Count, "1", "Number of simultaneous flows of each host.", "GFC section 6.2.3: one"),
+    ParamSpec::new(
+        "concurrency",
+        Kind::Count,
+        "1",
+        "Number of simultaneous flows of each host.",
+        "GFC section 6.2.3: one",
+    ),
     select::HOSTS,
-    ParamSpec::new("different_rack", Kind::Flag, "true", "Every destination is in another rack than its source.", "GFC section 6.2.3"),
+    ParamSpec::new(
+        "different_rack",
+        Kind::Flag,
+        "true",
+        "Every destination is in another rack than its source.",
+        "GFC section 6.2.3",
+    ),
     select::START,
     select::JITTER,
-    ParamSpec::optional("stop", Kind::Span, "No flow starts at or after this time; absent: the run's end.", ""),
+    ParamSpec::optional(
+        "stop",
+        Kind::Span,
+        "No flow starts at or after this time; absent: the run's end.",
+        "",
+    ),
     ParamSpec::new(
         "next_after",
         Kind::Choice(&["delivery", "sent"]),
@@ -90,10 +109,15 @@ impl ClosedLoop {
         self.dsts.has(host)
     }
 
-    /// Destination and size [bytes] of the `nth` flow (from 0) of `host`, which must take part: a pure function
-    /// of the seed, the host and `nth`.
+    /// Destination and size [bytes] of the `nth` flow (from 0) of `host`, which must take part: a
+    /// pure function of the seed, the host and `nth`.
     pub fn next(&self, host: NodeId, nth: u64) -> (NodeId, u64) {
-        let mut rng = stream_at(self.seed, self.entities[host as usize], Purpose::ClosedLoop.of(self.label), nth);
+        let mut rng = stream_at(
+            self.seed,
+            self.entities[host as usize],
+            Purpose::ClosedLoop.of(self.label),
+            nth,
+        );
         let size = self.sizes.sample(&mut rng);
         (self.dsts.pick(host, &mut rng), size)
     }
@@ -103,7 +127,8 @@ impl ClosedLoop {
         self.hosts.iter().map(|h| h.1).min()
     }
 
-    /// The `nth` flow (from 0) of `host`, started at `at`; `None` from the time at which the loop stops.
+    /// The `nth` flow (from 0) of `host`, started at `at`; `None` from the time at which the loop
+    /// stops.
     pub fn flow(&self, host: NodeId, nth: u64, at: Time) -> Option<Flow> {
         if at >= self.stop {
             return None;
@@ -127,7 +152,9 @@ impl ClosedLoop {
 
     /// The flows to begin with: those numbered 0 to `concurrency - 1` of each host.
     pub fn initial(&self) -> impl Iterator<Item = Flow> + '_ {
-        self.hosts.iter().flat_map(move |&(host, at)| (0..self.concurrency as u64).filter_map(move |nth| self.flow(host, nth, at)))
+        self.hosts.iter().flat_map(move |&(host, at)| {
+            (0..self.concurrency as u64).filter_map(move |nth| self.flow(host, nth, at))
+        })
     }
 }
 
@@ -138,12 +165,20 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     hosts.sort_unstable();
     let concurrency = v.count("concurrency")?;
     if !(1..=1_000_000).contains(&concurrency) {
-        return Err(ParamError::new("concurrency", format!("{concurrency} flows per host"), "expected 1 to 1000000"));
+        return Err(ParamError::new(
+            "concurrency",
+            format!("{concurrency} flows per host"),
+            "expected 1 to 1000000",
+        ));
     }
     let (start, jitter) = (select::start(v)?, v.span("jitter")?);
     let stop = v.span_opt("stop")?.map_or(Time::NEVER, |s: Span| Time(s.0));
     if stop <= start {
-        return Err(ParamError::new("stop", format!("{stop} is not after the start, {start}"), "give a later time"));
+        return Err(ParamError::new(
+            "stop",
+            format!("{stop} is not after the start, {start}"),
+            "give a later time",
+        ));
     }
     let closed_loop = ClosedLoop {
         seed: cx.seed,
@@ -152,7 +187,11 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
         rate: select::rate(v)?,
         concurrency: concurrency as u32,
         stop,
-        next_after: if v.text("next_after")? == "sent" { NextAfter::Sent } else { NextAfter::Delivery },
+        next_after: if v.text("next_after")? == "sent" {
+            NextAfter::Sent
+        } else {
+            NextAfter::Delivery
+        },
         dsts: Destinations::new(cx.topo, &hosts, v.flag("different_rack")?)?,
         hosts: hosts.iter().map(|&h| (h, start + late(cx, h, jitter))).collect(),
         entities: cx.topo.nodes.iter().map(|n| entity(&n.name)).collect(),

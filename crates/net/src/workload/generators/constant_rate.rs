@@ -12,7 +12,12 @@ pub const PARAMS: &[ParamSpec] = &[
     select::SOURCES,
     select::DESTINATIONS,
     ParamSpec::required("rate", Kind::Rate, "Rate of each source."),
-    ParamSpec::optional("duration", Kind::Span, "Sending time of each source; absent: `size` decides.", ""),
+    ParamSpec::optional(
+        "duration",
+        Kind::Span,
+        "Sending time of each source; absent: `size` decides.",
+        "",
+    ),
     select::SIZE,
     select::START,
     select::JITTER,
@@ -23,15 +28,24 @@ pub const PARAMS: &[ParamSpec] = &[
 /// One flow per source.
 pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamError> {
     let pairs = select::pairs(v, cx.topo)?;
-    let rate = select::rate(v)?.ok_or_else(|| ParamError::new("rate", "missing", "this key must be given"))?;
+    let rate = select::rate(v)?
+        .ok_or_else(|| ParamError::new("rate", "missing", "this key must be given"))?;
     let mut size = select::size(v)?;
     if let Some(span) = v.span_opt("duration")? {
         if v.bytes_opt("size")?.is_some() {
-            return Err(ParamError::new("duration", "given together with size", "give one of the two"));
+            return Err(ParamError::new(
+                "duration",
+                "given together with size",
+                "give one of the two",
+            ));
         }
         size = rate.bytes_in(span).0;
         if size == 0 {
-            return Err(ParamError::new("duration", format!("nothing is sent in {span} at {rate}"), "give a longer duration"));
+            return Err(ParamError::new(
+                "duration",
+                format!("nothing is sent in {span} at {rate}"),
+                "give a longer duration",
+            ));
         }
     }
     let (start, jitter, priority) = (select::start(v)?, v.span("jitter")?, select::priority(v)?);

@@ -16,7 +16,12 @@ pub const PARAMS: &[ParamSpec] = &[
     select::RATE,
     select::CONTROLLED,
     select::PRIORITY,
-    ParamSpec::optional("path", Kind::Texts, "Names of all nodes from source to destination; absent: as routed.", ""),
+    ParamSpec::optional(
+        "path",
+        Kind::Texts,
+        "Names of all nodes from source to destination; absent: as routed.",
+        "",
+    ),
     ParamSpec::new(
         "loop",
         Kind::Flag,
@@ -30,7 +35,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "Source port for ECMP hashes, 1 to 65535; absent: 10000, 10001, ... for the flows of a pair.",
         "HPCC simulator",
     ),
-    ParamSpec::new("dst_port", Kind::Count, "100", "Destination port, 1 to 65535.", "HPCC simulator"),
+    ParamSpec::new(
+        "dst_port",
+        Kind::Count,
+        "100",
+        "Destination port, 1 to 65535.",
+        "HPCC simulator",
+    ),
 ];
 
 /// The flow.
@@ -67,22 +78,36 @@ fn port(v: &mut dyn Values, key: &str) -> Result<Option<u16>, ParamError> {
 }
 
 /// Keys `path` and `loop`: checked here, by the rules of the topology's explicit paths.
-fn path(v: &mut dyn Values, topo: &Topology, src: NodeId, dst: NodeId) -> Result<Option<GivenPath>, ParamError> {
+fn path(
+    v: &mut dyn Values,
+    topo: &Topology,
+    src: NodeId,
+    dst: NodeId,
+) -> Result<Option<GivenPath>, ParamError> {
     let (names, is_loop) = (v.texts("path")?, v.flag("loop")?);
     if names.is_empty() {
         return match is_loop {
-            true => Err(ParamError::new("loop", "there is no path", "give `path`, up to the switch that closes the loop")),
+            true => Err(ParamError::new(
+                "loop",
+                "there is no path",
+                "give `path`, up to the switch that closes the loop",
+            )),
             false => Ok(None),
         };
     }
     // Looked up here for the nearest name.
-    let nodes = names.iter().map(|n| select::node(topo, "path", n)).collect::<Result<Vec<_>, _>>()?;
+    let nodes =
+        names.iter().map(|n| select::node(topo, "path", n)).collect::<Result<Vec<_>, _>>()?;
     let path = GivenPath { nodes, is_loop };
     path.add_to(&mut ExplicitPaths::default(), topo)?;
     let (first, last) = (path.nodes[0], path.nodes[path.nodes.len() - 1]);
     if first != src || (last != dst && !is_loop) {
         let what = format!("the path leads from '{}' to '{}'", topo.name(first), topo.name(last));
-        let hint = format!("list every node from '{}' to '{}', both included", topo.name(src), topo.name(dst));
+        let hint = format!(
+            "list every node from '{}' to '{}', both included",
+            topo.name(src),
+            topo.name(dst)
+        );
         return Err(ParamError::new("path", what, hint));
     }
     Ok(Some(path))

@@ -13,8 +13,18 @@ use crate::workload::{Context, Flow, Generated, select};
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("receiver", Kind::Text, "Receiving host."),
-    ParamSpec::optional("senders", Kind::Texts, "Sending hosts; absent: `fan_in` hosts, or every other host.", ""),
-    ParamSpec::optional("fan_in", Kind::Count, "Number of senders, chosen by `choice` among the other hosts.", ""),
+    ParamSpec::optional(
+        "senders",
+        Kind::Texts,
+        "Sending hosts; absent: `fan_in` hosts, or every other host.",
+        "",
+    ),
+    ParamSpec::optional(
+        "fan_in",
+        Kind::Count,
+        "Number of senders, chosen by `choice` among the other hosts.",
+        "",
+    ),
     ParamSpec::new(
         "choice",
         Kind::Choice(&["first", "random"]),
@@ -24,7 +34,13 @@ pub const PARAMS: &[ParamSpec] = &[
     ),
     select::SIZE,
     select::START,
-    ParamSpec::new("stagger", Kind::Span, "0us", "Each sender starts this much after the previous one.", ""),
+    ParamSpec::new(
+        "stagger",
+        Kind::Span,
+        "0us",
+        "Each sender starts this much after the previous one.",
+        "",
+    ),
     select::JITTER,
     select::RATE,
     select::PRIORITY,
@@ -59,7 +75,11 @@ fn senders(v: &mut dyn Values, cx: &Context, receiver: NodeId) -> Result<Vec<Nod
     let (named, fan_in) = (select::named_hosts(v, "senders", cx.topo)?, v.count_opt("fan_in")?);
     if let Some(named) = named {
         if fan_in.is_some() {
-            return Err(ParamError::new("fan_in", "given together with senders", "give one of the two"));
+            return Err(ParamError::new(
+                "fan_in",
+                "given together with senders",
+                "give one of the two",
+            ));
         }
         if named.contains(&receiver) {
             let what = format!("the receiver '{}' is among the senders", cx.topo.name(receiver));
@@ -76,13 +96,22 @@ fn senders(v: &mut dyn Values, cx: &Context, receiver: NodeId) -> Result<Vec<Nod
     match v.text("choice")?.as_str() {
         "first" => {}
         "random" => {
-            // The hosts with the lowest draws: a host added elsewhere displaces at most one of them.
-            let draw = |h: NodeId| stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64();
+            // The hosts with the lowest draws: a host added elsewhere displaces at most one of
+            // them.
+            let draw = |h: NodeId| {
+                stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64()
+            };
             others.sort_by_cached_key(|&h| (draw(h), h));
             others.truncate(n as usize);
             others.sort_unstable();
         }
-        other => return Err(ParamError::new("choice", format!("'{other}' is unknown"), "expected first or random")),
+        other => {
+            return Err(ParamError::new(
+                "choice",
+                format!("'{other}' is unknown"),
+                "expected first or random",
+            ));
+        }
     }
     others.truncate(n as usize);
     Ok(others)

@@ -43,14 +43,24 @@ pub struct Generator {
 
 /// Every generator.
 pub const GENERATORS: &[Generator] = &[
-    Generator { name: "flows", doc: "One flow, given explicitly.", params: flows::PARAMS, generate: flows::generate },
+    Generator {
+        name: "flows",
+        doc: "One flow, given explicitly.",
+        params: flows::PARAMS,
+        generate: flows::generate,
+    },
     Generator {
         name: "constant-rate",
         doc: "Hosts that send at a constant rate.",
         params: constant_rate::PARAMS,
         generate: constant_rate::generate,
     },
-    Generator { name: "incast", doc: "Several senders to one receiver.", params: incast::PARAMS, generate: incast::generate },
+    Generator {
+        name: "incast",
+        doc: "Several senders to one receiver.",
+        params: incast::PARAMS,
+        generate: incast::generate,
+    },
     Generator {
         name: "permutation",
         doc: "Each host sends to one other and receives from one other.",
@@ -88,7 +98,10 @@ pub fn find(name: &str) -> Result<&'static Generator, ParamError> {
     GENERATORS.iter().find(|g| g.name == name).ok_or_else(|| {
         let hint = match nearest(name, GENERATORS.iter().map(|g| g.name)) {
             Some(near) => format!("did you mean '{near}'?"),
-            None => format!("expected one of {}", GENERATORS.iter().map(|g| g.name).collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "expected one of {}",
+                GENERATORS.iter().map(|g| g.name).collect::<Vec<_>>().join(", ")
+            ),
         };
         ParamError::new("kind", format!("there is no workload '{name}'"), hint)
     })

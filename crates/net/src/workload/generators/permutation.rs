@@ -1,8 +1,9 @@
 //! Permutation: each host sends to one other host and receives from one other host.
 //!
-//! Hosts are laid out rack by rack in random order and each gets the one as many places further as the largest
-//! rack has hosts: no host sends to itself, nor into its own rack. Random exchanges of two destinations that keep
-//! this true then mix the assignment (it is random, but not every assignment is exactly equally likely).
+//! Hosts are laid out rack by rack in random order and each gets the one as many places further as
+//! the largest rack has hosts: no host sends to itself, nor into its own rack. Random exchanges of
+//! two destinations that keep this true then mix the assignment (it is random, but not every
+//! assignment is exactly equally likely).
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,13 @@ use crate::workload::{Context, Flow, Generated, select};
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     select::HOSTS,
-    ParamSpec::new("different_rack", Kind::Flag, "false", "Every destination is in another rack than its source.", ""),
+    ParamSpec::new(
+        "different_rack",
+        Kind::Flag,
+        "false",
+        "Every destination is in another rack than its source.",
+        "",
+    ),
     select::SIZE,
     select::START,
     select::JITTER,
@@ -53,7 +60,11 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
 }
 
 /// (source, destination) for each of `hosts`, by source.
-fn assign(cx: &Context, hosts: &[NodeId], other_rack: bool) -> Result<BTreeMap<NodeId, NodeId>, ParamError> {
+fn assign(
+    cx: &Context,
+    hosts: &[NodeId],
+    other_rack: bool,
+) -> Result<BTreeMap<NodeId, NodeId>, ParamError> {
     let group = |h: NodeId| if other_rack { cx.topo.nodes[h as usize].rack } else { h };
     let mut racks: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
     for &h in hosts {
@@ -63,7 +74,9 @@ fn assign(cx: &Context, hosts: &[NodeId], other_rack: bool) -> Result<BTreeMap<N
     if largest * 2 > hosts.len() {
         return Err(one_rack());
     }
-    let draw = |h: NodeId| stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64();
+    let draw = |h: NodeId| {
+        stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64()
+    };
     let mut racks: Vec<Vec<(u64, NodeId)>> = racks
         .into_values()
         .map(|rack| {
@@ -78,7 +91,8 @@ fn assign(cx: &Context, hosts: &[NodeId], other_rack: bool) -> Result<BTreeMap<N
     let n = src.len();
     let mut dst: Vec<NodeId> = (0..n).map(|i| src[(i + largest) % n]).collect();
 
-    // n ln n / 2 exchanges mix a permutation; 32 n are plenty up to any number of hosts that can be simulated.
+    // n ln n / 2 exchanges mix a permutation; 32 n are plenty up to any number of hosts that can be
+    // simulated.
     let mut rng = stream(cx.seed, 0, Purpose::Exchange.of(cx.label));
     for _ in 0..32 * n {
         let (i, j) = (below(&mut rng, n as u64) as usize, below(&mut rng, n as u64) as usize);

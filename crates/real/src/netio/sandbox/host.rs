@@ -13,8 +13,9 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// A network namespace without a name, held by a thread that lives in it.
 ///
-/// Every request to the host is done by that thread. When the host is dropped, or the process ends in whatever way, the thread ends,
-/// its commands are killed, and the namespace goes with its interfaces.
+/// Every request to the host is done by that thread. When the host is dropped, or the process ends
+/// in whatever way, the thread ends, its commands are killed, and the namespace goes with its
+/// interfaces.
 pub struct Host {
     name: String,
     /// The thread's number, by which `ip` finds the namespace.
@@ -24,7 +25,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host without interfaces but its loopback. Asks for the right to make network namespaces: [`super::enter`] gives it.
+    /// A host without interfaces but its loopback. Asks for the right to make network namespaces:
+    /// [`super::enter`] gives it.
     pub fn new(name: &str) -> io::Result<Host> {
         let (ready, started) = mpsc::channel();
         let (jobs, todo) = mpsc::channel::<Job>();
@@ -47,7 +49,8 @@ impl Host {
         &self.name
     }
 
-    /// Runs a function in the host's network and waits for it: sockets and ports opened in it stay there. A panic passes on.
+    /// Runs a function in the host's network and waits for it: sockets and ports opened in it stay
+    /// there. A panic passes on.
     pub fn run<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, result) = mpsc::channel::<Result<T, Box<dyn Any + Send>>>();
         let job: Job = Box::new(move || {
@@ -61,11 +64,13 @@ impl Host {
         }
     }
 
-    /// Moves an interface from the calling thread's network to the host's, gives it addresses (such as "10.0.0.1/24") and sets it up.
+    /// Moves an interface from the calling thread's network to the host's, gives it addresses (such
+    /// as "10.0.0.1/24") and sets it up.
     pub fn attach(&self, interface: &str, addresses: &[&str]) -> io::Result<()> {
         super::check_name(interface)?;
         super::ip(&format!("link set dev {interface} netns {}\n", self.thread_id))?;
-        let mut batch: String = addresses.iter().map(|a| format!("addr add {a} dev {interface}\n")).collect();
+        let mut batch: String =
+            addresses.iter().map(|a| format!("addr add {a} dev {interface}\n")).collect();
         batch += &format!("link set dev {interface} up\n");
         let interface = interface.to_owned();
         self.run(move || {

@@ -1,4 +1,5 @@
-//! Questions to the kernel about an interface, and changes to it, by `ioctl` (netdevice(7), linux/ethtool.h).
+//! Questions to the kernel about an interface, and changes to it, by `ioctl` (netdevice(7),
+//! linux/ethtool.h).
 
 use std::fs::File;
 use std::io;
@@ -11,7 +12,8 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// linux/ethtool.h
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 
-/// A number behind SIOCETHTOOL: which one to ask, which one to set (linux/ethtool.h, the calls of `struct ethtool_value`).
+/// A number behind SIOCETHTOOL: which one to ask, which one to set (linux/ethtool.h, the calls of
+/// `struct ethtool_value`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ethtool {
     pub(crate) get: u32,
@@ -42,7 +44,12 @@ impl Request {
     pub(crate) fn new() -> io::Result<Request> {
         use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
         // Any family answers; this one exists in every kernel and asks for no right.
-        Ok(Request(socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?))
+        Ok(Request(socket_with(
+            AddressFamily::UNIX,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?))
     }
 
     /// Index of an interface.
@@ -105,7 +112,10 @@ impl Request {
     /// Turns an offload on or off.
     pub(crate) fn turn(&self, name: &str, what: Ethtool, on: bool) -> io::Result<()> {
         let old = self.ethtool_value(name, what.get)?;
-        let mut value = EthtoolValue { command: what.set, value: if on { old | what.bits } else { old & !what.bits } };
+        let mut value = EthtoolValue {
+            command: what.set,
+            value: if on { old | what.bits } else { old & !what.bits },
+        };
         self.ethtool(name, &mut value)
     }
 
@@ -136,21 +146,29 @@ impl Request {
 
     fn call(&self, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
         let fd = self.0.as_raw_fd();
-        // SAFETY: all calls made here take an `ifreq`, which outlives the call. Where its union is a pointer (SIOCETHTOOL only, set in
-        // `ethtool`), it points to a live struct of the layout and size that the command in its first field has.
-        checked(unsafe { libc::ioctl(fd, what as libc::Ioctl, std::ptr::from_mut(request)) }).map(drop)
+        // SAFETY: all calls made here take an `ifreq`, which outlives the call. Where its union is
+        // a pointer (SIOCETHTOOL only, set in `ethtool`), it points to a live struct of the layout
+        // and size that the command in its first field has.
+        checked(unsafe { libc::ioctl(fd, what as libc::Ioctl, std::ptr::from_mut(request)) })
+            .map(drop)
     }
 }
 
-/// A tap: a file of whole frames, with no header before them, that the network stack sees as an interface. Goes with the file.
+/// A tap: a file of whole frames, with no header before them, that the network stack sees as an
+/// interface. Goes with the file.
 pub(crate) fn create_tap(file: &File, name: &str) -> io::Result<()> {
     let mut request = named(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: TUNSETIFF takes an `ifreq` and writes the name it gave back into it; it outlives the call.
-    checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, std::ptr::from_mut(&mut request)) }).map(drop)
+    // SAFETY: TUNSETIFF takes an `ifreq` and writes the name it gave back into it; it outlives the
+    // call.
+    checked(unsafe {
+        libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, std::ptr::from_mut(&mut request))
+    })
+    .map(drop)
 }
 
-/// A request about an interface; a name that is none is "no such device", as the kernel would report.
+/// A request about an interface; a name that is none is "no such device", as the kernel would
+/// report.
 fn named(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid `ifreq`: an empty name, and a union of integers and pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -182,7 +200,11 @@ mod tests {
         assert!(request.flags("lo").unwrap() & libc::IFF_LOOPBACK as u32 != 0);
         assert!(request.mtu("lo").unwrap() >= 1280);
         for name in ["", "no-such-device-at-all", "xoff-none", "l\0"] {
-            assert_eq!(request.index(name).unwrap_err().raw_os_error(), Some(libc::ENODEV), "{name}");
+            assert_eq!(
+                request.index(name).unwrap_err().raw_os_error(),
+                Some(libc::ENODEV),
+                "{name}"
+            );
         }
     }
 }

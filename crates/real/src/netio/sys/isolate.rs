@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getgid, getuid};
 use rustix::thread::UnshareFlags;
 
-/// Test actions of a child process before it becomes another program, to learn the permissions on this machine.
+/// Test actions of a child process before it becomes another program, to learn the permissions on
+/// this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     /// A user namespace of its own, its user mapped to root there.
@@ -52,11 +53,13 @@ fn write(path: &CStr, text: &CStr) -> Result<(), Errno> {
 
 /// Leaves for namespaces. Only plain system calls: runs between fork and exec.
 fn leave(maps: &Maps, check: Check) -> Result<(), Errno> {
-    // SAFETY: the flags given here are about users and networks; file descriptors stay shared as they were.
+    // SAFETY: the flags given here are about users and networks; file descriptors stay shared as
+    // they were.
     let unshare = |flags| unsafe { rustix::thread::unshare_unsafe(flags) };
     match unshare(UnshareFlags::NEWUSER) {
         Ok(()) => maps.write()?,
-        // Root needs no namespace of users to have one of networks, if the former is forbidden on this machine.
+        // Root needs no namespace of users to have one of networks, if the former is forbidden on
+        // this machine.
         Err(_) if rustix::process::geteuid().is_root() => {}
         Err(e) => return Err(e),
     }
@@ -69,11 +72,15 @@ fn leave(maps: &Maps, check: Check) -> Result<(), Errno> {
             use rustix::net::{AddressFamily, SocketType, socket};
             socket(AddressFamily::PACKET, SocketType::RAW, None).map(drop)
         }
-        Check::Tun => rustix::fs::open(c"/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map(drop),
+        Check::Tun => {
+            rustix::fs::open(c"/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+                .map(drop)
+        }
     }
 }
 
-/// Makes this process root of a user and a network namespace of its own. It has to have one thread only (EINVAL).
+/// Makes this process root of a user and a network namespace of its own. It has to have one thread
+/// only (EINVAL).
 pub(crate) fn isolate_here() -> io::Result<()> {
     Ok(leave(&Maps::new(), Check::Network)?)
 }
@@ -84,11 +91,12 @@ pub(crate) fn own_network_here() -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
-/// The command will leave for namespaces of its own before it starts; if it cannot, spawning it fails with the reason.
+/// The command will leave for namespaces of its own before it starts; if it cannot, spawning it
+/// fails with the reason.
 pub(crate) fn isolated(command: &mut Command, check: Check) {
     let maps = Maps::new();
-    // SAFETY: between fork and exec only calls that are safe after a fork are allowed; `leave` makes plain system calls, and allocates and
-    // locks nothing.
+    // SAFETY: between fork and exec only calls that are safe after a fork are allowed; `leave`
+    // makes plain system calls, and allocates and locks nothing.
     unsafe { command.pre_exec(move || Ok(leave(&maps, check)?)) };
 }
 
@@ -97,7 +105,8 @@ pub(crate) fn killed_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let die = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Between fork and the call above the parent may have gone; its signal will not come any more.
+        // Between fork and the call above the parent may have gone; its signal will not come any
+        // more.
         if rustix::process::getppid() != Some(parent) {
             return Err(Errno::SRCH.into());
         }

@@ -1,4 +1,5 @@
-//! System calls that no safe interface offers. All `unsafe` code of the crate is here, each block with its reason.
+//! System calls that no safe interface offers. All `unsafe` code of the crate is here, each block
+//! with its reason.
 
 mod ioctl;
 mod isolate;
@@ -23,13 +24,19 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 fn set_option<T: Copy>(socket: &OwnedFd, name: libc::c_int, value: T) -> io::Result<()> {
     let (at, len) = (std::ptr::from_ref(&value).cast(), size_of::<T>() as libc::socklen_t);
     // SAFETY: `at` points to `len` readable bytes of `value`, which outlives the call.
-    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, name, at, len) }).map(drop)
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, name, at, len) })
+        .map(drop)
 }
 
 /// A packet socket that receives nothing yet: protocol 0, not bound. Closed on exec, never blocks.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-    Ok(socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?)
+    Ok(socket_with(
+        AddressFamily::PACKET,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )?)
 }
 
 /// Options of a packet socket that are no secret of the ring's.
@@ -64,22 +71,34 @@ pub(crate) fn bind_packet(socket: &OwnedFd, index: u32) -> io::Result<()> {
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    let (at, len) = (std::ptr::from_ref(&address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t);
+    let (at, len) =
+        (std::ptr::from_ref(&address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t);
     // SAFETY: `at` points to `len` readable bytes of `address`, which outlives the call.
     checked(unsafe { libc::bind(socket.as_raw_fd(), at, len) }).map(drop)
 }
 
-/// Frames that the kernel dropped since this was last asked (PACKET_STATISTICS, which starts again from zero).
+/// Frames that the kernel dropped since this was last asked (PACKET_STATISTICS, which starts again
+/// from zero).
 pub(crate) fn packet_drops(socket: &OwnedFd) -> io::Result<u64> {
     let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
     let at = std::ptr::from_mut(&mut stats).cast();
-    // SAFETY: `at` points to `len` writable bytes of `stats`; any bits are a valid value of its two integers.
-    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, at, &mut len) })?;
+    // SAFETY: `at` points to `len` writable bytes of `stats`; any bits are a valid value of its two
+    // integers.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            at,
+            &mut len,
+        )
+    })?;
     Ok(u64::from(stats.tp_drops))
 }
 
-/// Sends frames, one message each, in one call. Returns how many were sent; the error is that of the first frame.
+/// Sends frames, one message each, in one call. Returns how many were sent; the error is that of
+/// the first frame.
 pub(crate) fn send_batch(socket: &OwnedFd, frames: &mut [IoSlice<'_>]) -> io::Result<usize> {
     // SAFETY: all zeros is a valid `mmsghdr`: null pointers with length 0, and integers.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
@@ -89,28 +108,42 @@ pub(crate) fn send_batch(socket: &OwnedFd, frames: &mut [IoSlice<'_>]) -> io::Re
         message.msg_hdr.msg_iov = std::ptr::from_mut(frame).cast();
         message.msg_hdr.msg_iovlen = 1;
     }
-    // SAFETY: the first `count` messages each point to one iovec in `frames`, whose bytes are borrowed for longer than the call; the
-    // kernel writes to `messages` only (`msg_len`).
-    let sent = checked(unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count as libc::c_uint, libc::MSG_DONTWAIT) })?;
+    // SAFETY: the first `count` messages each point to one iovec in `frames`, whose bytes are
+    // borrowed for longer than the call; the kernel writes to `messages` only (`msg_len`).
+    let sent = checked(unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            messages.as_mut_ptr(),
+            count as libc::c_uint,
+            libc::MSG_DONTWAIT,
+        )
+    })?;
     Ok(sent as usize)
 }
 
-/// Waits until one of the descriptors is readable (true) or the time is over (false). An error on one of them is returned.
+/// Waits until one of the descriptors is readable (true) or the time is over (false). An error on
+/// one of them is returned.
 pub(crate) fn poll_readable(fds: &[RawFd], timeout: Duration) -> io::Result<bool> {
-    let mut fds: Vec<_> = fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    let mut fds: Vec<_> =
+        fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
     // A wait of centuries is one of decades.
     let seconds = timeout.as_secs().min(1 << 30) as libc::time_t;
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: timeout.subsec_nanos() as _ };
-    // SAFETY: the pointer and length are those of a vector that nothing else touches, `timeout` outlives the call, and a null signal mask
-    // leaves the mask as it is. A descriptor closed meanwhile is reported as invalid, not used.
-    match checked(unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &timeout, std::ptr::null()) }) {
+    // SAFETY: the pointer and length are those of a vector that nothing else touches, `timeout`
+    // outlives the call, and a null signal mask leaves the mask as it is. A descriptor closed
+    // meanwhile is reported as invalid, not used.
+    match checked(unsafe {
+        libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &timeout, std::ptr::null())
+    }) {
         // Interrupted: whoever waits asks its ports, and perhaps a flag that the signal set.
         Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(false),
         other => other?,
     };
-    // An error comes before what is readable next to it, or it would never be seen; a hang-up with something to read is to be read.
+    // An error comes before what is readable next to it, or it would never be seen; a hang-up with
+    // something to read is to be read.
     let in_trouble = |fd: &&libc::pollfd| {
-        fd.revents & (libc::POLLERR | libc::POLLNVAL) != 0 || fd.revents & (libc::POLLHUP | libc::POLLIN) == libc::POLLHUP
+        fd.revents & (libc::POLLERR | libc::POLLNVAL) != 0
+            || fd.revents & (libc::POLLHUP | libc::POLLIN) == libc::POLLHUP
     };
     if let Some(fd) = fds.iter().find(in_trouble) {
         return Err(pending_error(fd.fd, fd.revents));
@@ -123,7 +156,8 @@ fn pending_error(fd: RawFd, revents: libc::c_short) -> io::Error {
     if revents & libc::POLLNVAL != 0 {
         return io::Error::from_raw_os_error(libc::EBADF);
     }
-    // SAFETY: poll has just found the descriptor open, and it is borrowed for one call. Were it closed meanwhile, the call would fail.
+    // SAFETY: poll has just found the descriptor open, and it is borrowed for one call. Were it
+    // closed meanwhile, the call would fail.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     match rustix::net::sockopt::socket_error(fd) {
         Ok(Err(e)) => e.into(),
@@ -144,6 +178,9 @@ mod tests {
         // Whoever sees the end of a stream may read it: end of file is readable.
         drop(b);
         assert!(poll_readable(&[a.as_raw_fd()], Duration::ZERO).unwrap());
-        assert_eq!(poll_readable(&[1 << 20], Duration::ZERO).unwrap_err().raw_os_error(), Some(libc::EBADF));
+        assert_eq!(
+            poll_readable(&[1 << 20], Duration::ZERO).unwrap_err().raw_os_error(),
+            Some(libc::EBADF)
+        );
     }
 }

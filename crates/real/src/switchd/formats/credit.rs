@@ -1,4 +1,5 @@
-//! Credit limits in 64 bits: 0x88B5, subtype 3. InfiniBand's own packet of 12 bits, subtype 2, is not accepted.
+//! Credit limits in 64 bits: 0x88B5, subtype 3. InfiniBand's own packet of 12 bits, subtype 2, is
+//! not accepted.
 
 use crate::wire::cbfc::{Op, Wide};
 use crate::wire::control::Control;
@@ -17,7 +18,13 @@ pub(super) const FORMAT: Format = Format {
     carries: &[Message::Credit(CreditLimit { fccl: 1, occupied: Bytes(1) })],
     encode: |message, priority, terms| {
         let Message::Credit(CreditLimit { fccl, occupied }) = message else { return None };
-        let wide = Wide { op: Op::Normal, vl: priority, fctbs: terms.sent.unwrap_or(0), fccl, occupied: occupied.0 };
+        let wide = Wide {
+            op: Op::Normal,
+            vl: priority,
+            fctbs: terms.sent.unwrap_or(0),
+            fccl,
+            occupied: occupied.0,
+        };
         Some(Control::Local(local::Message::Credit64(wide)))
     },
     decode: |control, each| {

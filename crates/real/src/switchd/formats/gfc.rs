@@ -1,4 +1,5 @@
-//! Stage or queue of GFC: 0x88B5, subtype 1. The mapping from a rate that it can carry as well is not used here.
+//! Stage or queue of GFC: 0x88B5, subtype 1. The mapping from a rate that it can carry as well is
+//! not used here.
 
 use crate::wire::control::Control;
 use crate::wire::gfc::{Feedback, Repr};

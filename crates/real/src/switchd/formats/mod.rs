@@ -1,4 +1,5 @@
-//! Which bytes carry which message of flow control: one line for each wire format; its file declares the rest.
+//! Which bytes carry which message of flow control: one line for each wire format; its file
+//! declares the rest.
 //!
 //! ```text
 //!   pfc.rs:  FORMAT = Format { carrier, carries, encode, decode }        bytes of a message: crate::wire
@@ -49,9 +50,11 @@ pub struct Format {
     pub carrier: Carrier,
     /// A message of each kind that it carries.
     pub carries: &'static [Message],
-    /// The message for a priority as the content of a frame; `None`: it is of another kind, or too large for its field.
+    /// The message for a priority as the content of a frame; `None`: it is of another kind, or too
+    /// large for its field.
     pub encode: fn(Message, u8, &Terms) -> Option<Control>,
-    /// Calls back with each message of a frame and its priority, in the order of priorities; `None`: the frame is of another format.
+    /// Calls back with each message of a frame and its priority, in the order of priorities;
+    /// `None`: the frame is of another format.
     pub decode: Decode,
 }
 
@@ -69,7 +72,10 @@ pub(crate) fn encode(message: Message, priority: u8, terms: &Terms) -> Option<Co
 }
 
 /// Calls back with each message of a control frame.
-pub(crate) fn decode(control: &Control, each: &mut dyn FnMut(Message, u8, Terms)) -> Result<(), Refused> {
+pub(crate) fn decode(
+    control: &Control,
+    each: &mut dyn FnMut(Message, u8, Terms),
+) -> Result<(), Refused> {
     FORMATS.iter().find_map(|f| (f.decode)(control, each)).unwrap_or(Err(Refused::Unexpected))
 }
 
@@ -90,9 +96,17 @@ mod tests {
         for f in FORMATS {
             assert!(!f.carries.is_empty());
             for &m in f.carries {
-                assert_eq!(FORMATS.iter().filter(|f| (f.encode)(m, 3, &terms).is_some()).count(), 1, "{m:?}");
+                assert_eq!(
+                    FORMATS.iter().filter(|f| (f.encode)(m, 3, &terms).is_some()).count(),
+                    1,
+                    "{m:?}"
+                );
                 let control = (f.encode)(m, 3, &terms).unwrap();
-                let carrier = if matches!(control, Control::Mac(_)) { Carrier::MacControl } else { Carrier::Local };
+                let carrier = if matches!(control, Control::Mac(_)) {
+                    Carrier::MacControl
+                } else {
+                    Carrier::Local
+                };
                 assert_eq!(carrier, f.carrier, "{m:?}");
                 let mut back = Vec::new();
                 decode(&control, &mut |m, priority, _| back.push((m, priority))).unwrap();
@@ -101,19 +115,38 @@ mod tests {
         }
     }
 
-    /// A flow control is found by the messages that it accepts; one without a format here is rejected by a testbed.
+    /// A flow control is found by the messages that it accepts; one without a format here is
+    /// rejected by a testbed.
     #[test]
     fn the_format_of_a_flow_control_carries_what_it_accepts() {
-        let link = xoff_mech::LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(1_000_000));
+        let link = xoff_mech::LinkFacts::plain(
+            Rate::from_gbps(10),
+            Span::from_us(1),
+            Bytes(1_500),
+            Bytes(1_000_000),
+        );
         let mut found = 0;
         for e in xoff_mech::flow_control::REGISTRY {
             let fc = (e.read)(&mut Defaults::of(e.params), &link).unwrap();
             let carried = FORMATS.iter().flat_map(|f| f.carries).filter(|m| fc.accepts(m)).count();
             let format = format_of(&fc);
-            assert_eq!(format.map_or(0, |f| f.carries.iter().filter(|m| fc.accepts(m)).count()), carried, "{}: in one format", e.name);
-            assert!(fc.opening().iter().all(|&m| encode(m, 0, &Terms::default()).is_some()) || format.is_none(), "{}", e.name);
+            assert_eq!(
+                format.map_or(0, |f| f.carries.iter().filter(|m| fc.accepts(m)).count()),
+                carried,
+                "{}: in one format",
+                e.name
+            );
+            assert!(
+                fc.opening().iter().all(|&m| encode(m, 0, &Terms::default()).is_some())
+                    || format.is_none(),
+                "{}",
+                e.name
+            );
             found += usize::from(format.is_some());
         }
-        assert!(format_of(&FlowControl::None).is_none() && found >= FORMATS.len(), "{found} have bytes");
+        assert!(
+            format_of(&FlowControl::None).is_none() && found >= FORMATS.len(),
+            "{found} have bytes"
+        );
     }
 }

@@ -16,11 +16,14 @@ pub(super) const FORMAT: Format = Format {
     },
     decode: |control, each| {
         let Control::Mac(Repr::Pfc(pfc)) = control else { return None };
-        // A vector may name priorities that are not in use here: the codec leaves those out, as long as one is.
+        // A vector may name priorities that are not in use here: the codec leaves those out, as
+        // long as one is.
         (0..8u8)
             .zip(pfc.times)
             .filter_map(|(priority, time)| time.map(|quanta| (priority, quanta)))
-            .for_each(|(priority, quanta)| each(Message::Pfc(Pause(quanta.into())), priority, Terms::default()));
+            .for_each(|(priority, quanta)| {
+                each(Message::Pfc(Pause(quanta.into())), priority, Terms::default())
+            });
         Some(Ok(()))
     },
 };

@@ -27,7 +27,13 @@ pub(super) const FORMAT: Format = Format {
             Order::MigrateBack(slot) => (Kind::MigrateBack, slot),
         };
         let sequence = terms.sequence.unwrap_or(0);
-        Some(Control::Local(local::Message::Pffc(Repr { kind, queue: priority, sequence, hash: hash.into(), key: None })))
+        Some(Control::Local(local::Message::Pffc(Repr {
+            kind,
+            queue: priority,
+            sequence,
+            hash: hash.into(),
+            key: None,
+        })))
     },
     decode: |control, each| {
         let Control::Local(local::Message::Pffc(p)) = control else { return None };
@@ -38,7 +44,11 @@ pub(super) const FORMAT: Format = Format {
             Kind::Migrate => Order::Migrate(at),
             Kind::MigrateBack => Order::MigrateBack(at),
         };
-        each(Message::Flow(order), p.queue, Terms { sequence: Some(p.sequence), ..Terms::default() });
+        each(
+            Message::Flow(order),
+            p.queue,
+            Terms { sequence: Some(p.sequence), ..Terms::default() },
+        );
         Some(Ok(()))
     },
 };

@@ -1,4 +1,5 @@
-//! Frames on their way out of a machine: encoded when they leave their node, in the order of their times, and states repeated.
+//! Frames on their way out of a machine: encoded when they leave their node, in the order of their
+//! times, and states repeated.
 
 use super::*;
 
@@ -34,7 +35,8 @@ impl Machine {
         if self.c.repeat.0 == 0 {
             return Time::NEVER;
         }
-        let last_sent = self.at.iter().flat_map(|a| &a.class_states).filter_map(|l| l.last_sent.as_ref());
+        let last_sent =
+            self.at.iter().flat_map(|a| &a.class_states).filter_map(|l| l.last_sent.as_ref());
         let repeated = last_sent.filter(|(f, _)| f.message().is_state());
         repeated.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
     }
@@ -45,7 +47,13 @@ impl Machine {
         for link in 0..self.at.len() {
             for class in 0..self.at[link].class_states.len() {
                 for &m in &messages {
-                    self.leave(world, link, Time::ZERO, &Frame::control(m, class as u8, self.c.control_len), 0);
+                    self.leave(
+                        world,
+                        link,
+                        Time::ZERO,
+                        &Frame::control(m, class as u8, self.c.control_len),
+                        0,
+                    );
                 }
             }
         }
@@ -61,7 +69,11 @@ impl Machine {
         let mut terms = Terms::default();
         if let Some(class_state) = a.class_states.get_mut(class) {
             if control {
-                terms = Terms { sequence: Some(class_state.sequence), sent: Some(class_state.left_blocks), ..terms };
+                terms = Terms {
+                    sequence: Some(class_state.sequence),
+                    sent: Some(class_state.left_blocks),
+                    ..terms
+                };
             } else {
                 class_state.left += 1;
                 class_state.left_blocks = class_state.left_blocks.wrapping_add(blocks(f.bytes()));
@@ -78,7 +90,9 @@ impl Machine {
             let (src, dst) = if f.kind() == FrameKind::Data { (src, dst) } else { (dst, src) };
             let own = mac(a.link.node, a.link.port);
             let macs = if control { (own, own) } else { (mac(dst, 0), mac(src, 0)) };
-            let Some(len) = encode(f, world.classes(), macs, &terms, at, &mut bytes) else { return };
+            let Some(len) = encode(f, world.classes(), macs, &terms, at, &mut bytes) else {
+                return;
+            };
             bytes.truncate(len);
         }
         if control {
@@ -111,7 +125,8 @@ impl Machine {
         }
     }
 
-    /// Takes the frames that are to be on the wire at `now` or before, in that order: `f(time, link, bytes)`.
+    /// Takes the frames that are to be on the wire at `now` or before, in that order:
+    /// `f(time, link, bytes)`.
     pub fn depart(&mut self, now: Time, mut f: impl FnMut(Time, usize, &[u8])) {
         while self.departures.peek().is_some_and(|Reverse(d)| d.at <= now) {
             let Some(Reverse(d)) = self.departures.pop() else { return };

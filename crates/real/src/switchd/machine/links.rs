@@ -23,8 +23,9 @@ pub struct Outage {
 }
 
 impl Machine {
-    /// A port went down, `now` being a time that the world has reached: messages of its neighbour no longer count, and every frame that
-    /// leaves by it is dropped, at line rate, so that it delays no other. `unsent`: frames that left before and never got onto the wire.
+    /// A port went down, `now` being a time that the world has reached: messages of its neighbour
+    /// no longer count, and every frame that leaves by it is dropped, at line rate, so that it
+    /// delays no other. `unsent`: frames that left before and never got onto the wire.
     pub fn link_down(&mut self, world: &mut World, now: Time, link: usize, unsent: u64) {
         let a = &mut self.at[link];
         if std::mem::replace(&mut a.down, true) {

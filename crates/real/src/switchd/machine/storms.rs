@@ -26,7 +26,10 @@ impl Machine {
             if n == self.storms.len() {
                 a.counters.storms += 1;
                 self.storms.push(Stated { over: false, discarded: 0 });
-                self.log.push(format!("watchdog: {name} was paused for {}; {action}", found.since(since)));
+                self.log.push(format!(
+                    "watchdog: {name} was paused for {}; {action}",
+                    found.since(since)
+                ));
             }
             let stated = &mut self.storms[n];
             a.counters.thrown_away += discarded.total() - stated.discarded;

@@ -1,4 +1,5 @@
-//! How pauses spread: from the pause of a port to the pauses of the ports before it whose frames waited for it.
+//! How pauses spread: from the pause of a port to the pauses of the ports before it whose frames
+//! waited for it.
 //!
 //! ```text
 //!   pauses   S2->S3 paused from t1                      slice --+  arrow
@@ -6,7 +7,8 @@
 //!            for S2->S3                                 slice <-+
 //! ```
 //!
-//! Both tables are read before anything is written, because an arrow belongs to the slice where it begins. What is kept is bounded.
+//! Both tables are read before anything is written, because an arrow belongs to the slice where it
+//! begins. What is kept is bounded.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -30,8 +32,9 @@ type Pause = (PortId, u8, u64);
 pub struct Arrows {
     /// By pause: arrows that begin there, arrows that end there.
     at: HashMap<Pause, (Vec<u64>, Vec<u64>)>,
-    /// Arrows between pauses that begin in one ns, and the pause at which they end: ports that stop each other. A reader takes an arrow
-    /// only where its begin comes first, so they end at an instant of their own that is written behind all pauses.
+    /// Arrows between pauses that begin in one ns, and the pause at which they end: ports that stop
+    /// each other. A reader takes an arrow only where its begin comes first, so they end at an
+    /// instant of their own that is written behind all pauses.
     pub tied: Vec<(Pause, u64)>,
     /// Number of arrows.
     pub count: u64,
@@ -42,13 +45,20 @@ type Index = HashMap<(PortId, u8), Vec<(u64, u64)>>;
 
 impl Arrows {
     /// From the tables of the run in `dir`; numbers of arrows begin behind `id`.
-    pub fn read(dir: &Path, tracks: &mut Tracks, id: &mut u64, summary: &mut Summary) -> Result<Arrows, ExportError> {
+    pub fn read(
+        dir: &Path,
+        tracks: &mut Tracks,
+        id: &mut u64,
+        summary: &mut Summary,
+    ) -> Result<Arrows, ExportError> {
         let mut arrows = Arrows::default();
         if !read::exists(dir, "causes") || !read::exists(dir, "pauses") {
             return Ok(arrows);
         }
         let Some(index) = index(dir, tracks)? else {
-            summary.notes.push(format!("more than {PAUSES_MAX} pauses: how they spread is left out"));
+            summary
+                .notes
+                .push(format!("more than {PAUSES_MAX} pauses: how they spread is left out"));
             return Ok(arrows);
         };
         let (mut last, mut known) = (None, HashSet::new());
@@ -57,13 +67,20 @@ impl Arrows {
             let (time, priority) = (read::numbers(&b, "time_ps"), read::numbers(&b, "priority"));
             let (port, next) = (read::texts(&b, "port"), read::texts(&b, "next_port"));
             for row in 0..b.num_rows() {
-                let (Some(t), Some(p), Some(port), Some(next)) = (time[row], priority[row], port[row], next[row]) else { continue };
+                let (Some(t), Some(p), Some(port), Some(next)) =
+                    (time[row], priority[row], port[row], next[row])
+                else {
+                    continue;
+                };
                 let (p, port, next) = (p as u8, tracks.port(port), tracks.port(next));
                 // A row a flow: those of one port and instant follow each other.
                 if last.replace((t, p, port, next)) == Some((t, p, port, next)) {
                     continue;
                 }
-                let (Some(to), Some(from)) = (at(&index, port, p, t), at(&index, next, p, t)) else { continue };
+                let (Some(to), Some(from)) = (at(&index, port, p, t), at(&index, next, p, t))
+                else {
+                    continue;
+                };
                 if to == from {
                     continue;
                 }
@@ -71,7 +88,9 @@ impl Arrows {
                     continue;
                 }
                 if arrows.count as usize >= ARROWS_MAX {
-                    summary.notes.push(format!("more than {ARROWS_MAX} arrows: those behind are left out"));
+                    summary
+                        .notes
+                        .push(format!("more than {ARROWS_MAX} arrows: those behind are left out"));
                     return Ok(arrows);
                 }
                 *id += 1;
@@ -100,15 +119,23 @@ fn index(dir: &Path, tracks: &mut Tracks) -> Result<Option<Index>, ExportError> 
         if rows > PAUSES_MAX {
             return Ok(None);
         }
-        let (from, to, priority) = (read::numbers(&b, "start_ps"), read::numbers(&b, "end_ps"), read::numbers(&b, "priority"));
+        let (from, to, priority) = (
+            read::numbers(&b, "start_ps"),
+            read::numbers(&b, "end_ps"),
+            read::numbers(&b, "priority"),
+        );
         let port = read::texts(&b, "port");
         for row in 0..b.num_rows() {
             if let (Some(from), Some(p), Some(port)) = (from[row], priority[row], port[row]) {
-                index.entry((tracks.port(port), p as u8)).or_default().push((from, to[row].unwrap_or(u64::MAX)));
+                index
+                    .entry((tracks.port(port), p as u8))
+                    .or_default()
+                    .push((from, to[row].unwrap_or(u64::MAX)));
             }
         }
     }
-    // Rows are in the order of ends; one port's pauses follow each other, so this is sorted already but for the last.
+    // Rows are in the order of ends; one port's pauses follow each other, so this is sorted already
+    // but for the last.
     #[expect(clippy::iter_over_hash_type, reason = "each list is sorted on its own")]
     for pauses in index.values_mut() {
         pauses.sort_unstable();

@@ -5,8 +5,8 @@
 //!   TracePacket { timestamp = 8 [ns], sequence = 10, flags = 13, track_event = 11 | track_descriptor = 60, first = 87 }
 //! ```
 //!
-//! Names and numbers are those of protos/perfetto/trace in google/perfetto (Apache-2.0). The few messages that are needed are written by
-//! hand.
+//! Names and numbers are those of protos/perfetto/trace in google/perfetto (Apache-2.0). The few
+//! messages that are needed are written by hand.
 
 use std::io::{self, Write};
 

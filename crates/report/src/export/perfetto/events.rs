@@ -11,7 +11,8 @@ use super::tracks::Leaf;
 use super::{Trace, on, ranks};
 use crate::export::error::ExportError;
 
-/// Messages of a port that wait for their arrival; more are not kept, because their arrivals are not recorded.
+/// Messages of a port that wait for their arrival; more are not kept, because their arrivals are
+/// not recorded.
 const IN_FLIGHT_MAX: usize = 4096;
 
 type Done = Result<(), ExportError>;
@@ -45,7 +46,11 @@ pub fn all<W: Write>(t: &mut Trace<'_, W>, dir: &Path) -> Done {
     let mut states = HashMap::new();
     t.table(dir, "states", |t, b| states_of(t, b, &mut states))?;
     for (track, state, from) in open_states(states) {
-        t.slice(from, None, on(track, &state, "detection", &[("start_ps", Annotation::Number(from))]))?;
+        t.slice(
+            from,
+            None,
+            on(track, &state, "detection", &[("start_ps", Annotation::Number(from))]),
+        )?;
     }
     t.table(dir, "marks", marks)?;
     t.table(dir, "cnms", cnms)?;
@@ -58,24 +63,42 @@ fn flows<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let c = Columns(b);
     let (flow, start, end) = (c.number("flow"), c.number("start_ps"), c.number("end_ps"));
     let (src, dst, label) = (c.text("src"), c.text("dst"), c.text("label"));
-    let (size, delivered, priority) = (c.number("size_bytes"), c.number("bytes_delivered"), c.number("priority"));
+    let (size, delivered, priority) =
+        (c.number("size_bytes"), c.number("bytes_delivered"), c.number("priority"));
     let slowdown = read::floats(b, "slowdown");
     for i in c.rows() {
-        let (Some(flow), Some(start), Some(src), Some(dst)) = (flow[i], start[i], src[i], dst[i]) else { continue };
+        let (Some(flow), Some(start), Some(src), Some(dst)) = (flow[i], start[i], src[i], dst[i])
+        else {
+            continue;
+        };
         if !t.window.holds(start, end[i].unwrap_or(u64::MAX)) {
             continue;
         }
-        let track = t.tracks.row(&mut t.out, src, "flows", start / super::PS_PER_NS, end[i].map_or(u64::MAX, |e| e / super::PS_PER_NS))?;
-        let mut annotations =
-            vec![("start_ps", Annotation::Number(start)), ("flow", Annotation::Number(flow)), ("to", Annotation::Text(dst))];
+        let track = t.tracks.row(
+            &mut t.out,
+            src,
+            "flows",
+            start / super::PS_PER_NS,
+            end[i].map_or(u64::MAX, |e| e / super::PS_PER_NS),
+        )?;
+        let mut annotations = vec![
+            ("start_ps", Annotation::Number(start)),
+            ("flow", Annotation::Number(flow)),
+            ("to", Annotation::Text(dst)),
+        ];
         annotations.extend(end[i].map(|end| ("end_ps", Annotation::Number(end))));
         annotations.extend(priority[i].map(|p| ("priority", Annotation::Number(p))));
-        annotations.extend(
-            size[i].map(|n| if n == u64::MAX { ("size", Annotation::Text("unlimited")) } else { ("size_bytes", Annotation::Number(n)) }),
-        );
+        annotations.extend(size[i].map(|n| {
+            if n == u64::MAX {
+                ("size", Annotation::Text("unlimited"))
+            } else {
+                ("size_bytes", Annotation::Number(n))
+            }
+        }));
         annotations.extend(delivered[i].map(|n| ("bytes_delivered", Annotation::Number(n))));
         annotations.extend(slowdown[i].map(|x| ("slowdown", Annotation::Float(x))));
-        annotations.extend(label[i].filter(|l| !l.is_empty()).map(|l| ("label", Annotation::Text(l))));
+        annotations
+            .extend(label[i].filter(|l| !l.is_empty()).map(|l| ("label", Annotation::Text(l))));
         t.slice(start, end[i], on(track, &format!("flow {flow} to {dst}"), "flow", &annotations))?;
     }
     Ok(())
@@ -86,8 +109,13 @@ fn queues<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let (time, port, kind) = (c.number("time_ps"), c.text("port"), c.text("kind"));
     let (priority, bytes) = (c.number("priority"), c.number("bytes"));
     for i in c.rows() {
-        let (Some(time), Some(port), Some(p), Some(bytes)) = (time[i], port[i], priority[i], bytes[i]) else { continue };
-        let leaf = if kind[i] == Some("ingress") { Leaf::Ingress(p as u8) } else { Leaf::Queue(p as u8) };
+        let (Some(time), Some(port), Some(p), Some(bytes)) =
+            (time[i], port[i], priority[i], bytes[i])
+        else {
+            continue;
+        };
+        let leaf =
+            if kind[i] == Some("ingress") { Leaf::Ingress(p as u8) } else { Leaf::Queue(p as u8) };
         let port = t.tracks.port(port);
         let track = t.leaf(port, leaf)?;
         t.count(time, track, bytes)?;
@@ -132,13 +160,20 @@ fn pauses<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         let track = t.leaf(port, Leaf::Paused(p as u8))?;
         let mut annotations = vec![("start_ps", Annotation::Number(from))];
         match to[i] {
-            Some(to) => annotations.extend([("end_ps", Annotation::Number(to)), ("duration_ps", Annotation::Number(to - from))]),
+            Some(to) => annotations.extend([
+                ("end_ps", Annotation::Number(to)),
+                ("duration_ps", Annotation::Number(to - from)),
+            ]),
             None => annotations.push(("to", Annotation::Text("still when the run ended"))),
         }
         // Taken out for the time of the call, which needs the rest of the trace.
         let arrows = std::mem::take(&mut t.arrows);
         let (begins, ends) = arrows.of(port, p as u8, from);
-        let done = t.slice(from, to[i], Event { begins, ends, ..on(track, name, "flow control", &annotations) });
+        let done = t.slice(
+            from,
+            to[i],
+            Event { begins, ends, ..on(track, name, "flow control", &annotations) },
+        );
         t.arrows = arrows;
         done?;
     }
@@ -150,7 +185,10 @@ fn tied<W: Write>(t: &mut Trace<'_, W>) -> Done {
     for ((port, p, from), id) in std::mem::take(&mut t.arrows.tied) {
         let track = t.leaf(port, Leaf::Paused(p))?;
         let annotations = [("time_ps", Annotation::Number(from))];
-        t.instant(from, Event { ends: &[id], ..on(track, "held up", "flow control", &annotations) })?;
+        t.instant(
+            from,
+            Event { ends: &[id], ..on(track, "held up", "flow control", &annotations) },
+        )?;
     }
     Ok(())
 }
@@ -163,9 +201,14 @@ fn control<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, under_way: &mut Unde
     let (time, port, priority) = (c.number("time_ps"), c.text("port"), c.number("priority"));
     let (direction, message, value) = (c.text("direction"), c.text("message"), c.number("value"));
     for i in c.rows() {
-        let (Some(time), Some(port), Some(p), Some(message)) = (time[i], port[i], priority[i], message[i]) else { continue };
+        let (Some(time), Some(port), Some(p), Some(message)) =
+            (time[i], port[i], priority[i], message[i])
+        else {
+            continue;
+        };
         let (port, p, value) = (t.tracks.port(port), p as u8, value[i].unwrap_or(0));
-        let annotations = [("time_ps", Annotation::Number(time)), ("value", Annotation::Number(value))];
+        let annotations =
+            [("time_ps", Annotation::Number(time)), ("value", Annotation::Number(value))];
         let waiting = under_way.entry((port, p)).or_default();
         if direction[i] == Some("sent") {
             t.arrow += 1;
@@ -175,14 +218,31 @@ fn control<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, under_way: &mut Unde
             }
             let arrow = [t.arrow];
             let track = t.leaf(port, Leaf::Sent(p))?;
-            t.instant(time, Event { begins: &arrow, ..on(track, &format!("{message} sent"), "flow control", &annotations) })?;
+            t.instant(
+                time,
+                Event {
+                    begins: &arrow,
+                    ..on(track, &format!("{message} sent"), "flow control", &annotations)
+                },
+            )?;
         } else {
-            // Messages of one port arrive in the order in which they were sent; those before the one that arrives were lost.
+            // Messages of one port arrive in the order in which they were sent; those before the
+            // one that arrives were lost.
             let at = waiting.iter().position(|(_, m, v)| m == message && *v == value);
-            let arrow: Vec<u64> = at.and_then(|at| waiting.drain(..=at).next_back()).map(|(id, ..)| id).into_iter().collect();
+            let arrow: Vec<u64> = at
+                .and_then(|at| waiting.drain(..=at).next_back())
+                .map(|(id, ..)| id)
+                .into_iter()
+                .collect();
             t.summary.arrows += arrow.len() as u64;
             let track = t.leaf(port, Leaf::Paused(p))?;
-            t.instant(time, Event { ends: &arrow, ..on(track, &format!("{message} received"), "flow control", &annotations) })?;
+            t.instant(
+                time,
+                Event {
+                    ends: &arrow,
+                    ..on(track, &format!("{message} received"), "flow control", &annotations)
+                },
+            )?;
         }
     }
     Ok(())
@@ -193,13 +253,19 @@ type States = HashMap<u64, (String, u64)>;
 
 fn states_of<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, states: &mut States) -> Done {
     let c = Columns(b);
-    let (time, port, priority, state) = (c.number("time_ps"), c.text("port"), c.number("priority"), c.text("state"));
+    let (time, port, priority, state) =
+        (c.number("time_ps"), c.text("port"), c.number("priority"), c.text("state"));
     for i in c.rows() {
-        let (Some(time), Some(port), Some(p), Some(state)) = (time[i], port[i], priority[i], state[i]) else { continue };
+        let (Some(time), Some(port), Some(p), Some(state)) =
+            (time[i], port[i], priority[i], state[i])
+        else {
+            continue;
+        };
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::State(p as u8))?;
         if let Some((before, from)) = states.insert(track, (state.to_owned(), time)) {
-            let annotations = [("start_ps", Annotation::Number(from)), ("end_ps", Annotation::Number(time))];
+            let annotations =
+                [("start_ps", Annotation::Number(from)), ("end_ps", Annotation::Number(time))];
             t.slice(from, Some(time), on(track, &before, "detection", &annotations))?;
         }
     }
@@ -208,7 +274,8 @@ fn states_of<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, states: &mut State
 
 /// The states at the end, by track.
 fn open_states(states: States) -> Vec<(u64, String, u64)> {
-    let mut open: Vec<_> = states.into_iter().map(|(track, (state, from))| (track, state, from)).collect();
+    let mut open: Vec<_> =
+        states.into_iter().map(|(track, (state, from))| (track, state, from)).collect();
     open.sort_unstable();
     open
 }
@@ -218,26 +285,44 @@ fn marks<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let (time, port, priority) = (c.number("time_ps"), c.text("port"), c.number("priority"));
     let (flow, mark) = (c.number("flow"), c.text("mark"));
     for i in c.rows() {
-        let (Some(time), Some(port), Some(p), Some(flow)) = (time[i], port[i], priority[i], flow[i]) else { continue };
+        let (Some(time), Some(port), Some(p), Some(flow)) =
+            (time[i], port[i], priority[i], flow[i])
+        else {
+            continue;
+        };
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::Marks(p as u8))?;
-        let annotations = [("time_ps", Annotation::Number(time)), ("flow", Annotation::Number(flow))];
-        t.instant(time, on(track, if mark[i] == Some("ue") { "UE" } else { "CE" }, "detection", &annotations))?;
+        let annotations =
+            [("time_ps", Annotation::Number(time)), ("flow", Annotation::Number(flow))];
+        t.instant(
+            time,
+            on(track, if mark[i] == Some("ue") { "UE" } else { "CE" }, "detection", &annotations),
+        )?;
     }
     Ok(())
 }
 
 fn cnms<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let c = Columns(b);
-    let (time, port, priority, kind) = (c.number("time_ps"), c.text("port"), c.number("priority"), c.text("kind"));
+    let (time, port, priority, kind) =
+        (c.number("time_ps"), c.text("port"), c.number("priority"), c.text("kind"));
     let (flow, feedback) = (c.number("flow"), c.number("feedback"));
     for i in c.rows() {
-        let (Some(time), Some(port), Some(p), Some(flow)) = (time[i], port[i], priority[i], flow[i]) else { continue };
+        let (Some(time), Some(port), Some(p), Some(flow)) =
+            (time[i], port[i], priority[i], flow[i])
+        else {
+            continue;
+        };
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::Cnms(p as u8))?;
-        let (kind, feedback) = (Annotation::Text(kind[i].unwrap_or("")), Annotation::Number(feedback[i].unwrap_or(0)));
-        let annotations =
-            [("time_ps", Annotation::Number(time)), ("flow", Annotation::Number(flow)), ("buffer", kind), ("feedback", feedback)];
+        let (kind, feedback) =
+            (Annotation::Text(kind[i].unwrap_or("")), Annotation::Number(feedback[i].unwrap_or(0)));
+        let annotations = [
+            ("time_ps", Annotation::Number(time)),
+            ("flow", Annotation::Number(flow)),
+            ("buffer", kind),
+            ("feedback", feedback),
+        ];
         t.instant(time, on(track, "CNM", "detection", &annotations))?;
     }
     Ok(())
@@ -245,7 +330,8 @@ fn cnms<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
 
 fn deadlocks<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let c = Columns(b);
-    let (time, closed, since) = (c.number("time_ps"), c.number("start_ps"), c.number("blocked_start_ps"));
+    let (time, closed, since) =
+        (c.number("time_ps"), c.number("start_ps"), c.number("blocked_start_ps"));
     let (port, priority, bytes) = (c.text("port"), c.number("priority"), c.number("bytes"));
     let (cycle, position) = (c.number("cycle"), c.number("position"));
     for i in c.rows() {
@@ -260,7 +346,10 @@ fn deadlocks<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
             ("position", position[i]),
             ("bytes", bytes[i]),
         ];
-        let annotations: Vec<_> = numbers.into_iter().filter_map(|(name, n)| Some((name, Annotation::Number(n?)))).collect();
+        let annotations: Vec<_> = numbers
+            .into_iter()
+            .filter_map(|(name, n)| Some((name, Annotation::Number(n?))))
+            .collect();
         t.instant(time, on(track, "deadlock found", "deadlock", &annotations))?;
     }
     Ok(())
@@ -278,7 +367,8 @@ fn windows<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         ("grants_held_max", Unit::Named("segments")),
     ] {
         let track = t.tracks.below(&mut t.out, "fabric", name, TrackKind::Counter(unit))?;
-        for (time, value) in time.iter().zip(c.number(name)).filter_map(|(t, v)| Some(((*t)?, v?))) {
+        for (time, value) in time.iter().zip(c.number(name)).filter_map(|(t, v)| Some(((*t)?, v?)))
+        {
             t.count(time, track, value)?;
         }
     }
@@ -297,8 +387,17 @@ fn host_flows<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     for (name, unit) in columns {
         let values = c.number(name);
         for i in c.rows() {
-            let (Some(time), Some(flow), Some(source), Some(value)) = (time[i], flow[i], source[i], values[i]) else { continue };
-            let track = t.tracks.below(&mut t.out, source, &format!("flow {flow} {name}"), TrackKind::Counter(unit))?;
+            let (Some(time), Some(flow), Some(source), Some(value)) =
+                (time[i], flow[i], source[i], values[i])
+            else {
+                continue;
+            };
+            let track = t.tracks.below(
+                &mut t.out,
+                source,
+                &format!("flow {flow} {name}"),
+                TrackKind::Counter(unit),
+            )?;
             t.count(time, track, value)?;
         }
     }

@@ -8,8 +8,9 @@
 //!   ranks, operations, critical_path -> slices, arrows from sends to receives
 //! ```
 //!
-//! Perfetto's times are nanoseconds: picoseconds are cut off, so that order stays, and the exact times stand next to each event. A file
-//! need not be in the order of time, so one table is written behind the other, a batch of rows at a time.
+//! Perfetto's times are nanoseconds: picoseconds are cut off, so that order stays, and the exact
+//! times stand next to each event. A file need not be in the order of time, so one table is written
+//! behind the other, a batch of rows at a time.
 
 mod arrows;
 pub mod encode;
@@ -79,14 +80,16 @@ struct Trace<'a, W> {
     summary: Summary,
     /// Number of the last arrow.
     arrow: u64,
-    /// The last value of each counter that is not written yet: a later one of the same ns replaces it.
+    /// The last value of each counter that is not written yet: a later one of the same ns replaces
+    /// it.
     pending: HashMap<u64, (u64, i64)>,
     /// The last value of each counter that is written.
     written: HashMap<u64, i64>,
     look: &'a mut dyn FnMut(&'static str, u64) -> bool,
 }
 
-/// Writes the run in `dir` as a trace. `look(table, rows)` is called now and then; when it returns false, writing ends.
+/// Writes the run in `dir` as a trace. `look(table, rows)` is called now and then; when it returns
+/// false, writing ends.
 ///
 /// # Errors
 /// A table that cannot be read, and a file that cannot be written.
@@ -131,9 +134,21 @@ impl<W: Write> Trace<'_, W> {
             ("result_hash", Annotation::Text(&m.result_hash)),
             ("xoff_version", Annotation::Text(&m.xoff_version)),
             ("ended_because", Annotation::Text(&m.ended_because)),
-            ("times", Annotation::Text("ns; ps are cut off, exact times stand beside each event as *_ps")),
+            (
+                "times",
+                Annotation::Text("ns; ps are cut off, exact times stand beside each event as *_ps"),
+            ),
         ];
-        let slice = |ns, kind, annotations| Event { ns, track, kind, name: "run", category: "run", begins: &[], ends: &[], annotations };
+        let slice = |ns, kind, annotations| Event {
+            ns,
+            track,
+            kind,
+            name: "run",
+            category: "run",
+            begins: &[],
+            ends: &[],
+            annotations,
+        };
         self.out.event(&slice(0, EventKind::Begin, &annotations))?;
         self.out.event(&slice(end_ns, EventKind::End, &[]))?;
         self.summary.slices += 1;
@@ -211,20 +226,37 @@ impl<W: Write> Trace<'_, W> {
     fn instant(&mut self, time_ps: u64, event: Event<'_>) -> Result<(), ExportError> {
         if self.window.holds(time_ps, time_ps) {
             self.summary.instants += 1;
-            self.out.event(&Event { ns: time_ps / PS_PER_NS, kind: EventKind::Instant, ..event })?;
+            self.out.event(&Event {
+                ns: time_ps / PS_PER_NS,
+                kind: EventKind::Instant,
+                ..event
+            })?;
         }
         Ok(())
     }
 
     /// Something lasts from a time [ps] to another one, or until the run ends.
-    fn slice(&mut self, start_ps: u64, end_ps: Option<u64>, event: Event<'_>) -> Result<(), ExportError> {
+    fn slice(
+        &mut self,
+        start_ps: u64,
+        end_ps: Option<u64>,
+        event: Event<'_>,
+    ) -> Result<(), ExportError> {
         if !self.window.holds(start_ps, end_ps.unwrap_or(u64::MAX)) {
             return Ok(());
         }
         self.summary.slices += 1;
         self.out.event(&Event { ns: start_ps / PS_PER_NS, kind: EventKind::Begin, ..event })?;
         if let Some(to) = end_ps {
-            let end = Event { ns: to / PS_PER_NS, kind: EventKind::End, name: "", begins: &[], ends: &[], annotations: &[], ..event };
+            let end = Event {
+                ns: to / PS_PER_NS,
+                kind: EventKind::End,
+                name: "",
+                begins: &[],
+                ends: &[],
+                annotations: &[],
+                ..event
+            };
             self.out.event(&end)?;
         }
         Ok(())
@@ -241,12 +273,18 @@ impl<W: Write> Trace<'_, W> {
             return;
         }
         // A probe that was set and met nothing has no rows either.
-        let set = |probe: &str| m.parameters.iter().any(|p| p.path.strip_prefix("probes.") == Some(probe) && p.value != "false");
+        let set = |probe: &str| {
+            m.parameters
+                .iter()
+                .any(|p| p.path.strip_prefix("probes.") == Some(probe) && p.value != "false")
+        };
         let mut wanted = Vec::new();
         if !has(&["queues"]) && !set("queues") && !set("queue_changes") {
             wanted.push("queue_changes (or queues)");
         }
-        wanted.extend(["pauses", "control"].into_iter().filter(|probe| !has(&[probe]) && !set(probe)));
+        wanted.extend(
+            ["pauses", "control"].into_iter().filter(|probe| !has(&[probe]) && !set(probe)),
+        );
         if has(&["pauses"]) && !has(&["causes"]) && !set("causes") {
             wanted.push("causes (how pauses spread)");
         }
@@ -258,6 +296,20 @@ impl<W: Write> Trace<'_, W> {
 }
 
 /// An event on a track, for the fields that matter.
-fn on<'a>(track: u64, name: &'a str, category: &'a str, annotations: &'a [(&'a str, Annotation<'a>)]) -> Event<'a> {
-    Event { ns: 0, track, kind: EventKind::Instant, name, category, begins: &[], ends: &[], annotations }
+fn on<'a>(
+    track: u64,
+    name: &'a str,
+    category: &'a str,
+    annotations: &'a [(&'a str, Annotation<'a>)],
+) -> Event<'a> {
+    Event {
+        ns: 0,
+        track,
+        kind: EventKind::Instant,
+        name,
+        category,
+        begins: &[],
+        ends: &[],
+        annotations,
+    }
 }

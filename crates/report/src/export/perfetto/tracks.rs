@@ -1,4 +1,5 @@
-//! The tracks of a trace: nodes, below them their ports, below these the records of a port. A track is described before its first event.
+//! The tracks of a trace: nodes, below them their ports, below these the records of a port. A track
+//! is described before its first event.
 //!
 //! ```text
 //!   S2                       a node: Perfetto's process
@@ -45,7 +46,9 @@ impl Leaf {
         match self {
             Leaf::Queue(_) | Leaf::Ingress(_) => TrackKind::Counter(Unit::Bytes),
             Leaf::Rate(..) | Leaf::FlowRate(..) => TrackKind::Counter(Unit::Named("bit/s")),
-            Leaf::Paused(_) | Leaf::State(_) | Leaf::Marks(_) | Leaf::Cnms(_) | Leaf::Sent(_) => TrackKind::Slices,
+            Leaf::Paused(_) | Leaf::State(_) | Leaf::Marks(_) | Leaf::Cnms(_) | Leaf::Sent(_) => {
+                TrackKind::Slices
+            }
         }
     }
 
@@ -121,7 +124,14 @@ impl Tracks {
         id
     }
 
-    fn describe<W: Write>(&mut self, out: &mut Packets<W>, parent: u64, rank: u64, name: &str, kind: TrackKind) -> io::Result<u64> {
+    fn describe<W: Write>(
+        &mut self,
+        out: &mut Packets<W>,
+        parent: u64,
+        rank: u64,
+        name: &str,
+        kind: TrackKind,
+    ) -> io::Result<u64> {
         self.last += 1;
         out.track(&Track { uuid: self.last, parent, rank, name, kind })?;
         Ok(self.last)
@@ -140,7 +150,13 @@ impl Tracks {
     }
 
     /// A track of a name below a node.
-    pub fn below<W: Write>(&mut self, out: &mut Packets<W>, node: &str, name: &str, kind: TrackKind) -> io::Result<u64> {
+    pub fn below<W: Write>(
+        &mut self,
+        out: &mut Packets<W>,
+        node: &str,
+        name: &str,
+        kind: TrackKind,
+    ) -> io::Result<u64> {
         let node = self.node(out, node)?;
         if let Some(&uuid) = self.named.get(&(node, name.to_owned())) {
             return Ok(uuid);
@@ -151,7 +167,12 @@ impl Tracks {
     }
 
     /// The track of a port that shows this.
-    pub fn leaf<W: Write>(&mut self, out: &mut Packets<W>, port: PortId, leaf: Leaf) -> io::Result<u64> {
+    pub fn leaf<W: Write>(
+        &mut self,
+        out: &mut Packets<W>,
+        port: PortId,
+        leaf: Leaf,
+    ) -> io::Result<u64> {
         if let Some(&uuid) = self.leaves.get(&(port, leaf)) {
             return Ok(uuid);
         }
@@ -161,14 +182,20 @@ impl Tracks {
         Ok(uuid)
     }
 
-    fn group<W: Write>(&mut self, out: &mut Packets<W>, port: PortId, far: bool) -> io::Result<u64> {
+    fn group<W: Write>(
+        &mut self,
+        out: &mut Packets<W>,
+        port: PortId,
+        far: bool,
+    ) -> io::Result<u64> {
         let Port { name, groups } = &self.ports[port as usize];
         if groups[far as usize] != 0 {
             return Ok(groups[far as usize]);
         }
         let name = name.clone();
         let (near_end, far_end) = ends(&name);
-        let (node, shown) = if far { (far_end, format!("from {name}")) } else { (near_end, name.clone()) };
+        let (node, shown) =
+            if far { (far_end, format!("from {name}")) } else { (near_end, name.clone()) };
         // Both directions of a link stand together, where the names show which these are.
         let forth = self.numbers.get(&format!("{far_end}->{near_end}")).filter(|_| far).copied();
         let rank = u64::from(forth.unwrap_or(port)) * 2 + u64::from(far);
@@ -178,9 +205,16 @@ impl Tracks {
         Ok(uuid)
     }
 
-    /// A track in a group of `node` for what lasts from `start` to `end` [ns], on which nothing else is under way: slices of one track
-    /// never cross.
-    pub fn row<W: Write>(&mut self, out: &mut Packets<W>, node: &str, group: &str, start: u64, end: u64) -> io::Result<u64> {
+    /// A track in a group of `node` for what lasts from `start` to `end` [ns], on which nothing
+    /// else is under way: slices of one track never cross.
+    pub fn row<W: Write>(
+        &mut self,
+        out: &mut Packets<W>,
+        node: &str,
+        group: &str,
+        start: u64,
+        end: u64,
+    ) -> io::Result<u64> {
         let key = (node.to_owned(), group.to_owned());
         let below = match self.rows.get(&key) {
             Some((below, _)) => *below,
@@ -200,7 +234,13 @@ impl Tracks {
             }
             _ => {
                 let rank = rows.len() as u64;
-                self.describe(out, below, rank, &format!("{group}, row {}", rank + 1), TrackKind::Slices)?
+                self.describe(
+                    out,
+                    below,
+                    rank,
+                    &format!("{group}, row {}", rank + 1),
+                    TrackKind::Slices,
+                )?
             }
         };
         self.rows.get_mut(&key).expect("it is there").1.push(Reverse((end, uuid)));

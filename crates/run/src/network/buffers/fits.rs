@@ -1,4 +1,5 @@
-//! Minimum sizes of pools: their reserves and headrooms, a frame, and the bytes that arrive after a pause.
+//! Minimum sizes of pools: their reserves and headrooms, a frame, and the bytes that arrive after a
+//! pause.
 
 use xoff_mech::sharing::{Sharing as _, Supply};
 use xoff_net::topology::Topology;
@@ -13,14 +14,24 @@ use super::{Buffers, Of, Refused, SwitchLinks, SwitchPools};
 ///
 /// # Errors
 /// The section of the mistake, and the inequality that fails.
-pub fn fits(b: &Buffers, s: &SwitchLinks, topology: &Topology, priorities: &[u8], frame: Bytes) -> Result<Vec<Refused>, Refused> {
+pub fn fits(
+    b: &Buffers,
+    s: &SwitchLinks,
+    topology: &Topology,
+    priorities: &[u8],
+    frame: Bytes,
+) -> Result<Vec<Refused>, Refused> {
     let made = b.at(s)?;
     let name = topology.name(s.node);
     for (n, p) in made.pools.iter().enumerate() {
         let keys = &b.pools[made.of[n]];
         let committed = p.reserves.0.saturating_add(p.headroom.0);
         if committed > p.size.0 {
-            let kind = if keys.headroom > Bytes::ZERO && p.side == Side::Ingress { "that is shared" } else { "of its groups" };
+            let kind = if keys.headroom > Bytes::ZERO && p.side == Side::Ingress {
+                "that is shared"
+            } else {
+                "of its groups"
+            };
             let what = format!(
                 "size {} < {} of reserves + {} of headroom {kind} = {} in pool '{}' of {name} ({})",
                 p.size,
@@ -30,7 +41,9 @@ pub fn fits(b: &Buffers, s: &SwitchLinks, topology: &Topology, priorities: &[u8]
                 p.name,
                 side(p.side)
             );
-            let hint = format!("expected at least {committed} B, or smaller reserves or headrooms in its profiles");
+            let hint = format!(
+                "expected at least {committed} B, or smaller reserves or headrooms in its profiles"
+            );
             return Err((Of::Pool(made.of[n]), ParamError::new("size", what, hint)));
         }
     }
@@ -41,7 +54,9 @@ pub fn fits(b: &Buffers, s: &SwitchLinks, topology: &Topology, priorities: &[u8]
         }
     }
     let lossless = priorities.iter().filter(|p| !s.lossy.contains(p));
-    doubts.extend(lossless.filter_map(|&priority| dropped_before_a_pause(s, &made, topology, priority)));
+    doubts.extend(
+        lossless.filter_map(|&priority| dropped_before_a_pause(s, &made, topology, priority)),
+    );
     doubts.extend(oversubscribed(b, s, &made, name, priorities));
     Ok(doubts)
 }
@@ -63,9 +78,14 @@ fn member_fits(
 ) -> Result<(), Refused> {
     let port_name = || topology.port_name(s.node, port);
     let lossy = s.lossy.contains(&priority);
-    let (of_group, of_queue) = (made.member(Side::Ingress, port, priority).0, made.member(Side::Egress, port, priority).0);
+    let (of_group, of_queue) =
+        (made.member(Side::Ingress, port, priority).0, made.member(Side::Egress, port, priority).0);
     if of_group.is_none() && (!lossy || of_queue.is_none()) {
-        let need = if lossy { "a [[buffer_profile]]" } else { "a [[buffer_profile]] at the ingress: it is lossless" };
+        let need = if lossy {
+            "a [[buffer_profile]]"
+        } else {
+            "a [[buffer_profile]] at the ingress: it is lossless"
+        };
         let what = format!("priority {priority} needs {need}, but {} has none", port_name());
         let hint = "add a profile (without ports and switches it applies to all), or list the priority in flow_control.lossy";
         return Err((Of::Switch, ParamError::new("memory", what, hint)));
@@ -73,7 +93,10 @@ fn member_fits(
     for side in [Side::Ingress, Side::Egress] {
         let (Some(profile), member) = made.member(side, port, priority) else { continue };
         let Some(pool) = member.pool.map(|n| &made.pools[n]) else { continue };
-        let limit = member.sharing.limit(&Supply { free: pool.shared(), crowd: Bytes::ZERO }).min(pool.shared());
+        let limit = member
+            .sharing
+            .limit(&Supply { free: pool.shared(), crowd: Bytes::ZERO })
+            .min(pool.shared());
         let most = Bytes(member.reserve.0.saturating_add(limit.0));
         if most < frame && member.headroom < frame {
             let what = format!(
@@ -82,7 +105,10 @@ fn member_fits(
                 limit,
                 port_name()
             );
-            return Err((Of::Profile(*profile), ParamError::new("reserve", what, "a larger reserve, pool or limit")));
+            return Err((
+                Of::Profile(*profile),
+                ParamError::new("reserve", what, "a larger reserve, pool or limit"),
+            ));
         }
         if side == Side::Ingress && !lossy {
             let needed = s.headroom(port);
@@ -109,18 +135,30 @@ fn member_fits(
     Ok(())
 }
 
-/// A queue of a lossless priority that may hold less than one group receives before and after its pause: its frames are dropped although
-/// the priority is paused.
-fn dropped_before_a_pause(s: &SwitchLinks, made: &SwitchPools, topology: &Topology, priority: u8) -> Option<Refused> {
+/// A queue of a lossless priority that may hold less than one group receives before and after its
+/// pause: its frames are dropped although the priority is paused.
+fn dropped_before_a_pause(
+    s: &SwitchLinks,
+    made: &SwitchPools,
+    topology: &Topology,
+    priority: u8,
+) -> Option<Refused> {
     let most = |side: Side, port: u16| {
         let (profile, member) = made.member(side, port, priority);
         let shared = made.pools[member.pool?].shared();
         // A group whose queue is stopped, and a queue that has been as long for some time.
-        let of_pool = if side == Side::Ingress { taken_in(member, shared) } else { alone(member, shared) }.0;
-        Some((member.reserve.0.saturating_add(of_pool).saturating_add(member.headroom.0), (*profile)?, port))
+        let of_pool =
+            if side == Side::Ingress { taken_in(member, shared) } else { alone(member, shared) }.0;
+        Some((
+            member.reserve.0.saturating_add(of_pool).saturating_add(member.headroom.0),
+            (*profile)?,
+            port,
+        ))
     };
-    let (needed, _, from) = (0..s.ports()).filter_map(|port| most(Side::Ingress, port)).max_by_key(|m| m.0)?;
-    let queues = (0..s.ports()).filter(|&port| port != from).filter_map(|port| most(Side::Egress, port));
+    let (needed, _, from) =
+        (0..s.ports()).filter_map(|port| most(Side::Ingress, port)).max_by_key(|m| m.0)?;
+    let queues =
+        (0..s.ports()).filter(|&port| port != from).filter_map(|port| most(Side::Egress, port));
     let (held, profile, port) = queues.min_by_key(|m| m.0).filter(|m| m.0 < needed)?;
     let what = format!(
         "a queue of lossless priority {priority}, {}, has room for {} at most, but {} may accept {} before its pause takes effect: the \
@@ -130,10 +168,14 @@ fn dropped_before_a_pause(s: &SwitchLinks, made: &SwitchPools, topology: &Topolo
         topology.port_name(s.node, from),
         Bytes(needed)
     );
-    Some((Of::Profile(profile), ParamError::new("kind", what, "kind = \"static\" without a limit, or a larger pool")))
+    Some((
+        Of::Profile(profile),
+        ParamError::new("kind", what, "kind = \"static\" without a limit, or a larger pool"),
+    ))
 }
 
-/// Largest fill of a shared part by a member from which nothing leaves. The compared quantity may not grow with the fill.
+/// Largest fill of a shared part by a member from which nothing leaves. The compared quantity may
+/// not grow with the fill.
 fn taken_in(member: &MemberConfig, shared: Bytes) -> Bytes {
     if member.sharing.measured(shared) == Bytes::ZERO { shared } else { alone(member, shared) }
 }
@@ -151,7 +193,13 @@ fn alone(member: &MemberConfig, shared: Bytes) -> Bytes {
 }
 
 /// Shared headroom below the sum that its groups may need at once.
-fn oversubscribed(b: &Buffers, s: &SwitchLinks, made: &SwitchPools, name: &str, priorities: &[u8]) -> Vec<Refused> {
+fn oversubscribed(
+    b: &Buffers,
+    s: &SwitchLinks,
+    made: &SwitchPools,
+    name: &str,
+    priorities: &[u8],
+) -> Vec<Refused> {
     let mut doubts = Vec::new();
     for (n, p) in made.pools.iter().enumerate().filter(|(_, p)| p.side == Side::Ingress) {
         if b.pools[made.of[n]].headroom == Bytes::ZERO {

@@ -1,5 +1,5 @@
-//! Memory of switches in pools: `[[buffer_pool]]` and `[[buffer_profile]]`, as SONiC's BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and
-//! BUFFER_QUEUE.
+//! Memory of switches in pools: `[[buffer_pool]]` and `[[buffer_profile]]`, as SONiC's BUFFER_POOL,
+//! BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE.
 //!
 //! ```text
 //!   [[buffer_pool]]      name, size, headroom that is shared     of all switches, or of those that it names
@@ -58,7 +58,8 @@ pub(crate) struct ProfileKeys {
 }
 
 impl ProfileKeys {
-    /// Precision with which the profile names a port: 2 by its own name, 1 by its switch, 0 as any; `None`: not at all.
+    /// Precision with which the profile names a port: 2 by its own name, 1 by its switch, 0 as any;
+    /// `None`: not at all.
     fn rank(&self, node: u32, port: u16) -> Option<u8> {
         match (&self.ports, &self.switches) {
             (Some(ports), _) => ports.contains(&(node, port)).then_some(2),
@@ -98,7 +99,12 @@ pub(crate) struct SwitchLinks {
 
 impl SwitchLinks {
     /// `ports`: rate and delay of each port's link; `lossy`: priorities that the file lists.
-    pub fn new(node: u32, ports: impl Iterator<Item = (Rate, Span)>, links: &[(LinkFacts, FlowControl)], listed: &[u8]) -> SwitchLinks {
+    pub fn new(
+        node: u32,
+        ports: impl Iterator<Item = (Rate, Span)>,
+        links: &[(LinkFacts, FlowControl)],
+        listed: &[u8],
+    ) -> SwitchLinks {
         let port = |(rate, delay)| {
             let found = links.iter().find(|(l, _)| (l.rate, l.delay) == (rate, delay));
             (rate, found.map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(None, facts, fc)))
@@ -107,8 +113,14 @@ impl SwitchLinks {
     }
 
     /// A switch of a network.
-    pub fn of(topology: &Topology, node: u32, links: &[(LinkFacts, FlowControl)], listed: &[u8]) -> SwitchLinks {
-        let ports = topology.nodes[node as usize].ports.iter().map(|p| &topology.links[p.link as usize]);
+    pub fn of(
+        topology: &Topology,
+        node: u32,
+        links: &[(LinkFacts, FlowControl)],
+        listed: &[u8],
+    ) -> SwitchLinks {
+        let ports =
+            topology.nodes[node as usize].ports.iter().map(|p| &topology.links[p.link as usize]);
         SwitchLinks::new(node, ports.map(|l| (l.rate, l.delay)), links, listed)
     }
 
@@ -145,10 +157,18 @@ impl SwitchPools {
     /// For the classes of a run.
     pub fn in_classes(&self, ports: u16, classes: &Classes) -> PoolsConfig {
         let of = |side| {
-            let by_class = move |port| (0..classes.len()).map(move |class| self.member(side, port, classes.priority(class)).1.clone());
+            let by_class = move |port| {
+                (0..classes.len())
+                    .map(move |class| self.member(side, port, classes.priority(class)).1.clone())
+            };
             (0..ports).flat_map(by_class).collect()
         };
-        PoolsConfig { pools: self.pools.clone(), groups: of(Side::Ingress), queues: of(Side::Egress), classes: classes.len() }
+        PoolsConfig {
+            pools: self.pools.clone(),
+            groups: of(Side::Ingress),
+            queues: of(Side::Egress),
+            classes: classes.len(),
+        }
     }
 }
 
@@ -169,21 +189,41 @@ impl Buffers {
 
     /// The pool of this name at a switch: one that names the switch goes before one of all.
     fn pool(&self, name: &str, node: u32) -> Option<usize> {
-        let fits = |p: &PoolKeys| p.name == name && p.switches.as_ref().is_none_or(|s| s.contains(&node));
+        let fits =
+            |p: &PoolKeys| p.name == name && p.switches.as_ref().is_none_or(|s| s.contains(&node));
         let found = || self.pools.iter().enumerate().filter(|(_, p)| fits(p));
         found().find(|(_, p)| p.switches.is_some()).or_else(|| found().next()).map(|(n, _)| n)
     }
 
     /// The profile of a port and priority at one side: the one that names it most closely.
-    fn profile(&self, (node, port): (u32, u16), side: Side, priority: u8) -> Result<Option<usize>, Refused> {
+    fn profile(
+        &self,
+        (node, port): (u32, u16),
+        side: Side,
+        priority: u8,
+    ) -> Result<Option<usize>, Refused> {
         let mut best: Option<(u8, usize)> = None;
-        for (n, p) in self.profiles.iter().enumerate().filter(|(_, p)| p.side == side && p.priorities.contains(&priority)) {
+        for (n, p) in self
+            .profiles
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.side == side && p.priorities.contains(&priority))
+        {
             let Some(rank) = p.rank(node, port) else { continue };
             match best {
                 Some((before, first)) if before == rank => {
                     let name = &self.profiles[first].name;
-                    let what = format!("priority {priority} already has the profile '{name}' at this port");
-                    return Err((Of::Profile(n), ParamError::new("priorities", what, "keep one profile for each port, priority and side")));
+                    let what = format!(
+                        "priority {priority} already has the profile '{name}' at this port"
+                    );
+                    return Err((
+                        Of::Profile(n),
+                        ParamError::new(
+                            "priorities",
+                            what,
+                            "keep one profile for each port, priority and side",
+                        ),
+                    ));
                 }
                 Some((before, _)) if before > rank => {}
                 _ => best = Some((rank, n)),
@@ -194,9 +234,16 @@ impl Buffers {
 
     /// The pools of a switch.
     pub fn at(&self, s: &SwitchLinks) -> Result<SwitchPools, Refused> {
-        let mut made = SwitchPools { pools: Vec::new(), of: Vec::new(), groups: Vec::new(), queues: Vec::new() };
+        let mut made = SwitchPools {
+            pools: Vec::new(),
+            of: Vec::new(),
+            groups: Vec::new(),
+            queues: Vec::new(),
+        };
         for side in [Side::Ingress, Side::Egress] {
-            for (port, priority) in (0..s.ports()).flat_map(|port| (0..PRIORITIES as u8).map(move |priority| (port, priority))) {
+            for (port, priority) in (0..s.ports())
+                .flat_map(|port| (0..PRIORITIES as u8).map(move |priority| (port, priority)))
+            {
                 let profile = self.profile((s.node, port), side, priority)?;
                 let member = match profile {
                     Some(n) => self.member(n, s, (port, priority), &mut made)?,
@@ -227,17 +274,25 @@ impl Buffers {
             };
             return Err((Of::Profile(profile), ParamError::new("pool", what, hint)));
         };
-        let pool = (0..made.pools.len()).find(|&n| made.of[n] == keys && made.pools[n].side == p.side);
+        let pool =
+            (0..made.pools.len()).find(|&n| made.of[n] == keys && made.pools[n].side == p.side);
         let keys_of = &self.pools[keys];
         let shares_headroom = p.side == Side::Ingress && keys_of.headroom > Bytes::ZERO;
         let pool = pool.unwrap_or_else(|| {
             let headroom = if shares_headroom { keys_of.headroom } else { Bytes::ZERO };
-            made.pools.push(PoolConfig { name: keys_of.name.clone(), side: p.side, size: keys_of.size, reserves: Bytes::ZERO, headroom });
+            made.pools.push(PoolConfig {
+                name: keys_of.name.clone(),
+                side: p.side,
+                size: keys_of.size,
+                reserves: Bytes::ZERO,
+                headroom,
+            });
             made.of.push(keys);
             made.pools.len() - 1
         });
         let is_held = p.side == Side::Ingress && !s.lossy.contains(&priority);
-        let headroom = if is_held { p.headroom.unwrap_or_else(|| s.headroom(port)) } else { Bytes::ZERO };
+        let headroom =
+            if is_held { p.headroom.unwrap_or_else(|| s.headroom(port)) } else { Bytes::ZERO };
         let account = &mut made.pools[pool];
         account.reserves = Bytes(account.reserves.0.saturating_add(p.reserve.0));
         if !shares_headroom {

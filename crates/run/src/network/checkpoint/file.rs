@@ -5,7 +5,8 @@
 //!   all before it
 //! ```
 //!
-//! It gets its name when it is complete and on the disk, so that a process that is killed while it writes leaves the previous one.
+//! It gets its name when it is complete and on the disk, so that a process that is killed while it
+//! writes leaves the previous one.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -100,8 +101,12 @@ impl fmt::Display for Unusable {
         match self {
             Unusable::Io(e) => f.write_str(e),
             Unusable::NoCheckpoint => f.write_str("the file is not a checkpoint of xoff"),
-            Unusable::Format(n) => write!(f, "the file has format {n}, but this version of xoff reads format {FORMAT}"),
-            Unusable::CutOff { bytes, of } => write!(f, "the file is truncated: it has {bytes} of {of} bytes"),
+            Unusable::Format(n) => {
+                write!(f, "the file has format {n}, but this version of xoff reads format {FORMAT}")
+            }
+            Unusable::CutOff { bytes, of } => {
+                write!(f, "the file is truncated: it has {bytes} of {of} bytes")
+            }
             Unusable::Damaged => f.write_str("the file is damaged: its checksum does not match"),
         }
     }
@@ -132,12 +137,17 @@ pub(super) fn encode(header: &Header, state: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Length of the whole file and of its header, from the bytes before the header.
 fn lengths(head: &[u8]) -> Result<(u64, u64), Unusable> {
-    let number = |at: usize| head.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
+    let number =
+        |at: usize| head.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
     let cut = Unusable::CutOff { bytes: head.len() as u64, of: HEAD as u64 };
     if head.get(..16).ok_or(cut.clone())? != MAGIC {
         return Err(Unusable::NoCheckpoint);
     }
-    let format = head.get(16..20).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes).ok_or(cut.clone())?;
+    let format = head
+        .get(16..20)
+        .and_then(|b| b.try_into().ok())
+        .map(u32::from_le_bytes)
+        .ok_or(cut.clone())?;
     if format != FORMAT {
         return Err(Unusable::Format(format));
     }
@@ -186,7 +196,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), Unusable> {
     Ok((header, zstd::stream::decode_all(state)?))
 }
 
-/// The bytes with the length and the checksum that they would have as a checkpoint; `None`: they are too short for one.
+/// The bytes with the length and the checksum that they would have as a checkpoint; `None`: they
+/// are too short for one.
 pub(super) fn seal(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let body = bytes.len().checked_sub(CHECKSUM).filter(|body| *body >= HEAD)?;
     let length = bytes.len() as u64;
@@ -214,7 +225,8 @@ pub(super) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Hash of the program that runs: of the file from which this function was loaded, which is a library within Python.
+/// Hash of the program that runs: of the file from which this function was loaded, which is a
+/// library within Python.
 pub(super) fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(hash_of_program)
@@ -228,7 +240,13 @@ fn hash_of_program() -> String {
         let hex = |s: &str| usize::from_str_radix(s, 16).ok();
         range.and_then(|(from, to)| Some((hex(from)?..hex(to)?).contains(&here))).unwrap_or(false)
     };
-    let file = maps.lines().find(holds).and_then(|line| line.find('/').map(|at| PathBuf::from(&line[at..])));
-    let bytes = file.or_else(|| std::env::current_exe().ok()).and_then(|f| fs::read(f).ok()).unwrap_or_default();
+    let file = maps
+        .lines()
+        .find(holds)
+        .and_then(|line| line.find('/').map(|at| PathBuf::from(&line[at..])));
+    let bytes = file
+        .or_else(|| std::env::current_exe().ok())
+        .and_then(|f| fs::read(f).ok())
+        .unwrap_or_default();
     format!("{:032x}", xxh3_128(&bytes))
 }

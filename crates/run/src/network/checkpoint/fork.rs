@@ -1,7 +1,8 @@
 //! A run that is continued from a time with other settings, such as a link that fails there.
 //!
-//! It is the run of the scenario with these settings from its start. Only such settings may change that change nothing before the time, so
-//! that a checkpoint of the other run before it is one of this run too.
+//! It is the run of the scenario with these settings from its start. Only such settings may change
+//! that change nothing before the time, so that a checkpoint of the other run before it is one of
+//! this run too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,20 +39,30 @@ impl Fork {
     /// Fork of the run in a folder.
     ///
     /// # Errors
-    /// There is no run, it never reached that time, or a setting cannot change then; each with the reason.
+    /// There is no run, it never reached that time, or a setting cannot change then; each with the
+    /// reason.
     pub fn of(root: &Path, at: Time, settings: &[Override]) -> Result<Fork, Problems> {
         let base = Base::of(root)?;
         if at > base.reached {
-            let what = format!("the run in {} never reached {at}: {} at {}", root.display(), base.stopped, base.reached);
+            let what = format!(
+                "the run in {} never reached {at}: {} at {}",
+                root.display(),
+                base.stopped,
+                base.reached
+            );
             return Err(Problem::new(what, "choose an earlier time").into());
         }
         let name = root.join(crate::RESOLVED).display().to_string();
         let before = NetworkScenario::from_text(&name, &base.resolved, &[], &base.folder)?;
         if base.digest.as_ref().is_some_and(|d| *d != before.inputs_digest()) {
-            let what = format!("input files of the scenario in {} have changed since the run", root.display());
+            let what = format!(
+                "input files of the scenario in {} have changed since the run",
+                root.display()
+            );
             return Err(Problem::new(what, "restore the files, or run the scenario again").into());
         }
-        let mut scenario = NetworkScenario::from_text(&name, &base.resolved, settings, &base.folder)?;
+        let mut scenario =
+            NetworkScenario::from_text(&name, &base.resolved, settings, &base.folder)?;
         refuse(&before, &scenario, at, settings)?;
         let (mut saved, mut notes) = (None, Vec::new());
         // Strictly before: events at the very time have not happened.
@@ -62,7 +73,9 @@ impl Fork {
                 saved = Some(s);
             }
             Ok(_) => {}
-            Err(e) => notes.push(format!("{}; the fork starts at 0 instead", e.place_and_message())),
+            Err(e) => {
+                notes.push(format!("{}; the fork starts at 0 instead", e.place_and_message()))
+            }
         }
         Ok(Fork { at, scenario, saved, notes })
     }
@@ -95,7 +108,12 @@ impl Fork {
     ///
     /// # Errors
     /// The network cannot be built, or a table cannot be written.
-    pub fn start(&self, folder: Folder, format: &'static Format, threads: Option<usize>) -> Result<Running<'_>, Problems> {
+    pub fn start(
+        &self,
+        folder: Folder,
+        format: &'static Format,
+        threads: Option<usize>,
+    ) -> Result<Running<'_>, Problems> {
         if let Some(saved) = &self.saved {
             // Other flows may share the network out otherwise; the run is the same from its start.
             match saved.fork(&self.scenario, folder.clone(), format) {
@@ -129,7 +147,8 @@ struct Base {
 
 impl Base {
     fn of(root: &Path) -> Result<Base, Problems> {
-        let unfinished = newest(&root.join(FOLDER)).filter(|(_, header)| !is_finished(root, header));
+        let unfinished =
+            newest(&root.join(FOLDER)).filter(|(_, header)| !is_finished(root, header));
         let manifest = Manifest::read(root);
         match (unfinished, manifest) {
             // An interrupted run has a manifest, which is that of its last checkpoint.
@@ -150,7 +169,8 @@ impl Base {
                     reached: Time((m.simulated_seconds * 1e12).round() as u64),
                     stopped: "it ended",
                     folder: m.scenario_folder.into(),
-                    digest: Some(m.inputs_digest).filter(|d| !d.is_empty() && m.xoff_version == crate::VERSION),
+                    digest: Some(m.inputs_digest)
+                        .filter(|d| !d.is_empty() && m.xoff_version == crate::VERSION),
                     resolved: m.scenario,
                 })
             }
@@ -160,24 +180,41 @@ impl Base {
 }
 
 /// Refuses settings that change something before the time.
-fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &[Override]) -> Result<(), Problems> {
+fn refuse(
+    before: &NetworkScenario,
+    now: &NetworkScenario,
+    at: Time,
+    settings: &[Override],
+) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let mut refuse = |key: &str, what: String| {
-        let of = |s: &&Override| key == s.path() || key.starts_with(&format!("{}.", s.path())) || key == without_kind(s.path());
+        let of = |s: &&Override| {
+            key == s.path()
+                || key.starts_with(&format!("{}.", s.path()))
+                || key == without_kind(s.path())
+        };
         let problem = Problem::new(what, HINT);
         problems.push(match settings.iter().rfind(of) {
             Some(s) => problem.at(s.place()),
             None => problem,
         });
     };
-    let values = |s: &NetworkScenario| s.parameters.iter().map(|p| (p.path.clone(), p.value.clone())).collect::<BTreeMap<_, _>>();
+    let values = |s: &NetworkScenario| {
+        s.parameters.iter().map(|p| (p.path.clone(), p.value.clone())).collect::<BTreeMap<_, _>>()
+    };
     let (old, new) = (values(before), values(now));
     let changed = |key: &&String| old.get(*key) != new.get(*key);
-    let keys: Vec<&String> = old.keys().chain(new.keys().filter(|k| !old.contains_key(*k))).filter(changed).collect();
+    let keys: Vec<&String> =
+        old.keys().chain(new.keys().filter(|k| !old.contains_key(*k))).filter(changed).collect();
     for key in keys {
         let list = key.split(['[', '.']).next().unwrap_or_default();
         if !MAY_CHANGE.contains(&key.as_str()) && !LISTS.contains(&list) {
-            refuse(key, format!("{key} cannot change at {at}: queued frames and frames in flight depend on the old value"));
+            refuse(
+                key,
+                format!(
+                    "{key} cannot change at {at}: queued frames and frames in flight depend on the old value"
+                ),
+            );
         }
     }
     if now.until <= at {
@@ -188,8 +225,15 @@ fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &
     }
     let (old, new) = (flows(before), flows(now));
     if old != new {
-        if !before.flows.loops.is_empty() || before.flows.jobs.is_some() || !now.flows.loops.is_empty() || now.flows.jobs.is_some() {
-            refuse("flow", "flows cannot change in the middle of a run with closed loops or jobs".into());
+        if !before.flows.loops.is_empty()
+            || before.flows.jobs.is_some()
+            || !now.flows.loops.is_empty()
+            || now.flows.jobs.is_some()
+        {
+            refuse(
+                "flow",
+                "flows cannot change in the middle of a run with closed loops or jobs".into(),
+            );
         } else if begun(&old, at) != begun(&new, at) {
             refuse("flow", format!("the settings change a flow that starts before {at}"));
         }
@@ -198,7 +242,12 @@ fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &
             (0..all.len()).map(|class| all.priority(class)).collect::<Vec<_>>()
         };
         if classes(before) != classes(now) {
-            refuse("flow", format!("the settings change the priorities in use: at {at}, switches have no queues for the new ones"));
+            refuse(
+                "flow",
+                format!(
+                    "the settings change the priorities in use: at {at}, switches have no queues for the new ones"
+                ),
+            );
         }
     }
     problems.or(())
@@ -206,13 +255,15 @@ fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &
 
 /// The key of `[section.kind]` where it is read: `watchdog.detect` for `watchdog.duration.detect`.
 fn without_kind(path: &str) -> String {
-    let around = path.rsplit_once('.').and_then(|(around, name)| Some((around.rsplit_once('.')?.0, name)));
+    let around =
+        path.rsplit_once('.').and_then(|(around, name)| Some((around.rsplit_once('.')?.0, name)));
     around.map_or(String::new(), |(section, name)| format!("{section}.{name}"))
 }
 
 /// Links that fail before a time.
 fn failures(s: &NetworkScenario, at: Time) -> Vec<(Time, u32)> {
-    let mut all: Vec<_> = s.model.faults.failures.iter().map(|f| (f.at, f.link)).filter(|f| f.0 < at).collect();
+    let mut all: Vec<_> =
+        s.model.faults.failures.iter().map(|f| (f.at, f.link)).filter(|f| f.0 < at).collect();
     all.sort_unstable();
     all
 }

@@ -25,7 +25,9 @@ pub(super) fn list(folder: &Path) -> Vec<(PathBuf, usize)> {
 
 /// The newest checkpoint with a header, whole or not.
 pub(super) fn newest(folder: &Path) -> Option<(PathBuf, Header)> {
-    let headers = list(folder).into_iter().filter_map(|(path, _)| file::header(&path).ok().map(|h| (path, h)));
+    let headers = list(folder)
+        .into_iter()
+        .filter_map(|(path, _)| file::header(&path).ok().map(|h| (path, h)));
     headers.max_by_key(|(_, h)| h.events)
 }
 
@@ -52,22 +54,29 @@ impl Saved {
         if let Some((_, header)) = newest(&folder)
             && is_finished(root, &header)
         {
-            let what = format!("the run in {} is complete: there is nothing to resume", root.display());
-            let hint = format!("to continue a copy from a given time: xoff run --from {} --at TIME --out NEW", root.display());
+            let what =
+                format!("the run in {} is complete: there is nothing to resume", root.display());
+            let hint = format!(
+                "to continue a copy from a given time: xoff run --from {} --at TIME --out NEW",
+                root.display()
+            );
             return Err(Problem::new(what, hint));
         }
         let hint = "to write checkpoints, set run.checkpoint or use --checkpoint 10min";
         Saved::before(root, Time::NEVER)?.ok_or_else(|| {
             let what = match (root.is_dir(), root.join(xoff_record::manifest::MANIFEST).is_file()) {
                 (false, _) => format!("there is no folder {}", root.display()),
-                (true, true) => format!("the run in {} is complete and has no checkpoints", root.display()),
+                (true, true) => {
+                    format!("the run in {} is complete and has no checkpoints", root.display())
+                }
                 (true, false) => format!("there are no checkpoints in {}", folder.display()),
             };
             Problem::new(what, hint)
         })
     }
 
-    /// The newest checkpoint at or before a time that can be used; `None`: there is no checkpoint so early.
+    /// The newest checkpoint at or before a time that can be used; `None`: there is no checkpoint
+    /// so early.
     ///
     /// # Errors
     /// There are some, and none of them can be used: the reason.
@@ -82,13 +91,16 @@ impl Saved {
         }
         all.sort_by_key(|(h, ..)| std::cmp::Reverse(h.events));
         all.retain(|(h, ..)| Time(h.time_ps) <= at);
-        let kept: Vec<Kept> = all.iter().rev().map(|(h, _, slot)| Kept { slot: *slot, events: h.events }).collect();
+        let kept: Vec<Kept> =
+            all.iter().rev().map(|(h, _, slot)| Kept { slot: *slot, events: h.events }).collect();
         for (header, path, _) in all {
             let events = header.events;
             match usable(header, &path) {
                 Ok((header, state)) => {
                     let kept = kept.into_iter().filter(|k| k.events <= events).collect();
-                    let words = |(path, why): (PathBuf, String)| format!("xoff skipped {}: {why}", path.display());
+                    let words = |(path, why): (PathBuf, String)| {
+                        format!("xoff skipped {}: {why}", path.display())
+                    };
                     let passed_over = unusable.into_iter().map(words).collect();
                     return Ok(Some(Saved { folder, path, header, state, kept, passed_over }));
                 }
@@ -104,7 +116,8 @@ impl Saved {
         }
     }
 
-    /// The newest checkpoint of a run of this scenario at or before a time that can be used, if there is one.
+    /// The newest checkpoint of a run of this scenario at or before a time that can be used, if
+    /// there is one.
     pub(crate) fn of(s: &NetworkScenario, root: &Path, at: Time) -> Option<Saved> {
         let saved = Saved::before(root, at).ok().flatten()?;
         // Read from the results of the run, its text is the resolved one.
@@ -158,10 +171,18 @@ impl Saved {
         if fs::read_to_string(&given.name).is_ok_and(|now| now != given.text) {
             return Err(changed(format!("{} has changed since the run started", given.name)));
         }
-        let settings = given.settings.iter().map(|(name, text)| Override::from_origin(name, text)).collect::<Result<Vec<_>, _>>()?;
-        let mut scenario = NetworkScenario::from_text(&given.name, &given.text, &settings, &given.folder)?;
+        let settings = given
+            .settings
+            .iter()
+            .map(|(name, text)| Override::from_origin(name, text))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut scenario =
+            NetworkScenario::from_text(&given.name, &given.text, &settings, &given.folder)?;
         if scenario.resolved != self.header.resolved || scenario.digest() != self.header.digest {
-            return Err(changed(format!("input files of {} have changed since the run started", given.name)));
+            return Err(changed(format!(
+                "input files of {} have changed since the run started",
+                given.name
+            )));
         }
         scenario.engine = self.engine();
         Ok(scenario)
@@ -191,12 +212,21 @@ impl Saved {
             from.take()
         });
         read.map_err(|broken| {
-            Problem::new(format!("{} does not fit the scenario: {broken}", self.path.display()), "run the scenario again")
+            Problem::new(
+                format!("{} does not fit the scenario: {broken}", self.path.display()),
+                "run the scenario again",
+            )
         })
     }
 
     /// A run that resumes from here, in its own folder or in another one.
-    fn running<'s>(&self, s: &'s NetworkScenario, folder: Folder, format: &'static Format, goes_on: bool) -> Result<Running<'s>, Problems> {
+    fn running<'s>(
+        &self,
+        s: &'s NetworkScenario,
+        folder: Folder,
+        format: &'static Format,
+        goes_on: bool,
+    ) -> Result<Running<'s>, Problems> {
         let of = Whereabouts { threads: self.threads(), ..ALONE };
         let sink = Sink::Files(folder.clone(), format);
         let mut running = s.start_without_checkpoints(sink, of, None).map_err(problems)?;
@@ -211,19 +241,35 @@ impl Saved {
         running.again = course.filter(|_| self.page());
         let mut recorder = running.world.take_recorder();
         let rows_at = self.folder.join(ROWS);
-        let fed = rows::read(&rows_at, self.header.rows, running.ports.len() as u32, |row| recorder.iter_mut().for_each(|r| r.row(row)));
-        fed.map_err(|why| Problem::new(format!("xoff cannot use {}: {why}", rows_at.display()), "run the scenario again"))?;
+        let fed = rows::read(&rows_at, self.header.rows, running.ports.len() as u32, |row| {
+            recorder.iter_mut().for_each(|r| r.row(row))
+        });
+        fed.map_err(|why| {
+            Problem::new(
+                format!("xoff cannot use {}: {why}", rows_at.display()),
+                "run the scenario again",
+            )
+        })?;
         if let Some(recorder) = recorder {
             running.world.record_to(recorder);
         }
         if goes_on {
-            running.clocks.go_on(&self.header.started, self.header.wall_seconds, self.header.cpu_seconds);
+            running.clocks.go_on(
+                &self.header.started,
+                self.header.wall_seconds,
+                self.header.cpu_seconds,
+            );
         }
         if let Some(every) = s.checkpoint {
             let sub = folder.sub(FOLDER).map_err(|e| written(&e))?;
             let path = owned(&sub, ROWS).map_err(|e| problems(RunError::Record(e)))?;
-            let log = if goes_on { RowLog::go_on(&path, self.header.rows) } else { rows::copy(&rows_at, self.header.rows, &path) };
-            let log = log.map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display()), ""))?;
+            let log = if goes_on {
+                RowLog::go_on(&path, self.header.rows)
+            } else {
+                rows::copy(&rows_at, self.header.rows, &path)
+            };
+            let log =
+                log.map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display()), ""))?;
             let kept = if goes_on { self.kept.clone() } else { Vec::new() };
             if !goes_on {
                 list(&sub.path()).iter().for_each(|(path, _)| _ = fs::remove_file(path)); // those of earlier results
@@ -242,12 +288,22 @@ impl Saved {
     ///
     /// # Errors
     /// The state is none of this scenario, rows are missing, or a table cannot be written.
-    pub fn resume<'s>(&self, s: &'s NetworkScenario, folder: Folder) -> Result<Running<'s>, Problems> {
+    pub fn resume<'s>(
+        &self,
+        s: &'s NetworkScenario,
+        folder: Folder,
+    ) -> Result<Running<'s>, Problems> {
         self.running(s, folder, self.format(), true)
     }
 
-    /// A run of another scenario continues from here in a separate folder; see [`Fork`](super::Fork).
-    pub(super) fn fork<'s>(&self, s: &'s NetworkScenario, folder: Folder, format: &'static Format) -> Result<Running<'s>, Problems> {
+    /// A run of another scenario continues from here in a separate folder; see
+    /// [`Fork`](super::Fork).
+    pub(super) fn fork<'s>(
+        &self,
+        s: &'s NetworkScenario,
+        folder: Folder,
+        format: &'static Format,
+    ) -> Result<Running<'s>, Problems> {
         self.running(s, folder, format, false)
     }
 }
@@ -255,7 +311,11 @@ impl Saved {
 /// Header and state, if this build of xoff can use them.
 fn usable(header: Header, path: &Path) -> Result<(Header, Vec<u8>), String> {
     if header.xoff != crate::VERSION {
-        return Err(format!("xoff {} wrote the file, but this is xoff {}", header.xoff, crate::VERSION));
+        return Err(format!(
+            "xoff {} wrote the file, but this is xoff {}",
+            header.xoff,
+            crate::VERSION
+        ));
     }
     if header.build != file::build() {
         return Err(format!("another build of xoff {} wrote the file", header.xoff));

@@ -1,4 +1,5 @@
-//! Checkpoints of a run: now and then its state is written next to its tables, so that it can resume from there.
+//! Checkpoints of a run: now and then its state is written next to its tables, so that it can
+//! resume from there.
 //!
 //! ```text
 //!   DIR/checkpoints/rows              every row so far, appended                                        rows.rs
@@ -31,7 +32,8 @@ mod fork;
 mod go_on;
 mod rows;
 
-/// The bytes of checkpoints, for tests that search for input that breaks their reader (`xoff-farm`).
+/// The bytes of checkpoints, for tests that search for input that breaks their reader
+/// (`xoff-farm`).
 pub mod bytes {
     use super::file::{self, Header};
     use xoff_units::Time;
@@ -41,10 +43,13 @@ pub mod bytes {
     /// # Errors
     /// Why these are not the bytes of one.
     pub fn inspect(bytes: &[u8]) -> Result<(Time, u64), String> {
-        file::decode(bytes).map(|(header, _)| (Time(header.time_ps), header.events)).map_err(|why| why.to_string())
+        file::decode(bytes)
+            .map(|(header, _)| (Time(header.time_ps), header.events))
+            .map_err(|why| why.to_string())
     }
 
-    /// The bytes with the length and the checksum of a whole one, as a forger would give them; `None`: they are too short.
+    /// The bytes with the length and the checksum of a whole one, as a forger would give them;
+    /// `None`: they are too short.
     pub fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
         file::seal(bytes.to_vec())
     }
@@ -62,19 +67,27 @@ pub use go_on::Saved;
 const FOLDER: &str = "checkpoints";
 /// The file of rows in it.
 const ROWS: &str = "rows";
-/// Checkpoints of a run that are kept: each is one more place from which it can be forked or explained.
+/// Checkpoints of a run that are kept: each is one more place from which it can be forked or
+/// explained.
 const KEPT_MAX: usize = 12;
-/// Room on the disk that is left to the tables, at least [bytes]. With less only the newest checkpoint is kept.
+/// Room on the disk that is left to the tables, at least [bytes]. With less only the newest
+/// checkpoint is kept.
 const ROOM_MIN: u64 = 1 << 20;
-/// Number of checkpoints that must fit on the disk next to the tables: the rest of the tables grows with the network, as checkpoints do.
+/// Number of checkpoints that must fit on the disk next to the tables: the rest of the tables grows
+/// with the network, as checkpoints do.
 const ROOM_FOR: u64 = 4;
 /// The shortest interval: one writes the whole state.
 const EVERY_MIN: Duration = Duration::from_millis(10);
 
 /// Reads the key `run.checkpoint`.
 pub(crate) fn read_interval(text: &str) -> Result<Duration, ParamError> {
-    let refuse =
-        |what: String| Err(ParamError::new("checkpoint", what, "expected a time on the clock, such as \"10min\", \"30s\" or \"2h\""));
+    let refuse = |what: String| {
+        Err(ParamError::new(
+            "checkpoint",
+            what,
+            "expected a time on the clock, such as \"10min\", \"30s\" or \"2h\"",
+        ))
+    };
     match humantime::parse_duration(text.trim()) {
         Ok(every) if every >= EVERY_MIN => Ok(every),
         Ok(_) => refuse(format!("'{text}' is shorter than 10 ms")),
@@ -109,13 +122,30 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checkpoints of a run that begins, or resumes with rows that are logged already, from a checkpoint in one of these places.
-    fn new(every: Duration, folder: Folder, header: Header, log: RowLog, kept: Vec<Kept>) -> Checkpoints {
+    /// Checkpoints of a run that begins, or resumes with rows that are logged already, from a
+    /// checkpoint in one of these places.
+    fn new(
+        every: Duration,
+        folder: Folder,
+        header: Header,
+        log: RowLog,
+        kept: Vec<Kept>,
+    ) -> Checkpoints {
         let log = Arc::new(Mutex::new(log));
-        Checkpoints { every, last: Instant::now(), folder, header, log, kept, warnings: BTreeSet::new(), missed: 0 }
+        Checkpoints {
+            every,
+            last: Instant::now(),
+            folder,
+            header,
+            log,
+            kept,
+            warnings: BTreeSet::new(),
+            missed: 0,
+        }
     }
 
-    /// Checkpoints of a run that begins, in the folder of its results. Existing checkpoints there belong to earlier results.
+    /// Checkpoints of a run that begins, in the folder of its results. Existing checkpoints there
+    /// belong to earlier results.
     pub fn begin(
         s: &NetworkScenario,
         folder: &Folder,
@@ -128,9 +158,17 @@ impl Checkpoints {
         for (path, _) in go_on::list(&folder.path()) {
             let _ = std::fs::remove_file(path);
         }
-        let log = owned(&folder, ROWS).and_then(|path| RowLog::create(&path).map_err(|e| RecordError::new("create", &path, e)));
+        let log = owned(&folder, ROWS).and_then(|path| {
+            RowLog::create(&path).map_err(|e| RecordError::new("create", &path, e))
+        });
         let header = s.header(format, threads, clocks);
-        Ok(Some(Checkpoints::new(every, folder, header, log.map_err(RunError::Record)?, Vec::new())))
+        Ok(Some(Checkpoints::new(
+            every,
+            folder,
+            header,
+            log.map_err(RunError::Record)?,
+            Vec::new(),
+        )))
     }
 
     /// The log, for who records rows.
@@ -153,7 +191,8 @@ impl Checkpoints {
         self.last.elapsed() >= self.every
     }
 
-    /// Writes a checkpoint now. If that fails, the run continues, and the previous checkpoint is kept.
+    /// Writes a checkpoint now. If that fails, the run continues, and the previous checkpoint is
+    /// kept.
     pub fn write(&mut self, world: &World, course: Option<&Course>, clocks: &Clocks) {
         if let Err(what) = self.try_write(world, course, clocks) {
             self.missed += 1;
@@ -163,7 +202,12 @@ impl Checkpoints {
         self.last = Instant::now();
     }
 
-    fn try_write(&mut self, world: &World, course: Option<&Course>, clocks: &Clocks) -> Result<(), String> {
+    fn try_write(
+        &mut self,
+        world: &World,
+        course: Option<&Course>,
+        clocks: &Clocks,
+    ) -> Result<(), String> {
         let mut to = Writer::default();
         let state = world.save()?;
         let Ok(()) = to.bytes(&state);
@@ -174,7 +218,15 @@ impl Checkpoints {
             self.header.build = file::build().into(); // reads the program, so not before it is needed
         }
         let (time_ps, events, threads) = (world.now().0, world.events(), world.threads());
-        self.header = Header { time_ps, events, rows, wall_seconds, cpu_seconds, threads, ..self.header.clone() };
+        self.header = Header {
+            time_ps,
+            events,
+            rows,
+            wall_seconds,
+            cpu_seconds,
+            threads,
+            ..self.header.clone()
+        };
         let bytes = file::encode(&self.header, &to.end()?).map_err(|e| e.to_string())?;
         let slot = (0..).find(|slot| self.kept.iter().all(|k| k.slot != *slot)).unwrap_or_default();
         let path = owned(&self.folder, &name(slot)).map_err(|e| e.to_string())?;
@@ -182,7 +234,9 @@ impl Checkpoints {
         self.kept.push(Kept { slot, events });
         self.thin_out();
         let needed = ROOM_MIN.max(ROOM_FOR * bytes.len() as u64);
-        if rustix::fs::statvfs(&path).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < needed) {
+        if rustix::fs::statvfs(&path)
+            .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < needed)
+        {
             self.keep_the_newest();
         }
         Ok(())
@@ -191,11 +245,14 @@ impl Checkpoints {
     /// Gives up all but the newest: results come first.
     fn keep_the_newest(&mut self) {
         let newest = self.kept.pop();
-        self.kept.drain(..).for_each(|gone| drop(std::fs::remove_file(self.folder.path().join(name(gone.slot)))));
+        self.kept
+            .drain(..)
+            .for_each(|gone| drop(std::fs::remove_file(self.folder.path().join(name(gone.slot)))));
         self.kept.extend(newest);
     }
 
-    /// Takes the checkpoint away that leaves the smallest gap; never the newest, from which the run resumes, nor the oldest.
+    /// Takes the checkpoint away that leaves the smallest gap; never the newest, from which the run
+    /// resumes, nor the oldest.
     fn thin_out(&mut self) {
         if self.kept.len() <= KEPT_MAX {
             return;
@@ -210,7 +267,10 @@ impl Checkpoints {
     pub fn warning(&self) -> Option<String> {
         let why = self.warnings.iter().next()?;
         let last = match self.kept.last() {
-            Some(k) => format!("the last checkpoint is the one after {} events", xoff_units::grouped(k.events)),
+            Some(k) => format!(
+                "the last checkpoint is the one after {} events",
+                xoff_units::grouped(k.events)
+            ),
             None => "the run has no checkpoint".into(),
         };
         Some(format!("{}: {why}; {last}", self.missed_words()?))
@@ -219,7 +279,9 @@ impl Checkpoints {
     /// Number of missing checkpoints, for the headline; `None`: none is missing.
     pub fn missed_words(&self) -> Option<String> {
         let n = self.missed;
-        (n > 0).then(|| format!("{n} checkpoint{} could not be written", if n == 1 { "" } else { "s" }))
+        (n > 0).then(|| {
+            format!("{n} checkpoint{} could not be written", if n == 1 { "" } else { "s" })
+        })
     }
 }
 
@@ -236,19 +298,35 @@ fn owned(folder: &Folder, name: &str) -> Result<PathBuf, RecordError> {
 /// Rejects a folder with an unfinished run that can resume.
 pub(crate) fn refuse_unfinished(folder: &Folder) -> Result<(), RecordError> {
     let root = folder.path();
-    let Some((path, header)) = go_on::newest(&root.join(FOLDER)).filter(|_| !folder.may_replace_all()) else { return Ok(()) };
+    let Some((path, header)) =
+        go_on::newest(&root.join(FOLDER)).filter(|_| !folder.may_replace_all())
+    else {
+        return Ok(());
+    };
     if is_finished(&root, &header) {
         return Ok(());
     }
-    let mut e =
-        RecordError::new("", &path, format!("{} contains a run that stopped at {} and can continue", root.display(), Time(header.time_ps)));
-    e.hint = format!("continue it with xoff run --resume {}, or replace it with --force", root.display());
+    let mut e = RecordError::new(
+        "",
+        &path,
+        format!(
+            "{} contains a run that stopped at {} and can continue",
+            root.display(),
+            Time(header.time_ps)
+        ),
+    );
+    e.hint = format!(
+        "continue it with xoff run --resume {}, or replace it with --force",
+        root.display()
+    );
     Err(e)
 }
 
 /// True if the run of this checkpoint is complete.
 fn is_finished(root: &Path, header: &Header) -> bool {
-    Manifest::read(root).is_ok_and(|m| m.started == header.started && m.scenario == header.resolved && !m.interrupted)
+    Manifest::read(root).is_ok_and(|m| {
+        m.started == header.started && m.scenario == header.resolved && !m.interrupted
+    })
 }
 
 fn engine_word(engine: Engine) -> &'static str {
@@ -262,11 +340,21 @@ fn engine_word(engine: Engine) -> &'static str {
 impl NetworkScenario {
     /// The header of the checkpoints of a run that begins.
     fn header(&self, format: &Format, threads: usize, clocks: &Clocks) -> Header {
-        let settings = self.settings.iter().map(|s| s.origin()).map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        let settings = self
+            .settings
+            .iter()
+            .map(|s| s.origin())
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .collect();
         Header {
             xoff: crate::VERSION.into(),
             build: String::new(),
-            given: Given { name: self.source.name().into(), text: self.source.text().into(), settings, folder: self.folder.clone() },
+            given: Given {
+                name: self.source.name().into(),
+                text: self.source.text().into(),
+                settings,
+                folder: self.folder.clone(),
+            },
             resolved: self.resolved.clone(),
             digest: self.digest(),
             started: clocks.started(),

@@ -1,5 +1,6 @@
-//! The rows of a run so far, next to its checkpoints: tables are columns that are written at the end of a chunk, so the tables of a killed
-//! run are of no use. A resumed run records these rows first, and its tables and hash are those of a run that never stopped.
+//! The rows of a run so far, next to its checkpoints: tables are columns that are written at the
+//! end of a chunk, so the tables of a killed run are of no use. A resumed run records these rows
+//! first, and its tables and hash are those of a run that never stopped.
 //!
 //! ```text
 //!   block: length of the compressed rows u32 | XXH3-64 of them u64 | rows, zstd        about a MiB of rows each
@@ -105,14 +106,25 @@ fn chained(before: u64, hash: u64) -> u64 {
 ///
 /// # Errors
 /// They are not those that were marked: cut off, damaged, or none of this network.
-pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)) -> Result<(), String> {
+pub(super) fn read(
+    path: &Path,
+    mark: Mark,
+    ports: u32,
+    mut to: impl FnMut(&Row),
+) -> Result<(), String> {
     // Opening a pipe would block forever.
     if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         return Err("not a regular file".into());
     }
     let mut file = BufReader::new(File::open(path).map_err(|e| e.to_string())?);
     let (mut bytes, mut hash, mut rows) = (0, 0, 0);
-    let cut = |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { "the file is truncated".to_owned() } else { e.to_string() };
+    let cut = |e: io::Error| {
+        if e.kind() == io::ErrorKind::UnexpectedEof {
+            "the file is truncated".to_owned()
+        } else {
+            e.to_string()
+        }
+    };
     let damaged = || "the file is damaged: its checksum does not match".to_owned();
     while bytes < mark.bytes {
         let mut head = [0; 12];
@@ -133,7 +145,11 @@ pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)
         }
         rows += of_block(&block, ports, &mut to)?;
     }
-    if (bytes, rows) == (mark.bytes, mark.rows) { Ok(()) } else { Err("the file contains other rows than the checkpoint".into()) }
+    if (bytes, rows) == (mark.bytes, mark.rows) {
+        Ok(())
+    } else {
+        Err("the file contains other rows than the checkpoint".into())
+    }
 }
 
 /// Reads the rows of a block, whose checksum is correct; its writer is not known.
@@ -161,7 +177,8 @@ mod tests {
     use super::*;
     use xoff_record::{Port, QueueRow};
 
-    /// A file whose checksums are right and whose content nothing of xoff wrote: refused, not trusted.
+    /// A file whose checksums are right and whose content nothing of xoff wrote: refused, not
+    /// trusted.
     #[test]
     fn a_forged_log_is_refused() {
         let folder = tempfile::tempdir().unwrap();
@@ -173,14 +190,23 @@ mod tests {
             let mark = log.mark().unwrap();
             read(&path, mark, 4, |_| ())
         };
-        let row = |port| Row::Queue(QueueRow { time_ps: 1, port: Port(port), priority: 7, ..QueueRow::default() });
+        let row = |port| {
+            Row::Queue(QueueRow {
+                time_ps: 1,
+                port: Port(port),
+                priority: 7,
+                ..QueueRow::default()
+            })
+        };
         let bytes = |port| {
             let mut to = Writer::default();
             to.put(&row(port));
             to.end().unwrap()
         };
         assert_eq!(read_back(&bytes(3), 1), Ok(()));
-        let refused = |came: Result<(), String>, why: &str| assert!(came.as_ref().is_err_and(|e| e.contains(why)), "{came:?}, not {why}");
+        let refused = |came: Result<(), String>, why: &str| {
+            assert!(came.as_ref().is_err_and(|e| e.contains(why)), "{came:?}, not {why}")
+        };
         refused(read_back(&bytes(3), 2), "other rows");
         let none = "does not contain rows of this network";
         refused(read_back(&bytes(4), 1), none);

@@ -28,17 +28,25 @@ fn a_message_takes_what_the_closed_form_gives_and_nothing_follows() {
     let id = d.send(&message(a, b, 100_000, 7)).unwrap();
     let sent = Happened { what: What::Sent, at: Time(99 * TX), id, tag: 7 };
     let delivered = Happened { what: What::Delivered, at: Time(101 * TX + 2 * D), id, tag: 7 };
-    assert_eq!([d.next(Time::NEVER), d.next(Time::NEVER), d.next(Time::NEVER)], [Some(sent), Some(delivered), None]);
+    assert_eq!(
+        [d.next(Time::NEVER), d.next(Time::NEVER), d.next(Time::NEVER)],
+        [Some(sent), Some(delivered), None]
+    );
     assert_eq!((d.now(), d.lost_frames()), (delivered.at, 0));
     // The network continues from there, at any later time.
     d.schedule(Span(500), 1);
-    assert_eq!(d.next(Time::NEVER).map(|h| (h.what, h.at)), Some((What::Timer, Time(delivered.at.0 + 500))));
+    assert_eq!(
+        d.next(Time::NEVER).map(|h| (h.what, h.at)),
+        Some((What::Timer, Time(delivered.at.0 + 500)))
+    );
     d.send(&message(b, a, 1000, 8)).unwrap();
-    let ends: Vec<_> = std::iter::from_fn(|| d.next(Time::NEVER)).map(|h| h.at.0 - delivered.at.0 - 500).collect();
+    let ends: Vec<_> =
+        std::iter::from_fn(|| d.next(Time::NEVER)).map(|h| h.at.0 - delivered.at.0 - 500).collect();
     assert_eq!(ends, [0, 2 * TX + 2 * D]);
 }
 
-/// A rank sends its next part as soon as one has arrived: the collective of the scenario, from outside.
+/// A rank sends its next part as soon as one has arrived: the collective of the scenario, from
+/// outside.
 #[test]
 fn a_ring_all_reduce_driven_from_outside_ends_when_the_collective_does() {
     const RANKS: u32 = 8;
@@ -48,7 +56,11 @@ fn a_ring_all_reduce_driven_from_outside_ends_when_the_collective_does() {
         let hosts: Vec<u32> = d.hosts().collect();
         let next = |r: u32| hosts[((r + 1) % RANKS) as usize];
         for r in 0..RANKS {
-            d.send(&Message { queue_pair: Some(0), ..message(hosts[r as usize], next(r), 100_000, 0) }).unwrap();
+            d.send(&Message {
+                queue_pair: Some(0),
+                ..message(hosts[r as usize], next(r), 100_000, 0)
+            })
+            .unwrap();
         }
         let mut steps = [0; RANKS as usize];
         let mut end = Time::ZERO;
@@ -61,12 +73,20 @@ fn a_ring_all_reduce_driven_from_outside_ends_when_the_collective_does() {
             steps[to as usize] += 1;
             end = h.at;
             if steps[to as usize] < 2 * (RANKS - 1) {
-                let id = d.send(&Message { queue_pair: Some(0), ..message(hosts[to as usize], next(to), 100_000, h.tag + 1) }).unwrap();
+                let id = d
+                    .send(&Message {
+                        queue_pair: Some(0),
+                        ..message(hosts[to as usize], next(to), 100_000, h.tag + 1)
+                    })
+                    .unwrap();
                 from.insert(id, to);
             }
         }
-        let job = format!("[run]\nduration = \"200ms\"\n{text}[[job]]\n[[collective]]\nkind = \"all-reduce\"\nsize = \"800KB\"\n");
-        let s = NetworkScenario::from_text("job.toml", &job, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let job = format!(
+            "[run]\nduration = \"200ms\"\n{text}[[job]]\n[[collective]]\nkind = \"all-reduce\"\nsize = \"800KB\"\n"
+        );
+        let s = NetworkScenario::from_text("job.toml", &job, &[], Path::new("."))
+            .unwrap_or_else(|e| panic!("{e}"));
         let f = s.run(Sink::Nothing).unwrap();
         let ends = f.outcome.ranks[0].iter().map(|r| r.log.iterations[0].1.expect("an end"));
         assert_eq!(Some(end), ends.max(), "{control}");
@@ -79,13 +99,16 @@ fn a_ring_all_reduce_driven_from_outside_ends_when_the_collective_does() {
 /// Messages that are handed in at times of timers are flows that begin then.
 #[test]
 fn random_messages_arrive_when_the_same_flows_of_a_scenario_do() {
-    for (case, control) in ["pfc", "cbfc", "gfc-buffer", "gfc-time", "pffc"].into_iter().enumerate() {
+    for (case, control) in ["pfc", "cbfc", "gfc-buffer", "gfc-time", "pffc"].into_iter().enumerate()
+    {
         let text = format!(
             "[run]\nduration = \"5ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[flow_control]\nkind = \"{control}\"\n"
         );
         let mut seed = 17 + case as u64;
         let mut draw = |n: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % n
         };
         let flows: Vec<(u64, u64, u64, u64)> = (0..60)
@@ -100,8 +123,10 @@ fn random_messages_arrive_when_the_same_flows_of_a_scenario_do() {
                 format!("[[flow]]\nsrc = \"H{a}\"\ndst = \"H{b}\"\nsize = \"{size}B\"\nstart = \"{ns}ns\"\npriority = 3\n")
             })
             .collect();
-        let s = NetworkScenario::from_text("s.toml", &format!("{text}{list}"), &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
-        let wanted: Vec<Option<Time>> = s.run(Sink::Nothing).unwrap().outcome.flows.iter().map(|f| f.received).collect();
+        let s = NetworkScenario::from_text("s.toml", &format!("{text}{list}"), &[], Path::new("."))
+            .unwrap_or_else(|e| panic!("{e}"));
+        let wanted: Vec<Option<Time>> =
+            s.run(Sink::Nothing).unwrap().outcome.flows.iter().map(|f| f.received).collect();
         assert!(wanted.iter().all(Option::is_some), "{control}");
 
         let mut d = driven(&text);
@@ -131,9 +156,13 @@ fn messages_of_a_queue_pair_leave_one_after_the_other() {
         let mut d = driven(&star(3, ""));
         let hosts: Vec<u32> = d.hosts().collect();
         for tag in 0..2 {
-            d.send(&Message { queue_pair: pair, ..message(hosts[0], hosts[1], 100_000, tag) }).unwrap();
+            d.send(&Message { queue_pair: pair, ..message(hosts[0], hosts[1], 100_000, tag) })
+                .unwrap();
         }
-        std::iter::from_fn(|| d.next(Time::NEVER)).filter(|h| h.what == What::Delivered).map(|h| h.at.0).collect()
+        std::iter::from_fn(|| d.next(Time::NEVER))
+            .filter(|h| h.what == What::Delivered)
+            .map(|h| h.at.0)
+            .collect()
     };
     assert_eq!(ends(Some(5)), [101 * TX + 2 * D, 201 * TX + 2 * D]);
     // Side by side they share the wire.
@@ -147,8 +176,15 @@ fn flows_of_the_scenario_run_beside_and_are_not_reported() {
     let hosts: Vec<u32> = d.hosts().collect();
     let id = d.send(&message(hosts[0], hosts[1], 100_000, 7)).unwrap();
     let all: Vec<Happened> = std::iter::from_fn(|| d.next(Time::NEVER)).collect();
-    assert_eq!(all.iter().map(|h| (h.what, h.id)).collect::<Vec<_>>(), [(What::Sent, id), (What::Delivered, id)]);
-    assert!(all[1].at.0 > 101 * TX + 2 * D + 90 * TX, "they share the receiver's wire: {:?}", all[1].at);
+    assert_eq!(
+        all.iter().map(|h| (h.what, h.id)).collect::<Vec<_>>(),
+        [(What::Sent, id), (What::Delivered, id)]
+    );
+    assert!(
+        all[1].at.0 > 101 * TX + 2 * D + 90 * TX,
+        "they share the receiver's wire: {:?}",
+        all[1].at
+    );
 }
 
 #[test]
@@ -163,7 +199,11 @@ fn a_deadlock_ends_a_wait_without_a_limit() {
     }
     let first = d.next(Time::NEVER).expect("a deadlock");
     assert_eq!((first.what, first.tag), (What::Deadlock, 0));
-    assert_eq!(d.next(Time::NEVER).map(|h| h.what), Some(What::Deadlock), "again, instead of for ever");
+    assert_eq!(
+        d.next(Time::NEVER).map(|h| h.what),
+        Some(What::Deadlock),
+        "again, instead of for ever"
+    );
     let later = Time(first.at.0 + 1_000_000_000);
     assert_eq!((d.next(later), d.now(), d.lost_frames()), (None, later, 0));
 }
@@ -186,10 +226,17 @@ fn what_cannot_be_sent_is_refused_with_the_argument() {
         assert_eq!(d.send(&m).unwrap_err().key, key, "{m:?}");
     }
     assert_eq!(d.next(Time::NEVER), None);
-    let refused =
-        |text: &str, priorities: &[u8]| Driven::new("d.toml", text, &[], Path::new("."), priorities).err().expect("refused").to_string();
+    let refused = |text: &str, priorities: &[u8]| {
+        Driven::new("d.toml", text, &[], Path::new("."), priorities)
+            .err()
+            .expect("refused")
+            .to_string()
+    };
     assert!(refused(&star(3, ""), &[]).contains("expected one or more from 0 to 7"));
     assert!(refused(&star(3, ""), &[8]).contains("expected one or more from 0 to 7"));
     assert!(refused("[topology]\nkind = \"stra\"\n", &[3]).contains("d.toml:2"));
-    assert!(refused(&star(3, "[[job]]\n[[collective]]\nsize = \"1MB\"\n"), &[3]).contains("only the other program may start messages"));
+    assert!(
+        refused(&star(3, "[[job]]\n[[collective]]\nsize = \"1MB\"\n"), &[3])
+            .contains("only the other program may start messages")
+    );
 }

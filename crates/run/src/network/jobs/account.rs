@@ -7,9 +7,10 @@
 //!                                          queueing   pause, queueing, rate limit, serialisation | queueing, pause, serialisation, propagation
 //! ```
 //!
-//! The two stretches of a message are exact; within one, the time of a lone message is serialisation and propagation.
-//! Of the rest, pause is the time in which the port of the frame was not allowed to transmit; at the source as much is
-//! queueing as the wire carried of others, and what rate control then leaves is its own. So the parts add up to the picosecond.
+//! The two stretches of a message are exact; within one, the time of a lone message is
+//! serialisation and propagation. Of the rest, pause is the time in which the port of the frame was
+//! not allowed to transmit; at the source as much is queueing as the wire carried of others, and
+//! what rate control then leaves is its own. So the parts add up to the picosecond.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -48,7 +49,8 @@ pub struct Stretch {
 
 impl Stretch {
     /// None yet.
-    pub(super) const NONE: Stretch = Stretch { from: 0, to: 0, cause: Cause::Compute, rank: 0, op: 0, flow: None };
+    pub(super) const NONE: Stretch =
+        Stretch { from: 0, to: 0, cause: Cause::Compute, rank: 0, op: 0, flow: None };
 }
 
 impl Flat for Stretch {
@@ -79,7 +81,8 @@ pub(super) struct Accounts<'s> {
     ideals: Ideals<'s>,
     /// By source, destination, source port and epoch of the routes.
     paths: RefCell<HashMap<(u32, u32, u16, usize), Path>>,
-    /// Computation times of streams, by rank and stream, in the last requested iteration of a job [ps].
+    /// Computation times of streams, by rank and stream, in the last requested iteration of a job
+    /// [ps].
     computed: RefCell<OfIteration>,
     /// Rate control or a window may hold flows back.
     limited: bool,
@@ -98,7 +101,8 @@ pub(super) fn union(intervals: impl Iterator<Item = (u64, u64)>) -> u64 {
     sum
 }
 
-/// Time of the first intervals that the second ones do not cover. Both are in order and without overlaps.
+/// Time of the first intervals that the second ones do not cover. Both are in order and without
+/// overlaps.
 pub(super) fn difference(all: &[(u64, u64)], without: &[(u64, u64)]) -> u64 {
     let (mut sum, mut next) = (0, 0);
     for &(from, to) in all {
@@ -143,10 +147,24 @@ fn cut(from: u64, parts: &[(Cause, u64)], out: &mut Vec<(u64, u64, Cause)>) {
 }
 
 impl<'s> Accounts<'s> {
-    pub fn new(scenario: &'s NetworkScenario, outcome: &'s Outcome, ports: &'s PortNumbers, pauses: &'s Pauses) -> Accounts<'s> {
+    pub fn new(
+        scenario: &'s NetworkScenario,
+        outcome: &'s Outcome,
+        ports: &'s PortNumbers,
+        pauses: &'s Pauses,
+    ) -> Accounts<'s> {
         let limited = scenario.rate_control != "none" || scenario.model.nic.window.is_some();
         let ideals = Ideals::new(scenario, outcome.now);
-        Accounts { scenario, outcome, ports, pauses, ideals, paths: RefCell::default(), computed: RefCell::default(), limited }
+        Accounts {
+            scenario,
+            outcome,
+            ports,
+            pauses,
+            ideals,
+            paths: RefCell::default(),
+            computed: RefCell::default(),
+            limited,
+        }
     }
 
     /// Start and end of an operation.
@@ -156,7 +174,13 @@ impl<'s> Accounts<'s> {
     }
 
     /// Time in which a port was not allowed to transmit between two times.
-    pub fn paused(&self, ports: impl Iterator<Item = u32>, priority: u8, from: u64, to: u64) -> u64 {
+    pub fn paused(
+        &self,
+        ports: impl Iterator<Item = u32>,
+        priority: u8,
+        from: u64,
+        to: u64,
+    ) -> u64 {
         let mut all = Vec::new();
         for port in ports {
             let Some(pauses) = self.pauses.get(&(port, priority)) else { continue };
@@ -166,7 +190,12 @@ impl<'s> Accounts<'s> {
                 let middle = (first + end) / 2;
                 if pauses.get(middle).1 <= from { first = middle + 1 } else { end = middle }
             }
-            all.extend(pauses.range(first, pauses.len()).take_while(|p| p.0 < to).map(|(a, b)| (a.max(from), b.min(to))));
+            all.extend(
+                pauses
+                    .range(first, pauses.len())
+                    .take_while(|p| p.0 < to)
+                    .map(|(a, b)| (a.max(from), b.min(to))),
+            );
         }
         all.sort_unstable();
         union(all.into_iter())
@@ -176,18 +205,29 @@ impl<'s> Accounts<'s> {
     pub fn path(&self, f: &FlowRecord) -> Path {
         let (epoch, w) = (self.ideals.epoch(f.flow.start), &f.flow);
         let find = || self.ideals.path(epoch, w);
-        self.paths.borrow_mut().entry((w.src, w.dst, w.src_port, epoch)).or_insert_with(find).clone()
+        self.paths
+            .borrow_mut()
+            .entry((w.src, w.dst, w.src_port, epoch))
+            .or_insert_with(find)
+            .clone()
     }
 
     /// Time from its beginning until its last frame starts on the wire.
-    fn at_source(&self, (at, job): (usize, &Job), rank: u32, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
+    fn at_source(
+        &self,
+        (at, job): (usize, &Job),
+        rank: u32,
+        flow: u32,
+        out: &mut Vec<(u64, u64, Cause)>,
+    ) {
         let f = &self.outcome.flow(flow);
         let Some(sent) = f.all_sent else { return };
         let (payload, header) = self.scenario.frame();
         let frames = f.flow.size.div_ceil(payload as u64).max(1);
         let rate = self.scenario.topology.link_at(f.flow.src, 0).rate;
         let (start, total) = (f.flow.start.0, sent.since(f.flow.start).0);
-        let serialisation = rate.time_for(Bytes((payload + header) as u64)).0.saturating_mul(frames - 1).min(total);
+        let serialisation =
+            rate.time_for(Bytes((payload + header) as u64)).0.saturating_mul(frames - 1).min(total);
         let nic = self.ports.of(f.flow.src, 0);
         let mut rest = total - serialisation;
         let pause = self.paused([nic].into_iter(), f.flow.priority, start, sent.0).min(rest);
@@ -222,8 +262,12 @@ impl<'s> Accounts<'s> {
             pause = f.stopped.min(total - propagation - serialisation);
         }
         let queueing = total - propagation - serialisation - pause;
-        let parts =
-            [(Cause::Queueing, queueing), (Cause::Pause, pause), (Cause::Serialisation, serialisation), (Cause::Propagation, propagation)];
+        let parts = [
+            (Cause::Queueing, queueing),
+            (Cause::Pause, pause),
+            (Cause::Serialisation, serialisation),
+            (Cause::Propagation, propagation),
+        ];
         cut(sent.0, &parts, out);
     }
 
@@ -241,7 +285,11 @@ impl<'s> Accounts<'s> {
         let message = job.graph.programs[from as usize].message(op);
         if message == NONE {
             let left = send.ended.0;
-            cut(send.handed.0, &[(Cause::Serialisation, left - send.handed.0), (Cause::Propagation, there - left)], &mut all);
+            cut(
+                send.handed.0,
+                &[(Cause::Serialisation, left - send.handed.0), (Cause::Propagation, there - left)],
+                &mut all,
+            );
             return (all, None);
         }
         let flow = job.flow(iteration, message);
@@ -252,9 +300,16 @@ impl<'s> Accounts<'s> {
         (all, Some(flow))
     }
 
-    /// From the arrival of a message, or the receive that waited for it, to the end of that receive: where its stream computed meanwhile
-    /// that counts as computing, all else as overhead. In the order of time.
-    fn taken(&self, (at, job): (usize, &Job), (rank, iteration, op): (u32, u32, u32), from: u64, to: u64) -> Vec<(u64, u64, Cause)> {
+    /// From the arrival of a message, or the receive that waited for it, to the end of that
+    /// receive: where its stream computed meanwhile that counts as computing, all else as overhead.
+    /// In the order of time.
+    fn taken(
+        &self,
+        (at, job): (usize, &Job),
+        (rank, iteration, op): (u32, u32, u32),
+        from: u64,
+        to: u64,
+    ) -> Vec<(u64, u64, Cause)> {
         let until = to.saturating_sub(job.overheads.receive.0).max(from);
         let program = &job.graph.programs[rank as usize];
         let stream = program.op(op).stream;
@@ -265,8 +320,12 @@ impl<'s> Accounts<'s> {
                 *computed = ((at, iteration), HashMap::new());
             }
             let of_stream = computed.1.entry((rank, stream)).or_insert_with(|| {
-                let computing = (0..).zip(program.ops()).filter(|(_, o)| o.stream == stream && matches!(o.work, Work::Compute(_)));
-                let times = computing.map(|(op, _)| self.times(at, job, rank, iteration, op)).filter(|x| x.ended < Time::NEVER);
+                let computing = (0..)
+                    .zip(program.ops())
+                    .filter(|(_, o)| o.stream == stream && matches!(o.work, Work::Compute(_)));
+                let times = computing
+                    .map(|(op, _)| self.times(at, job, rank, iteration, op))
+                    .filter(|x| x.ended < Time::NEVER);
                 Computed::new(times.map(|x| (x.begun.0, x.ended.0)), job.graph.pages())
             });
             all = of_stream.between(from, until);
@@ -280,13 +339,26 @@ impl<'s> Accounts<'s> {
         pieces
     }
 
-    /// Goes back from the end of a rank's iteration, from cause to cause, down to a time: the rank's own beginning, staying with the rank,
-    /// or, where peers are followed, the end of the iteration before of all ranks, at which every rank had begun this one. Calls `met` for
-    /// each stretch, the last one first; together they fill the time from `since` to the end.
-    pub fn walk(&self, (at, job): (usize, &Job), rank: u32, iteration: u32, since: u64, follow: bool, met: &mut dyn FnMut(Stretch)) {
+    /// Goes back from the end of a rank's iteration, from cause to cause, down to a time: the
+    /// rank's own beginning, staying with the rank, or, where peers are followed, the end of the
+    /// iteration before of all ranks, at which every rank had begun this one. Calls `met` for each
+    /// stretch, the last one first; together they fill the time from `since` to the end.
+    pub fn walk(
+        &self,
+        (at, job): (usize, &Job),
+        rank: u32,
+        iteration: u32,
+        since: u64,
+        follow: bool,
+        met: &mut dyn FnMut(Stretch),
+    ) {
         let ops = job.graph.programs[rank as usize].len();
         let first = iteration as usize * ops as usize;
-        let ended = self.outcome.ranks[at][rank as usize].log.ops.range(first, first + ops as usize).map(|t| t.ended);
+        let ended = self.outcome.ranks[at][rank as usize]
+            .log
+            .ops
+            .range(first, first + ops as usize)
+            .map(|t| t.ended);
         let Some((mut op, _)) = (0..ops).zip(ended).max_by_key(|t| t.1) else { return };
         let (mut rank, mut t) = (rank, self.times(at, job, rank, iteration, op).ended.0);
         loop {
@@ -310,15 +382,27 @@ impl<'s> Accounts<'s> {
                 }
                 Work::Receive { .. } => {
                     let there = x.handed.0;
-                    for (from, to, cause) in self.taken((at, job), (rank, iteration, op), there.max(x.begun.0), t).into_iter().rev() {
+                    for (from, to, cause) in self
+                        .taken((at, job), (rank, iteration, op), there.max(x.begun.0), t)
+                        .into_iter()
+                        .rev()
+                    {
                         add(from, to, cause, rank, op, None);
                     }
                     if there > x.begun.0 {
-                        let (pieces, flow) = self.message((at, job), iteration, (x.from, x.from_op), there);
+                        let (pieces, flow) =
+                            self.message((at, job), iteration, (x.from, x.from_op), there);
                         let begun = self.times(at, job, x.from, iteration, x.from_op).begun.0;
                         let least = if follow { 0 } else { x.begun.0 };
                         for &(from, to, cause) in pieces.iter().rev() {
-                            add(from.max(least), to, cause, if follow { x.from } else { rank }, if follow { x.from_op } else { op }, flow);
+                            add(
+                                from.max(least),
+                                to,
+                                cause,
+                                if follow { x.from } else { rank },
+                                if follow { x.from_op } else { op },
+                                flow,
+                            );
                         }
                         if follow {
                             next = (x.from, x.from_op, begun);
@@ -342,7 +426,8 @@ impl<'s> Accounts<'s> {
 
     /// Begin and end of an iteration of a rank; `None`: it has not ended.
     pub fn span(&self, at: usize, rank: u32, iteration: u32) -> Option<(Time, Time)> {
-        let &(start, end) = self.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize)?;
+        let &(start, end) =
+            self.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize)?;
         Some((start, end?))
     }
 }
@@ -367,7 +452,10 @@ mod tests {
             assert_eq!(difference(all, without), left, "{all:?} {without:?}");
             // By counting.
             let inside = |t: u64, x: &[(u64, u64)]| x.iter().any(|i| i.0 <= t && t < i.1);
-            assert_eq!((0..30).filter(|&t| inside(t, all) && !inside(t, without)).count() as u64, left);
+            assert_eq!(
+                (0..30).filter(|&t| inside(t, all) && !inside(t, without)).count() as u64,
+                left
+            );
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use xoff_net::jobs::{Job, Work};
 use xoff_net::topology::PortNumbers;
 use xoff_record::{
-    Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, MismatchAnswer, Node, Operation, OperationRow, PathAnswer, PathRow, RankRow,
-    RecordError, StuckAnswer, Tables,
+    Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, MismatchAnswer, Node, Operation,
+    OperationRow, PathAnswer, PathRow, RankRow, RecordError, StuckAnswer, Tables,
 };
 use xoff_sim::Outcome;
 use xoff_units::Span;
@@ -20,8 +20,9 @@ use crate::network::NetworkScenario;
 /// Outcome of an iteration of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iteration {
-    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. So
-    /// those of all iterations add up to the time of the job, however far its ranks drift apart [ps].
+    /// From the end of the iteration before to its own, each that of the rank that ends last; of
+    /// the first one from the job's start. So those of all iterations add up to the time of the
+    /// job, however far its ranks drift apart [ps].
     pub time_ps: u64,
     /// End of the last rank [ps].
     pub end_ps: u64,
@@ -48,7 +49,8 @@ pub struct JobSummary {
     pub planned: u32,
     /// Iterations that all ranks have done.
     pub iterations: Vec<Iteration>,
-    /// The critical path of the longest of these, in the order of time; of a streamed job the table alone has it.
+    /// The critical path of the longest of these, in the order of time; of a streamed job the table
+    /// alone has it.
     pub path: Vec<Stretch>,
     /// By collective: its name, and its lowest and highest bus bandwidth [bit/s].
     pub bus: Vec<(String, u64, u64)>,
@@ -111,7 +113,9 @@ pub(in crate::network) fn write(
             let exposed_ps = write_ranks(&accounts, (at, job), iteration, tables)?;
             write_collectives(&accounts, (at, job), iteration, tables, &mut summary)?;
             let since = summary.iterations.last().map_or(job.start.0, |i| i.end_ps);
-            if let Some((done, path)) = write_path(&accounts, (at, job), iteration, (since, exposed_ps), tables)? {
+            if let Some((done, path)) =
+                write_path(&accounts, (at, job), iteration, (since, exposed_ps), tables)?
+            {
                 if summary.iterations.iter().all(|i| i.time_ps < done.time_ps) {
                     summary.path = path;
                 }
@@ -125,10 +129,19 @@ pub(in crate::network) fn write(
 }
 
 /// The ranks of an iteration. Returns the longest exposed communication.
-fn write_ranks(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &mut Tables) -> Result<u64, RecordError> {
+fn write_ranks(
+    a: &Accounts,
+    (at, job): (usize, &Job),
+    iteration: u32,
+    tables: &mut Tables,
+) -> Result<u64, RecordError> {
     let mut most = 0;
     for (rank, host) in (0..).zip(&job.hosts) {
-        let Some(&(start, end)) = a.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize) else { continue };
+        let Some(&(start, end)) =
+            a.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize)
+        else {
+            continue;
+        };
         let mut row = RankRow {
             job: Label(job.label),
             iteration,
@@ -141,7 +154,8 @@ fn write_ranks(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &
         if let Some(end) = end {
             (row.compute_ps, row.comm_ps, row.exposed_ps) = shares(a, (at, job), rank, iteration);
             row.idle_ps = end.since(start).0 - row.compute_ps - row.exposed_ps;
-            row.paused_ps = a.paused([a.ports.of(*host, 0)].into_iter(), job.priority, start.0, end.0);
+            row.paused_ps =
+                a.paused([a.ports.of(*host, 0)].into_iter(), job.priority, start.0, end.0);
             let mut path = [0; 8];
             a.walk((at, job), rank, iteration, start.0, false, &mut |s| add(&mut path, &s));
             row.path_compute_ps = path[0];
@@ -159,7 +173,8 @@ fn write_ranks(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &
     Ok(most)
 }
 
-/// Times in which a rank computed, in which messages of it were under way, and those of the second without the first [ps].
+/// Times in which a rank computed, in which messages of it were under way, and those of the second
+/// without the first [ps].
 fn shares(a: &Accounts, (at, job): (usize, &Job), rank: u32, iteration: u32) -> (u64, u64, u64) {
     let log = &a.outcome.ranks[at][rank as usize];
     if let Some(s) = log.shares.get(iteration as usize) {
@@ -167,8 +182,14 @@ fn shares(a: &Accounts, (at, job): (usize, &Job), rank: u32, iteration: u32) -> 
     }
     let program = &job.graph.programs[rank as usize];
     let of = |computes: bool| {
-        let mine = (0..).zip(program.ops()).filter(|(_, o)| matches!(o.work, Work::Compute(_)) == computes);
-        joined(mine.map(|(op, _)| a.times(at, job, rank, iteration, op)).map(|x| (x.begun.0, x.ended.0)).collect())
+        let mine = (0..)
+            .zip(program.ops())
+            .filter(|(_, o)| matches!(o.work, Work::Compute(_)) == computes);
+        joined(
+            mine.map(|(op, _)| a.times(at, job, rank, iteration, op))
+                .map(|x| (x.begun.0, x.ended.0))
+                .collect(),
+        )
     };
     let (compute, comm) = (of(true), of(false));
     let sum = |x: &[(u64, u64)]| x.iter().map(|i| i.1 - i.0).sum::<u64>();
@@ -189,15 +210,21 @@ fn write_collectives(
     summary: &mut JobSummary,
 ) -> Result<(), RecordError> {
     for (nth, part) in (0..).zip(&job.graph.phases) {
-        let has = |rank: u32| a.outcome.ranks[at][rank as usize].log.iterations.len() > iteration as usize;
-        let of = |rank: u32, op: u32| if has(rank) { a.times(at, job, rank, iteration, op).ended.0 } else { u64::MAX };
+        let has = |rank: u32| {
+            a.outcome.ranks[at][rank as usize].log.iterations.len() > iteration as usize
+        };
+        let of = |rank: u32, op: u32| {
+            if has(rank) { a.times(at, job, rank, iteration, op).ended.0 } else { u64::MAX }
+        };
         let begins = || part.members.iter().map(|&(rank, begin, _)| of(rank, begin));
         let start = begins().min().unwrap_or(u64::MAX);
         if start == u64::MAX {
             continue; // no rank has come to it
         }
         let known = |t: u64| Some(t).filter(|&t| t < u64::MAX);
-        let end = known(part.members.iter().map(|&(rank, _, end)| of(rank, end)).max().unwrap_or(u64::MAX));
+        let end = known(
+            part.members.iter().map(|&(rank, _, end)| of(rank, end)).max().unwrap_or(u64::MAX),
+        );
         let time = end.map(|e| e - start).filter(|&t| t > 0 && part.bytes > 0);
         let bus = time.map(|t| bandwidth(part.bytes, t, part.bus));
         tables.collectives.push(CollectiveRow {
@@ -231,14 +258,21 @@ fn write_path(
     tables: &mut Tables,
 ) -> Result<Option<(Iteration, Vec<Stretch>)>, RecordError> {
     let ranks = 0..job.hosts.len() as u32;
-    let Some(spans) = ranks.map(|r| a.span(at, r, iteration)).collect::<Option<Vec<_>>>() else { return Ok(None) };
-    let Some((last_rank, end)) = (0u32..).zip(&spans).map(|(r, s)| (r, s.1)).max_by_key(|&(r, end)| (end, std::cmp::Reverse(r))) else {
+    let Some(spans) = ranks.map(|r| a.span(at, r, iteration)).collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let Some((last_rank, end)) = (0u32..)
+        .zip(&spans)
+        .map(|(r, s)| (r, s.1))
+        .max_by_key(|&(r, end)| (end, std::cmp::Reverse(r)))
+    else {
         return Ok(None);
     };
     // The walk finds the last stretch first.
     let mut found = job.graph.pages().map_or_else(Items::default, |p| p.list(|_| Stretch::NONE));
     a.walk((at, job), last_rank, iteration, since, true, &mut |s| found.push(s));
-    let (mut path_ps, mut lost, mut computed) = ([0; 8], Stragglers::default(), BTreeMap::<u32, u64>::new());
+    let (mut path_ps, mut lost, mut computed) =
+        ([0; 8], Stragglers::default(), BTreeMap::<u32, u64>::new());
     let mut path = Vec::new();
     for (position, x) in (0..).zip((0..found.len()).rev().map(|nth| found.get(nth))) {
         add(&mut path_ps, &x);
@@ -274,7 +308,12 @@ fn write_path(
     Ok(Some((done, path)))
 }
 
-fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &mut Tables) -> Result<(), RecordError> {
+fn write_operations(
+    a: &Accounts,
+    (at, job): (usize, &Job),
+    iteration: u32,
+    tables: &mut Tables,
+) -> Result<(), RecordError> {
     for (rank, program) in (0..).zip(&job.graph.programs) {
         if a.outcome.ranks[at][rank as usize].log.iterations.len() <= iteration as usize {
             continue;
@@ -291,9 +330,15 @@ fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tabl
             let (work, peer, bytes, flow) = match o.work {
                 Work::Compute(Span::ZERO) => continue, // a mark
                 Work::Compute(_) => (Operation::Compute, None, None, None),
-                Work::Send { to, bytes, .. } => (Operation::Send, Some(to), Some(bytes), flow(rank, op)),
-                Work::Receive { from, bytes, .. } if x.from == xoff_net::jobs::NONE => (Operation::Receive, from, Some(bytes), None),
-                Work::Receive { bytes, .. } => (Operation::Receive, Some(x.from), Some(bytes), flow(x.from, x.from_op)),
+                Work::Send { to, bytes, .. } => {
+                    (Operation::Send, Some(to), Some(bytes), flow(rank, op))
+                }
+                Work::Receive { from, bytes, .. } if x.from == xoff_net::jobs::NONE => {
+                    (Operation::Receive, from, Some(bytes), None)
+                }
+                Work::Receive { bytes, .. } => {
+                    (Operation::Receive, Some(x.from), Some(bytes), flow(x.from, x.from_op))
+                }
             };
             if x.begun.0 == u64::MAX {
                 continue; // it has not begun
@@ -330,7 +375,16 @@ impl JobSummary {
     pub(in crate::network) fn answer(&self, s: &NetworkScenario) -> JobAnswer {
         let iteration = |i: &Iteration| {
             // No rank waits for a peer on the critical path: the path continues at the peer.
-            let [compute_ps, overhead_ps, _, serialisation_ps, propagation_ps, pause_ps, rate_limit_ps, queueing_ps] = i.path_ps;
+            let [
+                compute_ps,
+                overhead_ps,
+                _,
+                serialisation_ps,
+                propagation_ps,
+                pause_ps,
+                rate_limit_ps,
+                queueing_ps,
+            ] = i.path_ps;
             IterationAnswer {
                 time_ps: i.time_ps,
                 end_ps: i.end_ps,
@@ -364,17 +418,24 @@ impl JobSummary {
     /// Problems that make the answer of the run a "no", for its headline.
     pub(in crate::network) fn failures(&self) -> Vec<String> {
         let mut all = Vec::new();
-        all.extend(self.stuck.as_ref().map(|x| format!("job {} waits for itself: {}", self.name, x.words())));
-        all.extend(self.mismatch.as_ref().map(|x| format!("job {} exchanges messages of different sizes: {}", self.name, x.words())));
+        all.extend(
+            self.stuck
+                .as_ref()
+                .map(|x| format!("job {} waits for itself: {}", self.name, x.words())),
+        );
+        all.extend(self.mismatch.as_ref().map(|x| {
+            format!("job {} exchanges messages of different sizes: {}", self.name, x.words())
+        }));
         all
     }
 
-    /// Statement that the job did not finish, for the headline if no flow states it; `None`: the job finished, or a failure gives the
-    /// reason.
+    /// Statement that the job did not finish, for the headline if no flow states it; `None`: the
+    /// job finished, or a failure gives the reason.
     pub(in crate::network) fn unfinished(&self) -> Option<String> {
         let done = self.iterations.len();
         let unfinished = done < self.planned as usize && self.stuck.is_none();
-        unfinished.then(|| format!("job {}: {done} of {} iterations complete", self.name, self.planned))
+        unfinished
+            .then(|| format!("job {}: {done} of {} iterations complete", self.name, self.planned))
     }
 
     /// Errors of the application, in sentences.
@@ -390,8 +451,16 @@ impl JobSummary {
             )
         }));
         all.extend(self.mismatch.as_ref().map(|x| {
-            let more = if self.mismatches > 1 { format!("; {} more", self.mismatches - 1) } else { String::new() };
-            format!("job {}: a receive took a message of another size: {}{more}", self.name, x.words())
+            let more = if self.mismatches > 1 {
+                format!("; {} more", self.mismatches - 1)
+            } else {
+                String::new()
+            };
+            format!(
+                "job {}: a receive took a message of another size: {}{more}",
+                self.name,
+                x.words()
+            )
         }));
         all
     }
@@ -406,8 +475,14 @@ impl JobSummary {
             all.extend(self.wrong());
             return all;
         };
-        let range = |a: u64, b: u64| if a == b { Span(a).to_string() } else { format!("{} to {}", Span(a), Span(b)) };
-        let of = if done == self.planned as usize { String::new() } else { format!(" of {}", self.planned) };
+        let range = |a: u64, b: u64| {
+            if a == b { Span(a).to_string() } else { format!("{} to {}", Span(a), Span(b)) }
+        };
+        let of = if done == self.planned as usize {
+            String::new()
+        } else {
+            format!(" of {}", self.planned)
+        };
         let exposed = || self.iterations.iter().map(|i| i.exposed_ps);
         all.push(format!(
             "job {name}: {done}{of} iteration{} of {} ranks in {}, {} each; exposed communication {} at the rank with the most",
@@ -422,16 +497,27 @@ impl JobSummary {
         let host = |rank: u32| s.topology.name(self.hosts[rank as usize]);
         let part = |&((cause, word), ps): &(&(Cause, &str), u64)| {
             let most = longest.computed.filter(|_| *cause == Cause::Compute);
-            let most = most.map_or_else(String::new, |(rank, _)| format!(", most at rank {rank} on {}", host(rank)));
+            let most = most.map_or_else(String::new, |(rank, _)| {
+                format!(", most at rank {rank} on {}", host(rank))
+            });
             format!("{word} {} ({:.1} %{most})", Span(ps), ps as f64 * 100.0 / total.max(1) as f64)
         };
-        let parts: Vec<String> = CAUSES.iter().zip(longest.path_ps).filter(|(_, ps)| *ps > 0).map(|x| part(&x)).collect();
-        all.push(format!("job {name}: critical path of the longest iteration: {}", parts.join(", ")));
+        let parts: Vec<String> = CAUSES
+            .iter()
+            .zip(longest.path_ps)
+            .filter(|(_, ps)| *ps > 0)
+            .map(|x| part(&x))
+            .collect();
+        all.push(format!(
+            "job {name}: critical path of the longest iteration: {}",
+            parts.join(", ")
+        ));
         all.extend(longest.straggler.as_ref().map(|x| format!("job {name}: {}", x.words(s, o))));
         all.extend(self.wrong());
         for (collective, low, high) in &self.bus {
             let rate = |bits: u64| format!("{:.3} Gbps", bits as f64 / 1e9);
-            let range = if low == high { rate(*low) } else { format!("{} to {}", rate(*low), rate(*high)) };
+            let range =
+                if low == high { rate(*low) } else { format!("{} to {}", rate(*low), rate(*high)) };
             all.push(format!("job {name}: {collective} at a bus bandwidth of {range}"));
         }
         all

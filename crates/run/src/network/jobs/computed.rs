@@ -8,7 +8,8 @@ use crate::network::sorted::Sorted;
 /// Stretches of time that do not overlap, in order; those that touch are one [ps].
 pub(super) struct Computed {
     all: Items<(u64, u64)>,
-    /// The place that was asked about last: questions go back step by step, so that the next one is not far.
+    /// The place that was asked about last: questions go back step by step, so that the next one is
+    /// not far.
     at: usize,
 }
 

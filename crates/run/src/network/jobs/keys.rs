@@ -3,17 +3,41 @@
 use xoff_scenario::document::SectionSpec;
 use xoff_units::params::{Kind, ParamSpec};
 
-pub(super) const KINDS: &[&str] = &["all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all", "barrier"];
-pub(super) const ALGORITHMS: &[&str] =
-    &["ring", "halving-doubling", "double-binary-tree", "binomial-tree", "direct", "dissemination", "hierarchical"];
+pub(super) const KINDS: &[&str] =
+    &["all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all", "barrier"];
+pub(super) const ALGORITHMS: &[&str] = &[
+    "ring",
+    "halving-doubling",
+    "double-binary-tree",
+    "binomial-tree",
+    "direct",
+    "dissemination",
+    "hierarchical",
+];
 
 /// Algorithms of an all-reduce.
-const ALL_REDUCE: &[&str] = &["ring", "halving-doubling", "double-binary-tree", "direct", "hierarchical"];
+const ALL_REDUCE: &[&str] =
+    &["ring", "halving-doubling", "double-binary-tree", "direct", "hierarchical"];
 
 const JOB: &[ParamSpec] = &[
-    ParamSpec::optional("name", Kind::Text, "name in tables and messages; default: `job` and its number", ""),
-    ParamSpec::optional("hosts", Kind::Texts, "the host of each rank, in the order of the ranks; default: every host", ""),
-    ParamSpec::optional("ranks", Kind::Count, "only this number of these hosts, the first ones; default: all of them", ""),
+    ParamSpec::optional(
+        "name",
+        Kind::Text,
+        "name in tables and messages; default: `job` and its number",
+        "",
+    ),
+    ParamSpec::optional(
+        "hosts",
+        Kind::Texts,
+        "the host of each rank, in the order of the ranks; default: every host",
+        "",
+    ),
+    ParamSpec::optional(
+        "ranks",
+        Kind::Count,
+        "only this number of these hosts, the first ones; default: all of them",
+        "",
+    ),
     ParamSpec::new(
         "placement",
         Kind::Choice(&["in-order", "strided", "random"]),
@@ -21,8 +45,20 @@ const JOB: &[ParamSpec] = &[
         "host of the next rank: the next host, the host `stride` further on, or a random host of the run's seed",
         "",
     ),
-    ParamSpec::new("stride", Kind::Count, "1", "strided: distance between the hosts of two ranks", ""),
-    ParamSpec::new("iterations", Kind::Count, "1", "number of iterations of its operations; each rank runs at its own pace", ""),
+    ParamSpec::new(
+        "stride",
+        Kind::Count,
+        "1",
+        "strided: distance between the hosts of two ranks",
+        "",
+    ),
+    ParamSpec::new(
+        "iterations",
+        Kind::Count,
+        "1",
+        "number of iterations of its operations; each rank runs at its own pace",
+        "",
+    ),
     ParamSpec::new("start", Kind::Span, "0us", "start of the first iteration", ""),
     ParamSpec::new("priority", Kind::Count, "0", "priority of its messages, 0 to 7", ""),
     ParamSpec::new(
@@ -38,15 +74,30 @@ const JOB: &[ParamSpec] = &[
         "a file of GOAL text with its operations, instead of collectives; a time in it is ns",
         "LogGOPSim",
     ),
-    ParamSpec::optional("msccl", Kind::Text, "a file of MSCCL XML with its operations, instead of collectives", "msccl-tools"),
-    ParamSpec::optional("message_size", Kind::Bytes, "msccl: bytes that the algorithm divides into chunks", ""),
+    ParamSpec::optional(
+        "msccl",
+        Kind::Text,
+        "a file of MSCCL XML with its operations, instead of collectives",
+        "msccl-tools",
+    ),
+    ParamSpec::optional(
+        "message_size",
+        Kind::Bytes,
+        "msccl: bytes that the algorithm divides into chunks",
+        "",
+    ),
     ParamSpec::optional(
         "chakra",
         Kind::Text,
         "Chakra traces with its operations, instead of collectives: the path before `.0.et`, `.1.et` and so on, a file for each rank",
         "mlcommons/chakra",
     ),
-    ParamSpec::optional("chakra_groups", Kind::Text, "chakra: a JSON file with the ranks of each process group", ""),
+    ParamSpec::optional(
+        "chakra_groups",
+        Kind::Text,
+        "chakra: a JSON file with the ranks of each process group",
+        "",
+    ),
     ParamSpec::optional(
         "chakra_dimensions",
         Kind::Text,
@@ -67,22 +118,45 @@ const JOB: &[ParamSpec] = &[
         "chakra: meaning of the size of an all-gather: one rank's share, or the whole",
         "astra-sim: share",
     ),
-    ParamSpec::new("chakra_control", Kind::Flag, "true", "chakra: `ctrl_deps` count as well as `data_deps`", "astra-sim takes both"),
+    ParamSpec::new(
+        "chakra_control",
+        Kind::Flag,
+        "true",
+        "chakra: `ctrl_deps` count as well as `data_deps`",
+        "astra-sim takes both",
+    ),
     ParamSpec::optional(
         "htsim",
         Kind::Text,
         "a connection matrix of htsim with its operations, triggers too, instead of collectives: host n is rank n",
         "uet-htsim",
     ),
-    ParamSpec::new("htsim_start", Kind::Choice(&["us", "ps"]), "us", "htsim: unit of start times; programs differ", ""),
-    ParamSpec::optional("simai", Kind::Text, "a workload text of SimAI with its operations, instead of collectives", "SimAI"),
+    ParamSpec::new(
+        "htsim_start",
+        Kind::Choice(&["us", "ps"]),
+        "us",
+        "htsim: unit of start times; programs differ",
+        "",
+    ),
+    ParamSpec::optional(
+        "simai",
+        Kind::Text,
+        "a workload text of SimAI with its operations, instead of collectives",
+        "SimAI",
+    ),
     ParamSpec::optional(
         "stream",
         Kind::Flag,
         "keep operations and messages of all jobs in a temporary file, and remove finished ones from memory: for traces larger than memory; same results",
         "",
     ),
-    ParamSpec::new("compute", Kind::Span, "0us", "computation of every rank after the last collective of an iteration", ""),
+    ParamSpec::new(
+        "compute",
+        Kind::Span,
+        "0us",
+        "computation of every rank after the last collective of an iteration",
+        "",
+    ),
     ParamSpec::new(
         "send_overhead",
         Kind::Span,
@@ -90,7 +164,13 @@ const JOB: &[ParamSpec] = &[
         "time for which a rank is busy with a message before it passes it to the network",
         "LogP: o",
     ),
-    ParamSpec::new("receive_overhead", Kind::Span, "0us", "time for which a rank is busy with a message that has arrived", "LogP: o"),
+    ParamSpec::new(
+        "receive_overhead",
+        Kind::Span,
+        "0us",
+        "time for which a rank is busy with a message that has arrived",
+        "LogP: o",
+    ),
     ParamSpec::new(
         "gap",
         Kind::Span,
@@ -98,7 +178,13 @@ const JOB: &[ParamSpec] = &[
         "shortest time between two messages that a rank sends, and between two that it receives: a NIC's message rate",
         "LogP: g",
     ),
-    ParamSpec::new("node_ranks", Kind::Count, "1", "ranks of a node, which are consecutive and exchange messages without the network", ""),
+    ParamSpec::new(
+        "node_ranks",
+        Kind::Count,
+        "1",
+        "ranks of a node, which are consecutive and exchange messages without the network",
+        "",
+    ),
     ParamSpec::new(
         "node_rate",
         Kind::Rate,
@@ -114,7 +200,13 @@ const JOB: &[ParamSpec] = &[
         "astra-sim, HGX-H100",
     ),
     ParamSpec::optional("slow_hosts", Kind::Texts, "hosts with slower computation", ""),
-    ParamSpec::new("slow_by", Kind::Float, "1", "factor by which computation takes longer there, to a thousandth", ""),
+    ParamSpec::new(
+        "slow_by",
+        Kind::Float,
+        "1",
+        "factor by which computation takes longer there, to a thousandth",
+        "",
+    ),
 ];
 
 const COLLECTIVE: &[ParamSpec] = &[
@@ -139,9 +231,26 @@ const COLLECTIVE: &[ParamSpec] = &[
         "ranks of each group; groups run at the same time: `0-7`, `0-56/8` (every eighth), `0,3,5`; default: all ranks in one group",
         "",
     ),
-    ParamSpec::new("root", Kind::Count, "0", "broadcast, reduce: position of the root in its group", ""),
-    ParamSpec::new("channels", Kind::Count, "1", "parts of the bytes that are sent in parallel", "NCCL: channels"),
-    ParamSpec::optional("chunk", Kind::Bytes, "largest piece of a channel: pieces overlap; default: a channel is one piece", ""),
+    ParamSpec::new(
+        "root",
+        Kind::Count,
+        "0",
+        "broadcast, reduce: position of the root in its group",
+        "",
+    ),
+    ParamSpec::new(
+        "channels",
+        Kind::Count,
+        "1",
+        "parts of the bytes that are sent in parallel",
+        "NCCL: channels",
+    ),
+    ParamSpec::optional(
+        "chunk",
+        Kind::Bytes,
+        "largest piece of a channel: pieces overlap; default: a channel is one piece",
+        "",
+    ),
     ParamSpec::new(
         "peers",
         Kind::Count,
@@ -161,10 +270,18 @@ const COLLECTIVE: &[ParamSpec] = &[
 
 /// `[[job]]`.
 pub(crate) fn job() -> SectionSpec {
-    SectionSpec::many("job", "Ranks that compute and exchange messages, as a training job does.", vec![JOB])
+    SectionSpec::many(
+        "job",
+        "Ranks that compute and exchange messages, as a training job does.",
+        vec![JOB],
+    )
 }
 
 /// `[[collective]]`.
 pub(crate) fn collective() -> SectionSpec {
-    SectionSpec::many("collective", "A collective operation of a job, after the previous ones.", vec![COLLECTIVE])
+    SectionSpec::many(
+        "collective",
+        "A collective operation of a job, after the previous ones.",
+        vec![COLLECTIVE],
+    )
 }

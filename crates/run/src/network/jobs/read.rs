@@ -25,7 +25,8 @@ const FLOWS_MAX: u64 = 1 << 28;
 /// Defaults of the way within a node.
 const NODE_RATE: Rate = Rate(3_200_000_000_000);
 const NODE_LATENCY: Span = Span(936_250);
-/// Streams that compute, and streams that are busy with messages; no stream of a trace has this number (a `cpu` of GOAL is at most 255).
+/// Streams that compute, and streams that are busy with messages; no stream of a trace has this
+/// number (a `cpu` of GOAL is at most 255).
 const COMPUTING: u16 = 0;
 const MESSAGING: u16 = 256;
 
@@ -55,7 +56,9 @@ pub(in crate::network) fn read_jobs(
     let mut drafts: Vec<Draft> = Vec::new();
     let mut sections = doc.open_all(&keys::job());
     // Flows are numbered through all jobs: either none of them is streamed, or all are.
-    let streamed = sections.iter_mut().any(|s| s.take(|s| Ok(s.given("stream") && s.flag("stream")?)) == Some(true));
+    let streamed = sections
+        .iter_mut()
+        .any(|s| s.take(|s| Ok(s.given("stream") && s.flag("stream")?)) == Some(true));
     let pages = match streamed.then(page_file).transpose() {
         Ok(pages) => pages,
         Err(problem) => {
@@ -97,39 +100,58 @@ pub(in crate::network) fn read_jobs(
         // Its phases have the labels after its own.
         job.label = flows.labels.len() as u32;
         if job.start >= end {
-            let what = format!("the job starts at {}, but the run ends at {end}: the job does nothing", job.start);
-            section.warn(&ParamError::new("start", what, "choose an earlier start, or extend run.duration"));
+            let what = format!(
+                "the job starts at {}, but the run ends at {end}: the job does nothing",
+                job.start
+            );
+            section.warn(&ParamError::new(
+                "start",
+                what,
+                "choose an earlier start, or extend run.duration",
+            ));
         }
         flows.labels.push(format!("{} {}", section.path(), job.name));
         flows.labels.extend(job.graph.phases.iter().map(|p| format!("{} {}", job.name, p.name)));
         jobs.push(job);
     }
     if !flows.loops.is_empty() && !jobs.is_empty() {
-        let problem =
-            Problem::new("the scenario has a closed loop and a job", "remove one of them: a closed loop numbers its flows as they end");
+        let problem = Problem::new(
+            "the scenario has a closed loop and a job",
+            "remove one of them: a closed loop numbers its flows as they end",
+        );
         doc.push(problem.at(doc.source().place(0..0)));
         return None;
     }
     let messages = flows.flows.len() as u64 + jobs.iter().map(Job::flows).sum::<u64>();
     if messages > FLOWS_MAX {
-        let problem =
-            Problem::new(format!("{messages} messages and flows"), format!("at most {FLOWS_MAX}: fewer iterations, larger chunks"));
+        let problem = Problem::new(
+            format!("{messages} messages and flows"),
+            format!("at most {FLOWS_MAX}: fewer iterations, larger chunks"),
+        );
         doc.push(problem.at(doc.source().place(0..0)));
         return None;
     }
     if let Some(e) = pages.and_then(|p| p.failed()) {
-        let what = format!("operations of jobs cannot be written to '{}': {e}", std::env::temp_dir().display());
-        doc.push(Problem::new(what, "free some space, or set TMPDIR to another folder").at(doc.source().place(0..0)));
+        let what = format!(
+            "operations of jobs cannot be written to '{}': {e}",
+            std::env::temp_dir().display()
+        );
+        doc.push(
+            Problem::new(what, "free some space, or set TMPDIR to another folder")
+                .at(doc.source().place(0..0)),
+        );
         return None;
     }
     flows.add_jobs(jobs);
     Some(())
 }
 
-/// A temporary file for data that does not fit into memory. It has no name, and disappears with this process.
+/// A temporary file for data that does not fit into memory. It has no name, and disappears with
+/// this process.
 fn page_file() -> Result<PageFile, Problem> {
     tempfile::tempfile().map(PageFile::new).map_err(|e| {
-        let what = format!("cannot create a temporary file in '{}': {e}", std::env::temp_dir().display());
+        let what =
+            format!("cannot create a temporary file in '{}': {e}", std::env::temp_dir().display());
         Problem::new(what, "set TMPDIR to another folder: a streamed job needs a temporary file")
     })
 }
@@ -149,12 +171,22 @@ fn find_host(topology: &Topology, key: &str, name: &str) -> Result<u32, ParamErr
 }
 
 /// The host of each rank.
-fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), trace: Option<u32>) -> Result<Vec<u32>, ParamError> {
+fn placed(
+    s: &mut Section<'_>,
+    topology: &Topology,
+    (seed, nth): (u64, usize),
+    trace: Option<u32>,
+) -> Result<Vec<u32>, ParamError> {
     let names = s.texts("hosts")?;
     if names.is_empty() && s.given("hosts") {
-        return Err(ParamError::new("hosts", "the list is empty", "name the host of each rank, or remove the key (default: every host)"));
+        return Err(ParamError::new(
+            "hosts",
+            "the list is empty",
+            "name the host of each rank, or remove the key (default: every host)",
+        ));
     }
-    let mut hosts = names.iter().map(|n| find_host(topology, "hosts", n)).collect::<Result<Vec<_>, _>>()?;
+    let mut hosts =
+        names.iter().map(|n| find_host(topology, "hosts", n)).collect::<Result<Vec<_>, _>>()?;
     for (i, h) in hosts.iter().enumerate() {
         if hosts[..i].contains(h) {
             let what = format!("'{}' is listed twice", topology.name(*h));
@@ -162,7 +194,12 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), t
         }
     }
     if names.is_empty() {
-        hosts = topology.hosts().filter(|&h| topology.nodes[h as usize].ports.iter().any(|p| topology.links[p.link as usize].up)).collect();
+        hosts = topology
+            .hosts()
+            .filter(|&h| {
+                topology.nodes[h as usize].ports.iter().any(|p| topology.links[p.link as usize].up)
+            })
+            .collect();
     }
     let all = hosts.len();
     let (stride, placement) = (s.count("stride")? as usize, s.text("placement")?);
@@ -175,11 +212,20 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), t
                     "expected 1 or more, at most the number of hosts",
                 ));
             }
-            hosts = (0..stride).flat_map(|first| hosts.iter().skip(first).step_by(stride).copied().collect::<Vec<_>>()).collect();
+            hosts = (0..stride)
+                .flat_map(|first| {
+                    hosts.iter().skip(first).step_by(stride).copied().collect::<Vec<_>>()
+                })
+                .collect();
         }
         "random" => {
             // Each host draws a key of its own: a host more leaves the order of the others.
-            let key = |h: &u32| below(&mut stream(seed, entity(topology.name(*h)), Purpose::Placement.of(nth as u32)), u64::MAX);
+            let key = |h: &u32| {
+                below(
+                    &mut stream(seed, entity(topology.name(*h)), Purpose::Placement.of(nth as u32)),
+                    u64::MAX,
+                )
+            };
             hosts.sort_by_cached_key(|h| (key(h), *h));
         }
         _ => {}
@@ -188,7 +234,11 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), t
     if let (Some(given), Some(of_trace)) = (ranks, trace)
         && given != of_trace as u64
     {
-        return Err(ParamError::new("ranks", format!("{given}, but the trace has {of_trace}"), "remove the key"));
+        return Err(ParamError::new(
+            "ranks",
+            format!("{given}, but the trace has {of_trace}"),
+            "remove the key",
+        ));
     }
     if let Some(ranks) = trace.map(u64::from).or(ranks) {
         if ranks > all as u64 {
@@ -228,14 +278,23 @@ fn read_job(
         ("slow_by", "slow_hosts", !slow && s.float("slow_by")? != 1.0),
     ] {
         if means_nothing {
-            return Err(ParamError::new(key, format!("the key has no effect without {of}"), format!("add {of}, or remove the key")));
+            return Err(ParamError::new(
+                key,
+                format!("the key has no effect without {of}"),
+                format!("add {of}, or remove the key"),
+            ));
         }
     }
     let count = |s: &mut Section<'_>, key: &'static str, most: u64| -> Result<u64, ParamError> {
         let n = s.count(key)?;
-        if (1..=most).contains(&n) { Ok(n) } else { Err(ParamError::new(key, n.to_string(), format!("expected 1 to {most}"))) }
+        if (1..=most).contains(&n) {
+            Ok(n)
+        } else {
+            Err(ParamError::new(key, n.to_string(), format!("expected 1 to {most}")))
+        }
     };
-    let (iterations, pairs) = (count(s, "iterations", 1_000_000)?, count(s, "queue_pairs", PAIRS_MAX as u64)?);
+    let (iterations, pairs) =
+        (count(s, "iterations", 1_000_000)?, count(s, "queue_pairs", PAIRS_MAX as u64)?);
     let priority = s.count("priority")?;
     if priority > 7 {
         return Err(ParamError::new("priority", "there are 8 priorities", "expected 0 to 7"));
@@ -243,16 +302,28 @@ fn read_job(
     let node_ranks = count(s, "node_ranks", u32::MAX as u64)? as u32;
     if !hosts.len().is_multiple_of(node_ranks as usize) {
         let what = format!("nodes of {node_ranks} among {} ranks", hosts.len());
-        return Err(ParamError::new("node_ranks", what, "expected a number that divides the ranks"));
+        return Err(ParamError::new(
+            "node_ranks",
+            what,
+            "expected a number that divides the ranks",
+        ));
     }
     let (rate, latency) = (s.rate("node_rate")?, s.span("node_latency")?);
     if rate.0 == 0 {
         return Err(ParamError::new("node_rate", "0", "expected a rate above zero"));
     }
     if s.given("slow_hosts") && s.texts("slow_hosts")?.is_empty() {
-        return Err(ParamError::new("slow_hosts", "the list is empty", "name hosts of the job, or remove the key"));
+        return Err(ParamError::new(
+            "slow_hosts",
+            "the list is empty",
+            "name hosts of the job, or remove the key",
+        ));
     }
-    let slow = s.texts("slow_hosts")?.iter().map(|n| find_host(topology, "slow_hosts", n)).collect::<Result<Vec<_>, _>>()?;
+    let slow = s
+        .texts("slow_hosts")?
+        .iter()
+        .map(|n| find_host(topology, "slow_hosts", n))
+        .collect::<Result<Vec<_>, _>>()?;
     let by = s.float("slow_by")?;
     if !(0.001..=1000.0).contains(&by) {
         return Err(ParamError::new("slow_by", by.to_string(), "expected 0.001 to 1000"));
@@ -261,7 +332,10 @@ fn read_job(
         let what = format!("'{}' has no rank of this job", topology.name(other));
         return Err(ParamError::new("slow_hosts", what, "name hosts of the job"));
     }
-    let pace = hosts.iter().map(|h| if slow.contains(h) { (by * 1000.0).round() as u32 } else { 1000 }).collect();
+    let pace = hosts
+        .iter()
+        .map(|h| if slow.contains(h) { (by * 1000.0).round() as u32 } else { 1000 })
+        .collect();
     let ranks = hosts.len();
     let job = Job {
         name,
@@ -272,7 +346,11 @@ fn read_job(
         start: Time(s.span("start")?.0),
         queue_pairs: pairs as u16,
         priority: priority as u8,
-        overheads: Overheads { send: s.span("send_overhead")?, receive: s.span("receive_overhead")?, gap: s.span("gap")? },
+        overheads: Overheads {
+            send: s.span("send_overhead")?,
+            receive: s.span("receive_overhead")?,
+            gap: s.span("gap")?,
+        },
         inner: (node_ranks > 1).then_some(Inner { ranks: node_ranks, rate, latency }),
         messages: Items::default(),
         first_flow: 0,
@@ -283,11 +361,18 @@ fn read_job(
     let (ready, comm) = (vec![Vec::new(); ranks], vec![NONE; ranks]);
     let from_trace = trace.is_some();
     if from_trace && compute > Span::ZERO {
-        return Err(ParamError::new("compute", "the trace of the job states its computation", "remove the key"));
+        return Err(ParamError::new(
+            "compute",
+            "the trace of the job states its computation",
+            "remove the key",
+        ));
     }
     let graph = trace.unwrap_or_else(|| graph(ranks, pages));
     if from_trace && graph.ops() == 0 {
-        let key = ["goal", "msccl", "chakra", "htsim", "simai"].into_iter().find(|k| s.given(k)).unwrap_or("name");
+        let key = ["goal", "msccl", "chakra", "htsim", "simai"]
+            .into_iter()
+            .find(|k| s.given(k))
+            .unwrap_or("name");
         return Err(ParamError::new(
             key,
             "the file contains no operation",
@@ -300,8 +385,12 @@ fn read_job(
 
 /// The ranks that a text like `0-7`, `0-56/8` or `0,3,5` names.
 fn ranks_of(text: &str, ranks: u32) -> Result<Vec<u32>, ParamError> {
-    let bad = |what: String| ParamError::new("groups", what, "expected ranks such as \"0-7\", \"0-56/8\" or \"0,3,5\"");
-    let number = |t: &str| t.trim().parse::<u32>().map_err(|_| bad(format!("'{t}' in '{text}' is not a rank")));
+    let bad = |what: String| {
+        ParamError::new("groups", what, "expected ranks such as \"0-7\", \"0-56/8\" or \"0,3,5\"")
+    };
+    let number = |t: &str| {
+        t.trim().parse::<u32>().map_err(|_| bad(format!("'{t}' in '{text}' is not a rank")))
+    };
     let mut all = Vec::new();
     for item in text.split(',') {
         let (range, step) = match item.split_once('/') {
@@ -317,7 +406,11 @@ fn ranks_of(text: &str, ranks: u32) -> Result<Vec<u32>, ParamError> {
         }
         if to >= ranks {
             let what = format!("there is no rank {to}");
-            return Err(ParamError::new("groups", what, format!("the job has the ranks 0 to {}", ranks - 1)));
+            return Err(ParamError::new(
+                "groups",
+                what,
+                format!("the job has the ranks 0 to {}", ranks - 1),
+            ));
         }
         all.extend((from..=to).step_by(step as usize));
     }
@@ -335,15 +428,28 @@ fn read_matrix(name: &str, folder: &Path, ranks: usize) -> Result<Vec<u64>, Prob
             continue;
         }
         let place = || source.place(from..from + text.len());
-        let row: Result<Vec<u64>, &str> =
-            text.split([',', ' ', '\t']).filter(|t| !t.is_empty()).map(|t| t.parse().map_err(|_| t)).collect();
+        let row: Result<Vec<u64>, &str> = text
+            .split([',', ' ', '\t'])
+            .filter(|t| !t.is_empty())
+            .map(|t| t.parse().map_err(|_| t))
+            .collect();
         match row {
-            Err(t) => {
-                problems.push(Problem::new(format!("'{t}' is not a number of bytes"), "whole numbers, separated by commas").at(place()))
-            }
+            Err(t) => problems.push(
+                Problem::new(
+                    format!("'{t}' is not a number of bytes"),
+                    "whole numbers, separated by commas",
+                )
+                .at(place()),
+            ),
             Ok(row) if row.len() != ranks => {
                 let what = format!("{} numbers for {ranks} ranks", row.len());
-                problems.push(Problem::new(what, "expected a column for each receiver, in the order of the group").at(place()));
+                problems.push(
+                    Problem::new(
+                        what,
+                        "expected a column for each receiver, in the order of the group",
+                    )
+                    .at(place()),
+                );
             }
             Ok(row) => {
                 if row[rows.min(ranks - 1)] != 0 && rows < ranks {
@@ -356,20 +462,40 @@ fn read_matrix(name: &str, folder: &Path, ranks: usize) -> Result<Vec<u64>, Prob
         rows += 1;
     }
     if problems.is_empty() && rows != ranks {
-        problems.push(Problem::new(format!("{rows} rows for {ranks} ranks"), "expected a row for each sender").at(source.place(0..0)));
+        problems.push(
+            Problem::new(
+                format!("{rows} rows for {ranks} ranks"),
+                "expected a row for each sender",
+            )
+            .at(source.place(0..0)),
+        );
     }
     problems.or(all)
 }
 
 #[expect(clippy::too_many_lines, reason = "a list: one condition an item")]
-fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> Result<(), ParamError> {
+fn add_collective(
+    s: &mut Section<'_>,
+    drafts: &mut [Draft],
+    folder: &Path,
+) -> Result<(), ParamError> {
     let job = s.text_opt("job")?;
     let at = match (&job, drafts.len()) {
         (_, 0) => {
-            return Err(ParamError::new("job", "the scenario has no [[job]]", "add a [[job]]: its hosts are the ranks of the collective"));
+            return Err(ParamError::new(
+                "job",
+                "the scenario has no [[job]]",
+                "add a [[job]]: its hosts are the ranks of the collective",
+            ));
         }
         (None, 1) => 0,
-        (None, n) => return Err(ParamError::new("job", format!("missing: there are {n} jobs"), "name the job")),
+        (None, n) => {
+            return Err(ParamError::new(
+                "job",
+                format!("missing: there are {n} jobs"),
+                "name the job",
+            ));
+        }
         (Some(name), _) => drafts.iter().position(|d| d.job.name == *name).ok_or_else(|| {
             let hint = match nearest(name, drafts.iter().map(|d| d.job.name.as_str())) {
                 Some(near) => format!("did you mean '{near}'?"),
@@ -387,7 +513,9 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     let kind_name = s.text("kind")?;
     let kind = KINDS.iter().find(|k| k.0 == kind_name).map_or(Kind::AllReduce, |k| k.1);
     let algorithm = s.text_opt("algorithm")?;
-    let algorithm = algorithm.and_then(|a| ALGORITHMS.iter().find(|x| x.0 == a)).map_or(Collective::usual(kind), |a| a.1);
+    let algorithm = algorithm
+        .and_then(|a| ALGORITHMS.iter().find(|x| x.0 == a))
+        .map_or(Collective::usual(kind), |a| a.1);
     let texts = s.texts("groups")?;
     if texts.is_empty() && s.given("groups") {
         return Err(ParamError::new(
@@ -409,15 +537,29 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     }
     let (size, chunk) = (s.bytes_opt("size")?, s.bytes_opt("chunk")?);
     if chunk.is_some_and(|c| c.0 == 0) {
-        return Err(ParamError::new("chunk", "a piece of 0 bytes", "expected a size above zero; without the key, a channel is one piece"));
+        return Err(ParamError::new(
+            "chunk",
+            "a piece of 0 bytes",
+            "expected a size above zero; without the key, a channel is one piece",
+        ));
     }
     let matrix = match s.text_opt("matrix")? {
-        Some(_) if kind != Kind::AllToAll => return Err(ParamError::new("matrix", "only an all-to-all has this key", "remove the key")),
+        Some(_) if kind != Kind::AllToAll => {
+            return Err(ParamError::new(
+                "matrix",
+                "only an all-to-all has this key",
+                "remove the key",
+            ));
+        }
         Some(file) => match read_matrix(&file, folder, groups[0].len()) {
             Ok(matrix) => matrix,
             Err(problems) => {
                 s.refuse_file(problems);
-                return Err(ParamError::new("matrix", "xoff cannot use the file", "see the messages about the file"));
+                return Err(ParamError::new(
+                    "matrix",
+                    "xoff cannot use the file",
+                    "see the messages about the file",
+                ));
             }
         },
         None => Vec::new(),
@@ -426,29 +568,51 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
         return Err(ParamError::new("size", "missing", "set, for example, size = \"1MB\""));
     }
     if !matrix.is_empty() && matrix.iter().all(|&bytes| bytes == 0) {
-        return Err(ParamError::new("matrix", "the size is 0: the ranks exchange nothing", "give a size above 0"));
+        return Err(ParamError::new(
+            "matrix",
+            "the size is 0: the ranks exchange nothing",
+            "give a size above 0",
+        ));
     }
     if peers > 0 && kind != Kind::AllToAll {
-        return Err(ParamError::new("peers", "only an all-to-all has this limit", "remove the key"));
+        return Err(ParamError::new(
+            "peers",
+            "only an all-to-all has this limit",
+            "remove the key",
+        ));
     }
     // A value without effect is rejected; the resolved scenario has its default.
     if kind == Kind::Barrier {
-        for (key, given) in [("size", s.given("size")), ("channels", channels != 1), ("chunk", s.given("chunk"))] {
+        for (key, given) in
+            [("size", s.given("size")), ("channels", channels != 1), ("chunk", s.given("chunk"))]
+        {
             if given {
                 return Err(ParamError::new(key, "a barrier moves no bytes", "remove the key"));
             }
         }
     }
     if s.given("size") && !matrix.is_empty() {
-        return Err(ParamError::new("size", "the matrix has all sizes", "remove one of the two keys"));
+        return Err(ParamError::new(
+            "size",
+            "the matrix has all sizes",
+            "remove one of the two keys",
+        ));
     }
     if root != 0 && !matches!(kind, Kind::Broadcast | Kind::Reduce) {
-        return Err(ParamError::new("root", "only a broadcast and a reduce have a root", "remove the key"));
+        return Err(ParamError::new(
+            "root",
+            "only a broadcast and a reduce have a root",
+            "remove the key",
+        ));
     }
     let mut seen = vec![false; ranks as usize];
     for &r in groups.iter().flatten() {
         if std::mem::replace(&mut seen[r as usize], true) {
-            return Err(ParamError::new("groups", format!("rank {r} is in two groups, or twice in one"), "name each rank once"));
+            return Err(ParamError::new(
+                "groups",
+                format!("rank {r} is in two groups, or twice in one"),
+                "name each rank once",
+            ));
         }
     }
     draft.collectives += 1;
@@ -464,7 +628,9 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
             node: draft.node_ranks,
             ..Collective::new(kind, size.map_or(0, |b| b.0), group.clone())
         };
-        collective.check().map_err(|(key, what, hint)| ParamError::new(if key == "ranks" { "groups" } else { key }, what, hint))?;
+        collective.check().map_err(|(key, what, hint)| {
+            ParamError::new(if key == "ranks" { "groups" } else { key }, what, hint)
+        })?;
         // Before it is put together: among many ranks that alone may take more than there is.
         room::for_more(&draft.graph, collective.ops_at_most(), draft.job.iterations.into())
             .map_err(|(what, hint)| ParamError::new("size", what, hint))?;
@@ -504,12 +670,17 @@ impl Draft {
 /// Adds the last operations and checks the whole.
 fn finish(mut d: Draft) -> Result<Job, ParamError> {
     if d.collectives == 0 && !d.from_trace {
-        return Err(ParamError::new("name", format!("job '{}' has nothing to do", d.job.name), "add a [[collective]]"));
+        return Err(ParamError::new(
+            "name",
+            format!("job '{}' has nothing to do", d.job.name),
+            "add a [[collective]]",
+        ));
     }
     if d.compute > Span::ZERO {
         for rank in 0..d.graph.ranks() {
             let op = d.graph.add(rank, Work::Compute(d.compute), COMPUTING);
-            let waits: Vec<u32> = d.ready[rank as usize].iter().copied().chain([d.comm[rank as usize]]).collect();
+            let waits: Vec<u32> =
+                d.ready[rank as usize].iter().copied().chain([d.comm[rank as usize]]).collect();
             waits.iter().for_each(|&w| d.graph.after(rank, op, w));
         }
     }
@@ -531,7 +702,9 @@ fn finish(mut d: Draft) -> Result<Job, ParamError> {
     }
     d.graph.finish();
     let name = |rank: u32, op: u32| format!("rank {rank} operation {op}");
-    d.graph.check(&name).map_err(|f| ParamError::new("name", format!("rank {}, operation {}: {}", f.rank, f.op, f.what), f.hint))?;
+    d.graph.check(&name).map_err(|f| {
+        ParamError::new("name", format!("rank {}, operation {}: {}", f.rank, f.op, f.what), f.hint)
+    })?;
     d.job.graph = Arc::new(d.graph);
     d.job.number();
     Ok(d.job)

@@ -1,4 +1,5 @@
-//! States of a rank over an iteration: it computes, messages are under way for it, both, or neither.
+//! States of a rank over an iteration: it computes, messages are under way for it, both, or
+//! neither.
 
 use xoff_net::jobs::{Job, Log, Work};
 use xoff_units::Time;
@@ -16,9 +17,15 @@ pub enum RankState {
     Exposed,
 }
 
-/// The course of an iteration of a rank up to `now`, in order: begin, end [ps], state. Neighbours differ in state or have a gap between them.
-/// `log` is the rank's own.
-pub fn rank_states(job: &Job, log: &Log, rank: u32, iteration: u32, now: Time) -> Vec<(u64, u64, RankState)> {
+/// The course of an iteration of a rank up to `now`, in order: begin, end [ps], state. Neighbours
+/// differ in state or have a gap between them. `log` is the rank's own.
+pub fn rank_states(
+    job: &Job,
+    log: &Log,
+    rank: u32,
+    iteration: u32,
+    now: Time,
+) -> Vec<(u64, u64, RankState)> {
     let program = &job.graph.programs[rank as usize];
     let (first, ops) = (iteration as usize * program.len() as usize, program.len() as usize);
     if log.ops.len() < first + ops {
@@ -26,7 +33,10 @@ pub fn rank_states(job: &Job, log: &Log, rank: u32, iteration: u32, now: Time) -
     }
     let of = |computes: bool| {
         let times = log.ops.range(first, first + ops);
-        let mine = program.ops().zip(times).filter(|(op, t)| matches!(op.work, Work::Compute(_)) == computes && t.begun < now);
+        let mine = program
+            .ops()
+            .zip(times)
+            .filter(|(op, t)| matches!(op.work, Work::Compute(_)) == computes && t.begun < now);
         joined(mine.map(|(_, t)| (t.begun.0, t.ended.min(now).0)).collect())
     };
     let (compute, comm) = (of(true), of(false));
@@ -67,7 +77,14 @@ mod tests {
         let mut graph = Graph::new(2);
         let spans = [(0, 10), (5, 8), (8, 15), (20, 24), (24, 30), (40, u64::MAX)];
         let receive = Work::Receive { from: Some(1), bytes: 1, tag: None };
-        for work in [Work::Compute(Span(10)), receive, receive, Work::Compute(Span(4)), Work::Compute(Span(6)), receive] {
+        for work in [
+            Work::Compute(Span(10)),
+            receive,
+            receive,
+            Work::Compute(Span(4)),
+            Work::Compute(Span(6)),
+            receive,
+        ] {
             graph.add(0, work, 0);
         }
         let job = Job {
@@ -87,12 +104,30 @@ mod tests {
             pace: vec![],
         };
         let none = xoff_net::jobs::NONE;
-        let times =
-            |&(a, b): &(u64, u64)| OpTimes { begun: Time(a), handed: Time(a), ended: Time(b), cause: none, from: none, from_op: none };
-        let log = Log { ops: xoff_units::paged::Items::Kept(spans.iter().map(times).collect()), iterations: vec![(Time::ZERO, None)] };
+        let times = |&(a, b): &(u64, u64)| OpTimes {
+            begun: Time(a),
+            handed: Time(a),
+            ended: Time(b),
+            cause: none,
+            from: none,
+            from_op: none,
+        };
+        let log = Log {
+            ops: xoff_units::paged::Items::Kept(spans.iter().map(times).collect()),
+            iterations: vec![(Time::ZERO, None)],
+        };
         let states = rank_states(&job, &log, 0, 0, Time(50));
         use RankState::{Compute, Exposed, Overlap};
-        assert_eq!(states, [(0, 5, Compute), (5, 10, Overlap), (10, 15, Exposed), (20, 30, Compute), (40, 50, Exposed)]);
+        assert_eq!(
+            states,
+            [
+                (0, 5, Compute),
+                (5, 10, Overlap),
+                (10, 15, Exposed),
+                (20, 30, Compute),
+                (40, 50, Exposed)
+            ]
+        );
         assert_eq!(rank_states(&job, &log, 0, 1, Time(50)), []);
     }
 }

@@ -1,4 +1,5 @@
-//! The straggler of an iteration: the message of its critical path that lost most time, and the congestion on its path.
+//! The straggler of an iteration: the message of its critical path that lost most time, and the
+//! congestion on its path.
 
 use xoff_net::jobs::Job;
 use xoff_net::topology::PortNumbers;
@@ -11,7 +12,8 @@ use super::account::{Accounts, Stretch};
 use crate::network::NetworkScenario;
 use crate::network::ideal::Ideals;
 
-/// The message of a critical path that lost most time to pauses, rate control and queues; where none lost any, the last one.
+/// The message of a critical path that lost most time to pauses, rate control and queues; where
+/// none lost any, the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Straggler {
     /// Flow of the message.
@@ -30,7 +32,8 @@ pub struct Straggler {
     pub rate_limit_ps: u64,
     /// Wait behind other frames [ps].
     pub queueing_ps: u64,
-    /// The port of its path that was not allowed to transmit longest meanwhile, and for how long [ps]; `None`: all were, all the time.
+    /// The port of its path that was not allowed to transmit longest meanwhile, and for how long
+    /// [ps]; `None`: all were, all the time.
     pub paused: Option<((u32, u16), u64)>,
     /// Hosts of the two ranks.
     hosts: (u32, u32),
@@ -46,7 +49,8 @@ pub(super) struct OnPath {
     lost: [u64; 3],
 }
 
-/// Messages of a critical path. Only the one that lost most is kept. The stretches of a message follow each other on it.
+/// Messages of a critical path. Only the one that lost most is kept. The stretches of a message
+/// follow each other on it.
 #[derive(Default)]
 pub(super) struct Stragglers {
     most: Option<OnPath>,
@@ -63,23 +67,37 @@ impl Stragglers {
         }
         let Some(last) = &mut self.last else { return };
         (last.from, last.to) = (last.from.min(s.from), last.to.max(s.to));
-        for (cause, lost) in [Cause::Pause, Cause::RateLimit, Cause::Queueing].into_iter().zip(&mut last.lost) {
+        for (cause, lost) in
+            [Cause::Pause, Cause::RateLimit, Cause::Queueing].into_iter().zip(&mut last.lost)
+        {
             *lost += if s.cause == cause { s.to - s.from } else { 0 };
         }
     }
 
     /// Message that lost most; where none lost any, the last one.
     pub fn longest(&self) -> Option<OnPath> {
-        self.most.into_iter().chain(self.last).max_by_key(|x| (x.lost.iter().sum::<u64>(), x.to, x.flow))
+        self.most
+            .into_iter()
+            .chain(self.last)
+            .max_by_key(|x| (x.lost.iter().sum::<u64>(), x.to, x.flow))
     }
 }
 
 impl Accounts<'_> {
     /// Slowest message of a critical path.
-    pub fn straggler(&self, job: &Job, OnPath { flow, from: start_ps, to: end_ps, lost }: OnPath) -> Straggler {
+    pub fn straggler(
+        &self,
+        job: &Job,
+        OnPath { flow, from: start_ps, to: end_ps, lost }: OnPath,
+    ) -> Straggler {
         let m = job.message(job.of_flow(flow).1);
         let f = &self.outcome.flow(flow);
-        let paused = |(n, p)| ((n, p), self.paused([self.ports.of(n, p)].into_iter(), f.flow.priority, start_ps, end_ps));
+        let paused = |(n, p)| {
+            (
+                (n, p),
+                self.paused([self.ports.of(n, p)].into_iter(), f.flow.priority, start_ps, end_ps),
+            )
+        };
         let ports = self.path(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
         // Of equal ones the first on the path.
         let paused = ports.into_iter().map(paused).filter(|p| p.1 > 0).rev().max_by_key(|p| p.1);
@@ -104,7 +122,18 @@ const WHY: &str = ". Why: xoff explain DIR --straggler";
 impl Straggler {
     /// For the manifest.
     pub(super) fn answer(&self, s: &NetworkScenario) -> StragglerAnswer {
-        let Straggler { flow, from_rank, to_rank, start_ps, end_ps, pause_ps, rate_limit_ps, queueing_ps, paused, hosts } = self;
+        let Straggler {
+            flow,
+            from_rank,
+            to_rank,
+            start_ps,
+            end_ps,
+            pause_ps,
+            rate_limit_ps,
+            queueing_ps,
+            paused,
+            hosts,
+        } = self;
         StragglerAnswer {
             flow: u64::from(*flow),
             from_rank: *from_rank,
@@ -134,27 +163,49 @@ impl Straggler {
             Span(self.start_ps),
             Span(self.end_ps)
         );
-        let lost = [("pause", self.pause_ps), ("rate limit", self.rate_limit_ps), ("queueing", self.queueing_ps)];
-        let lost: Vec<String> = lost.iter().filter(|l| l.1 > 0).map(|(word, ps)| format!("{word} {}", Span(*ps))).collect();
+        let lost = [
+            ("pause", self.pause_ps),
+            ("rate limit", self.rate_limit_ps),
+            ("queueing", self.queueing_ps),
+        ];
+        let lost: Vec<String> = lost
+            .iter()
+            .filter(|l| l.1 > 0)
+            .map(|(word, ps)| format!("{word} {}", Span(*ps)))
+            .collect();
         if lost.is_empty() {
             return text + "; nothing delayed it";
         }
         text += &format!(", {} of it", lost.join(", "));
         if let Some(((n, p), ps)) = self.paused {
-            text += &format!("; {} was not allowed to transmit for {}", s.topology.port_name(n, p), Span(ps));
+            text += &format!(
+                "; {} was not allowed to transmit for {}",
+                s.topology.port_name(n, p),
+                Span(ps)
+            );
         }
         if let Some((port, with)) = shared(s, o, self.flow, (self.start_ps, self.end_ps)) {
             let flows = if with.len() == 1 { "flow" } else { "flows" };
-            text += &format!("; it shared {} with {} {flows} of other hosts", s.topology.port_name(port.0, port.1), with.len());
+            text += &format!(
+                "; it shared {} with {} {flows} of other hosts",
+                s.topology.port_name(port.0, port.1),
+                with.len()
+            );
         }
         // It repeats the run, and asks for messages that a streamed job does not keep.
         text + if s.is_streamed() { "" } else { WHY }
     }
 }
 
-/// The egress port of a flow's path through which most bytes of other hosts went at the same time, and their flows, the one with most of
-/// them first; `None`: there were none, or it took no one path. Of equal ports the last, where paths meet that go to one receiver.
-pub fn shared(s: &NetworkScenario, o: &Outcome, flow: u32, (from, to): (u64, u64)) -> Option<((u32, u16), Vec<u32>)> {
+/// The egress port of a flow's path through which most bytes of other hosts went at the same time,
+/// and their flows, the one with most of them first; `None`: there were none, or it took no one
+/// path. Of equal ports the last, where paths meet that go to one receiver.
+pub fn shared(
+    s: &NetworkScenario,
+    o: &Outcome,
+    flow: u32,
+    (from, to): (u64, u64),
+) -> Option<((u32, u16), Vec<u32>)> {
     let ideals = Ideals::new(s, o.now);
     let numbers = PortNumbers::new(&s.topology);
     let path = |f: &FlowRecord| ideals.path(ideals.epoch(f.flow.start), &f.flow);
@@ -172,13 +223,21 @@ pub fn shared(s: &NetworkScenario, o: &Outcome, flow: u32, (from, to): (u64, u64
             continue;
         }
         let size = if f.flow.size == UNLIMITED { f.delivered } else { f.flow.size };
-        let bytes = (u128::from(size) * u128::from(together) / u128::from((until - f.flow.start.0).max(1))) as u64;
-        for at in path(&f).unwrap_or_default().iter().filter_map(|&(n, p)| place[numbers.of(n, p) as usize]) {
+        let bytes = (u128::from(size) * u128::from(together)
+            / u128::from((until - f.flow.start.0).max(1))) as u64;
+        for at in path(&f)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|&(n, p)| place[numbers.of(n, p) as usize])
+        {
             with[at].push((bytes, other));
         }
     }
-    let (at, mut flows) =
-        with.into_iter().enumerate().max_by_key(|(at, w)| (w.iter().map(|x| x.0).sum::<u64>(), *at)).filter(|(_, w)| !w.is_empty())?;
+    let (at, mut flows) = with
+        .into_iter()
+        .enumerate()
+        .max_by_key(|(at, w)| (w.iter().map(|x| x.0).sum::<u64>(), *at))
+        .filter(|(_, w)| !w.is_empty())?;
     flows.sort_unstable_by_key(|&(bytes, other)| (std::cmp::Reverse(bytes), other));
     Some((ports[at], flows.into_iter().map(|x| x.1).collect()))
 }

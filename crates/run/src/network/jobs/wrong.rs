@@ -1,4 +1,5 @@
-//! Errors of an application that only its run shows: ranks that wait for each other, and receives that take a message of another size.
+//! Errors of an application that only its run shows: ranks that wait for each other, and receives
+//! that take a message of another size.
 
 use xoff_net::jobs::{Job, NONE, OpTimes, Work};
 use xoff_record::{MismatchAnswer, StuckAnswer};
@@ -7,9 +8,14 @@ use xoff_units::Time;
 
 use crate::network::NetworkScenario;
 
-/// Finds a job that waits for itself, and not for the network: every sent message has arrived, no rank computes or sends, and one waits for
-/// a message. Before a run this is known for all jobs except those whose receives take any source or tag.
-pub(super) fn stuck(s: &NetworkScenario, o: &Outcome, (at, job): (usize, &Job)) -> Option<StuckAnswer> {
+/// Finds a job that waits for itself, and not for the network: every sent message has arrived, no
+/// rank computes or sends, and one waits for a message. Before a run this is known for all jobs
+/// except those whose receives take any source or tag.
+pub(super) fn stuck(
+    s: &NetworkScenario,
+    o: &Outcome,
+    (at, job): (usize, &Job),
+) -> Option<StuckAnswer> {
     let mut mine = job.first_flow as usize..job.first_flow as usize + job.flows() as usize;
     let under_way = mine.any(|flow| {
         let f = o.flow(flow as u32);
@@ -30,11 +36,20 @@ pub(super) fn stuck(s: &NetworkScenario, o: &Outcome, (at, job): (usize, &Job)) 
         let program = &job.graph.programs[rank as usize];
         let ops = program.len() as usize;
         let times = log.log.ops.range(iteration * ops, (iteration + 1) * ops);
-        let open = (0u32..).zip(program.ops().zip(times)).filter(|(_, (_, t))| t.begun < Time::NEVER && t.ended == Time::NEVER);
+        let open = (0u32..)
+            .zip(program.ops().zip(times))
+            .filter(|(_, (_, t))| t.begun < Time::NEVER && t.ended == Time::NEVER);
         for (operation, (x, t)) in open {
             match x.work {
                 Work::Receive { from, tag, .. } if t.from == NONE => {
-                    first.get_or_insert(StuckAnswer { ranks: 0, rank, iteration: iteration as u32, operation, from_rank: from, tag });
+                    first.get_or_insert(StuckAnswer {
+                        ranks: 0,
+                        rank,
+                        iteration: iteration as u32,
+                        operation,
+                        from_rank: from,
+                        tag,
+                    });
                 }
                 // It continues without help.
                 _ => return None,
@@ -58,11 +73,23 @@ pub(super) fn mismatches(o: &Outcome, (at, job): (usize, &Job)) -> (u64, Option<
                 if from == NONE {
                     continue;
                 }
-                let Work::Send { bytes: sent_bytes, .. } = job.graph.programs[from as usize].op(from_op).work else { continue };
+                let Work::Send { bytes: sent_bytes, .. } =
+                    job.graph.programs[from as usize].op(from_op).work
+                else {
+                    continue;
+                };
                 if sent_bytes != bytes {
                     count += 1;
                     if first.as_ref().is_none_or(|f| handed < f.0) {
-                        let m = MismatchAnswer { iteration, rank, operation, bytes, from_rank: from, from_operation: from_op, sent_bytes };
+                        let m = MismatchAnswer {
+                            iteration,
+                            rank,
+                            operation,
+                            bytes,
+                            from_rank: from,
+                            from_operation: from_op,
+                            sent_bytes,
+                        };
                         first = Some((handed, m));
                     }
                 }

@@ -1,4 +1,5 @@
-//! `[[buffer_profile]]`: limits of priority groups and queues, as SONiC's BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE.
+//! `[[buffer_profile]]`: limits of priority groups and queues, as SONiC's BUFFER_PROFILE, BUFFER_PG
+//! and BUFFER_QUEUE.
 
 use std::sync::Arc;
 

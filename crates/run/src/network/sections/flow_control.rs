@@ -41,7 +41,8 @@ pub(in crate::network) struct FlowControls {
 pub type Value = FlowControls;
 
 impl<'d> Read<'d, FlowControls> {
-    /// Name, and flow control of each kind of link; `None`: a key has an error, or a section that its plan needs.
+    /// Name, and flow control of each kind of link; `None`: a key has an error, or a section that
+    /// its plan needs.
     pub fn links(&self) -> Option<(&'static str, &[(LinkFacts, FlowControl)])> {
         self.value()?.planned.as_ref().map(|(name, links)| (*name, &links[..]))
     }
@@ -135,8 +136,8 @@ impl Part for FlowControls {
     }
 }
 
-/// Texts that were read, so that the same parameters can be read again for another link without a second entry in the
-/// list of parameters.
+/// Texts that were read, so that the same parameters can be read again for another link without a
+/// second entry in the list of parameters.
 #[derive(Default)]
 struct Replay(BTreeMap<String, Option<String>>);
 
@@ -249,7 +250,8 @@ fn shared_ports_fit(
     links.iter().try_for_each(|(facts, fc)| fc.fits_priorities(facts, priorities))
 }
 
-/// The most flows of one host and priority that never end: all of them may be congested, behind its link, at once.
+/// The most flows of one host and priority that never end: all of them may be congested, behind its
+/// link, at once.
 fn endless_flows(flows: &Flows) -> u64 {
     let mut by_source: BTreeMap<(u32, u8), u64> = BTreeMap::new();
     for f in flows.flows.iter().filter(|f| f.size == UNLIMITED) {
@@ -268,7 +270,8 @@ fn warn_of_conditions(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64
     }
 }
 
-/// Entry ports, where more of them share an egress than the flow control is made for, or where a frame does not wait at its egress.
+/// Entry ports, where more of them share an egress than the flow control is made for, or where a
+/// frame does not wait at its egress.
 fn warn_of_entry_ports(name: &str, fc: &FlowControl, topology: &Topology, discipline: DisciplineKind, warnings: &mut Problems) {
     let planned = fc.entry_ports();
     if planned == 0 {

@@ -61,7 +61,8 @@ impl Part for Flows {
     }
 }
 
-/// True if a host receives frames, of this priority if one is given. Flows that are added during the run may end at any host.
+/// True if a host receives frames, of this priority if one is given. Flows that are added during
+/// the run may end at any host.
 pub(super) fn receives(flows: &Flows, answers: bool, host: u32, priority: Option<u8>) -> bool {
     let is_for = |f: &Flow| f.dst == host && priority.is_none_or(|p| p == f.priority) || answers && f.src == host;
     !flows.all_listed() || flows.flows.iter().any(is_for)

@@ -284,8 +284,8 @@ fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_con
     }
 }
 
-/// Checks that only CNPs are unpaused: traffic that nothing pauses cannot be lossless, and CNPs are few enough. Acknowledgements, which are
-/// few too, may join them.
+/// Checks that only CNPs are unpaused: traffic that nothing pauses cannot be lossless, and CNPs are
+/// few enough. Acknowledgements, which are few too, may join them.
 fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
     let Some(priority) = host.cnp_priority else { return Ok(()) };
     let data = classes_in_use(flows, &Transport::None, None);
@@ -302,7 +302,8 @@ fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
 /// Retransmission timers that expire before any acknowledgement can be in.
 fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topology) {
     let (Some(recovery), Transport::Acks { ack_len, .. }) = (host.nic.recovery, &host.nic.transport) else { return };
-    // Of the first frame and its acknowledgement over the links at both ends: those between them add to it.
+    // Of the first frame and its acknowledgement over the links at both ends: those between them
+    // add to it.
     let round_trip = |f: &Flow| {
         let ends = [topology.link_at(f.src, 0), topology.link_at(f.dst, 0)];
         let ends = if std::ptr::eq(ends[0], ends[1]) { &ends[..1] } else { &ends[..] };

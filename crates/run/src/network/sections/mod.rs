@@ -1,7 +1,7 @@
 //! Sections of a network's scenario, one file each.
 //!
-//! A file declares the keys of its section, reads them, checks them against other sections, warns, and sets its part of the model. A new
-//! section is a file and its name in the list below.
+//! A file declares the keys of its section, reads them, checks them against other sections, warns,
+//! and sets its part of the model. A new section is a file and its name in the list below.
 
 use std::path::Path;
 
@@ -112,7 +112,8 @@ pub(super) struct Context<'d> {
     pub handed_in: &'d [u8],
 }
 
-/// Sections of one name, and the value of each. `None`: the section has an error, which the document knows.
+/// Sections of one name, and the value of each. `None`: the section has an error, which the
+/// document knows.
 pub(super) struct Read<'d, T> {
     pub sections: Vec<Section<'d>>,
     pub values: Vec<Option<T>>,
@@ -131,7 +132,10 @@ impl<'d, T: Part> Read<'d, T> {
     }
 
     /// Reads the section, or each one.
-    fn each(cx: &Context<'d>, mut read: impl FnMut(&mut Section<'d>) -> Result<T, ParamError>) -> Self {
+    fn each(
+        cx: &Context<'d>,
+        mut read: impl FnMut(&mut Section<'d>) -> Result<T, ParamError>,
+    ) -> Self {
         let mut sections = Self::open(cx);
         let values = sections.iter_mut().map(|s| s.take(&mut read)).collect();
         Read { sections, values }
@@ -200,11 +204,21 @@ fn choice<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> String {
 fn priorities(key: &str, texts: &[String]) -> Result<Vec<u8>, ParamError> {
     let refuse = |text: &str, what: &str| {
         let what = format!("'{}' {what}", xoff_scenario::suggest::clip(text));
-        ParamError::new(key, what, "expected priorities from 0 to 7, such as [\"3\"] or [\"0-2\", \"5\"]")
+        ParamError::new(
+            key,
+            what,
+            "expected priorities from 0 to 7, such as [\"3\"] or [\"0-2\", \"5\"]",
+        )
     };
     let mut all = Vec::new();
     for text in texts {
-        let one = |n: &str| n.trim().parse::<u8>().ok().filter(|n| *n < 8).ok_or_else(|| refuse(text, "is not a priority"));
+        let one = |n: &str| {
+            n.trim()
+                .parse::<u8>()
+                .ok()
+                .filter(|n| *n < 8)
+                .ok_or_else(|| refuse(text, "is not a priority"))
+        };
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (first, last) = (one(first)?, one(last)?);
         if first > last {

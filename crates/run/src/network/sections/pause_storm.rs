@@ -84,8 +84,8 @@ fn read(s: &mut Section<'_>, topology: &Topology, duration: Span) -> Result<Paus
     Ok(PauseStorm { host, priority: priority as u8, from: Time(from.0), until: until.map_or(Time::NEVER, |u| Time(u.0)), interval })
 }
 
-/// Refuses a storm without a message that could hold a peer, one that the wire does not carry, and two at the same time; warns of a storm
-/// that pauses nothing, or not all the time.
+/// Refuses a storm without a message that could hold a peer, one that the wire does not carry, and
+/// two at the same time; warns of a storm that pauses nothing, or not all the time.
 fn fits(
     s: &Section<'_>,
     (n, storms): (usize, &[Option<PauseStorm>]),
@@ -135,7 +135,8 @@ fn fits(
     Ok(())
 }
 
-/// For how long the strongest message of a flow control holds a frame; `None`: until another one comes.
+/// For how long the strongest message of a flow control holds a frame; `None`: until another one
+/// comes.
 fn held_by_a_message(facts: &LinkFacts, fc: &FlowControl) -> Option<Span> {
     let (rx, mut tx) = fc.halves(facts);
     tx.on_message(Time::ZERO, rx.hold()?);

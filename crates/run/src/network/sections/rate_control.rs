@@ -68,8 +68,8 @@ fn rate_controls(which: impl Fn(&RateControlKind) -> bool) -> String {
     choice("rate_control.kind", REGISTRY.iter().filter(of).map(|e| e.name))
 }
 
-/// Records of the way for which frames have no room: they would travel for nothing, and the ideal times of the run would be those of
-/// shorter frames than those of a run with room.
+/// Records of the way for which frames have no room: they would travel for nothing, and the ideal
+/// times of the run would be those of shorter frames than those of a run with room.
 fn warn_of_header((name, rate_control): (&str, &RateControlKind), header: u32, warnings: &mut Problems) {
     if rate_control.telemetry().is_some() && header < RecordFormat::HEADER {
         let what = format!(
@@ -82,7 +82,8 @@ fn warn_of_header((name, rate_control): (&str, &RateControlKind), header: u32, w
     }
 }
 
-/// Marks that no rate control reads, and rules for marks that never come (TCD section 4.1, Table 1).
+/// Marks that no rate control reads, and rules for marks that never come (TCD section 4.1, Table
+/// 1).
 fn warn_of_marks(
     (detection_name, detection): (&str, &Detection),
     (name, rate_control): (&str, &RateControlKind),

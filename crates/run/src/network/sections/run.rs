@@ -21,9 +21,21 @@ const KEYS: &[ParamSpec] = &[
         "wall-clock time between two checkpoints, `10min`, from which a killed run can continue (docs/checkpoints.md); default: none",
         "",
     ),
-    ParamSpec::new("checks", Kind::Flag, "true", "check invariants: no loss, in-order delivery, conservation of frames", ""),
-    ParamSpec::new("deadlock_interval", Kind::Span, "100us", "time between two runs of the deadlock detector; 0 us: off", "")
-        .renamed_from(&["watch"]),
+    ParamSpec::new(
+        "checks",
+        Kind::Flag,
+        "true",
+        "check invariants: no loss, in-order delivery, conservation of frames",
+        "",
+    ),
+    ParamSpec::new(
+        "deadlock_interval",
+        Kind::Span,
+        "100us",
+        "time between two runs of the deadlock detector; 0 us: off",
+        "",
+    )
+    .renamed_from(&["watch"]),
     ParamSpec::new(
         "fast_forward",
         Kind::Choice(&["auto", "off"]),
@@ -56,7 +68,11 @@ impl Run {
             let run = Run::read_section(s)?;
             if run.duration == Span::ZERO {
                 let what = "the run has a duration of 0: xoff simulates nothing";
-                s.warn(&ParamError::new("duration", what, "expected a time above zero, such as \"20ms\""));
+                s.warn(&ParamError::new(
+                    "duration",
+                    what,
+                    "expected a time above zero, such as \"20ms\"",
+                ));
             }
             Ok(run)
         })

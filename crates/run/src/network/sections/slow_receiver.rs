@@ -140,8 +140,9 @@ fn has_frames(s: &Section<'_>, slow: &SlowReceiver, topology: &Topology, flows: 
     }
 }
 
-/// Refuses a flow control that could not hold the switch of such a host. Where thresholds follow the memory of a switch the NIC has those
-/// of its own buffer: bytes beyond the buffer minus headroom pause the switch.
+/// Refuses a flow control that could not hold the switch of such a host. Where thresholds follow
+/// the memory of a switch the NIC has those of its own buffer: bytes beyond the buffer minus
+/// headroom pause the switch.
 fn fits(
     slow: &mut SlowReceiver,
     topology: &Topology,

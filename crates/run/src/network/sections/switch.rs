@@ -363,12 +363,14 @@ fn every_class_is_served(switch: &Switch, classes: &Classes) -> Result<(), Param
     }
 }
 
-/// CNMs that congestion points may send through one port at once: one of every queue of the largest switch, at both of its ends.
+/// CNMs that congestion points may send through one port at once: one of every queue of the largest
+/// switch, at both of its ends.
 pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
     2 * classes * topology.switches().map(|s| topology.nodes[s as usize].ports.len() as u64).max().unwrap_or(0)
 }
 
-/// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from all ingresses.
+/// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from
+/// all ingresses.
 pub(super) fn most_at_an_egress(topology: &Topology, switch: &Switch) -> Bytes {
     let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
     match switch.memory {
@@ -378,7 +380,8 @@ pub(super) fn most_at_an_egress(topology: &Topology, switch: &Switch) -> Bytes {
     }
 }
 
-/// Rejects cut-through where frames can be corrupted: their check sequence is behind the forwarded part.
+/// Rejects cut-through where frames can be corrupted: their check sequence is behind the forwarded
+/// part.
 fn stores_frames(switch: &Switch, section: &str) -> Result<(), ParamError> {
     match switch.cut_through {
         None => Ok(()),

@@ -33,7 +33,8 @@ impl Part for Option<Config> {
     }
 }
 
-/// Segments fit in frames, nothing else controls the flows from end to end, and no message takes over the window of another one.
+/// Segments fit in frames, nothing else controls the flows from end to end, and no message takes
+/// over the window of another one.
 fn fits(
     s: &Section<'_>,
     c: &Config,

@@ -86,7 +86,8 @@ fn fits(name: &str, links: &[(LinkFacts, FlowControl)]) -> Result<(), ParamError
     Err(ParamError::new("kind", format!("{name} {why}"), "set watchdog.kind = \"none\", or another flow control"))
 }
 
-/// Warns of pauses that come again later than the next poll, where a poll has to see one (`status`).
+/// Warns of pauses that come again later than the next poll, where a poll has to see one
+/// (`status`).
 fn sees(s: &Section<'_>, c: &Config, links: &[(LinkFacts, FlowControl)], storms: &Read<'_, PauseStorm>) {
     let stops = |fc: &FlowControl| fc.pauses() != Pauses::Never;
     if c.detector != Detector::Status || !links.iter().any(|(_, fc)| stops(fc)) {

@@ -22,14 +22,20 @@ impl Attribute<'_> {
     fn text(&self) -> Result<&str, Problem> {
         match &self.item {
             Item::Text(t) | Item::Number(t) => Ok(t.trim()),
-            _ => Err(self.problem("found neither a text nor a number", "expected a text or a number")),
+            _ => {
+                Err(self
+                    .problem("found neither a text nor a number", "expected a text or a number"))
+            }
         }
     }
 
     fn number(&self) -> Result<f64, Problem> {
         match self.text()?.parse::<f64>() {
             Ok(v) if v.is_finite() && v >= 0.0 => Ok(v),
-            _ => Err(self.problem(format!("'{}' is not a number from 0", suggest::clip(self.text()?)), "expected a number such as 0.5")),
+            _ => Err(self.problem(
+                format!("'{}' is not a number from 0", suggest::clip(self.text()?)),
+                "expected a number such as 0.5",
+            )),
         }
     }
 
@@ -44,7 +50,9 @@ impl Attribute<'_> {
 
     /// A quantity with a unit.
     fn quantity<T: std::str::FromStr<Err = xoff_units::UnitError>>(&self) -> Result<T, Problem> {
-        self.text()?.parse::<T>().map_err(|e| self.problem(e.what, format!("expected {}", e.expected)))
+        self.text()?
+            .parse::<T>()
+            .map_err(|e| self.problem(e.what, format!("expected {}", e.expected)))
     }
 }
 
@@ -68,7 +76,9 @@ pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<Li
     for a in attributes {
         let fits = |v: f64| v <= u64::MAX as f64;
         match a.name {
-            "rate_bps" | "LinkSpeedRaw" => set_rate(&mut facts, a, Rate(round(a, a.number()?, fits)?))?,
+            "rate_bps" | "LinkSpeedRaw" => {
+                set_rate(&mut facts, a, Rate(round(a, a.number()?, fits)?))?
+            }
             "rate" | "speed" | "bandwidth" | "capacity" => {
                 let rate = match (a.is_plain(), options.unit) {
                     (false, _) => a.rate()?,
@@ -82,10 +92,14 @@ pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<Li
             }
             "delay_ps" => set_wire(&mut facts, a, Wire::Delay(Span(round(a, a.number()?, fits)?)))?,
             "delay" | "latency" => set_wire(&mut facts, a, Wire::Delay(a.quantity()?))?,
-            "length_m" => set_wire(&mut facts, a, Wire::Length(Length(round(a, a.number()? * 1e3, fits)?)))?,
+            "length_m" => {
+                set_wire(&mut facts, a, Wire::Length(Length(round(a, a.number()? * 1e3, fits)?)))?
+            }
             "length" => set_wire(&mut facts, a, Wire::Length(a.quantity()?))?,
             // As topohub writes it, in kilometres.
-            "dist" if a.is_plain() => set_wire(&mut facts, a, Wire::Length(Length(round(a, a.number()? * 1e6, fits)?)))?,
+            "dist" if a.is_plain() => {
+                set_wire(&mut facts, a, Wire::Length(Length(round(a, a.number()? * 1e6, fits)?)))?
+            }
             "dist" => set_wire(&mut facts, a, Wire::Length(a.quantity()?))?,
             "source_port" | "a_port" => facts.a_port = Some(port(a)?),
             "target_port" | "b_port" => facts.b_port = Some(port(a)?),
@@ -100,7 +114,10 @@ fn port(a: &Attribute<'_>) -> Result<String, Problem> {
     let text = a.text()?;
     let bad = |c: char| c.is_whitespace() || c.is_control() || c == '"';
     if text.is_empty() || text.contains(bad) {
-        return Err(a.problem(format!("'{}' is not the name of a port", suggest::clip(text)), "expected a name without spaces"));
+        return Err(a.problem(
+            format!("'{}' is not the name of a port", suggest::clip(text)),
+            "expected a name without spaces",
+        ));
     }
     Ok(text.to_owned())
 }
@@ -112,7 +129,11 @@ fn round(a: &Attribute<'_>, value: f64, fits: impl Fn(f64) -> bool) -> Result<u6
     {
         return Ok(exact);
     }
-    if fits(value) { Ok(value.round() as u64) } else { Err(a.problem("out of range", "expected a smaller number")) }
+    if fits(value) {
+        Ok(value.round() as u64)
+    } else {
+        Err(a.problem("out of range", "expected a smaller number"))
+    }
 }
 
 fn set_rate(facts: &mut LinkFacts, a: &Attribute<'_>, rate: Rate) -> Result<(), Problem> {
@@ -120,16 +141,20 @@ fn set_rate(facts: &mut LinkFacts, a: &Attribute<'_>, rate: Rate) -> Result<(), 
         return Err(a.problem("the rate of the link is 0", "expected a rate above 0"));
     }
     match facts.rate.replace(rate) {
-        Some(other) if other != rate => Err(a.problem(format!("{rate}, but another attribute gives {other}"), "keep one of the two")),
+        Some(other) if other != rate => Err(a.problem(
+            format!("{rate}, but another attribute gives {other}"),
+            "keep one of the two",
+        )),
         _ => Ok(()),
     }
 }
 
 fn set_wire(facts: &mut LinkFacts, a: &Attribute<'_>, wire: Wire) -> Result<(), Problem> {
     match facts.wire.replace(wire) {
-        Some(other) if other.delay() != wire.delay() => {
-            Err(a.problem(format!("{}, but another attribute gives {}", wire.delay(), other.delay()), "keep one of them; 1 m is 5 ns"))
-        }
+        Some(other) if other.delay() != wire.delay() => Err(a.problem(
+            format!("{}, but another attribute gives {}", wire.delay(), other.delay()),
+            "keep one of them; 1 m is 5 ns",
+        )),
         _ => Ok(()),
     }
 }
@@ -138,7 +163,8 @@ fn set_wire(facts: &mut LinkFacts, a: &Attribute<'_>, wire: Wire) -> Result<(), 
 #[derive(Default)]
 pub(super) struct NodeFacts {
     pub kind: Option<NodeKind>,
-    /// Kind from other attributes, `type` or `role`: useful if all nodes have them and none has a kind.
+    /// Kind from other attributes, `type` or `role`: useful if all nodes have them and none has a
+    /// kind.
     pub kind_by_type: Option<NodeKind>,
     pub level: Option<u8>,
     pub unknown: Vec<String>,
@@ -153,13 +179,22 @@ pub(super) fn node(attributes: &[Attribute<'_>]) -> Result<NodeFacts, Problem> {
                 facts.kind = Some(match a.text()? {
                     "host" => NodeKind::Host,
                     "switch" => NodeKind::Switch,
-                    other => return Err(a.problem(format!("unknown kind '{}'", suggest::clip(other)), "expected host or switch")),
+                    other => {
+                        return Err(a.problem(
+                            format!("unknown kind '{}'", suggest::clip(other)),
+                            "expected host or switch",
+                        ));
+                    }
                 });
             }
-            "type" | "role" | "node_type" if a.text().is_ok_and(|t| by_type(t).is_some()) => facts.kind_by_type = by_type(a.text()?),
+            "type" | "role" | "node_type" if a.text().is_ok_and(|t| by_type(t).is_some()) => {
+                facts.kind_by_type = by_type(a.text()?)
+            }
             "level" => {
                 let level = a.text()?.parse::<u8>();
-                facts.level = Some(level.map_err(|_| a.problem("not a level", "expected a whole number from 0 to 255"))?);
+                facts.level = Some(level.map_err(|_| {
+                    a.problem("not a level", "expected a whole number from 0 to 255")
+                })?);
             }
             "name" | "label" | "rack" | "pos" | "id" => {}
             name => facts.unknown.push(name.to_owned()),

@@ -1,7 +1,9 @@
-//! Containerlab: its topology file (YAML), or `topology-data.json` of a deployed lab, where groups and templates are resolved.
+//! Containerlab: its topology file (YAML), or `topology-data.json` of a deployed lab, where groups
+//! and templates are resolved.
 //!
-//! The format has no rate, delay or length. Ours stand where it passes keys through: `vars: {xoff: {rate, delay, length}}` of a link, or
-//! labels `xoff/rate` of the typed form; `xoff/role` of a node says host or switch.
+//! The format has no rate, delay or length. Ours stand where it passes keys through:
+//! `vars: {xoff: {rate, delay, length}}` of a link, or labels `xoff/rate` of the typed form;
+//! `xoff/role` of a node says host or switch.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,12 +17,14 @@ use crate::import::tree::{Document, Item, Tree};
 use crate::import::{End, Link, Network, Options, json, yaml};
 
 /// One line for help.
-pub const DOC: &str = "containerlab's topology file, or topology-data.json of a deployed lab: one file";
+pub const DOC: &str =
+    "containerlab's topology file, or topology-data.json of a deployed lab: one file";
 
 /// Reads either.
 pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network, Problems> {
     let source = super::only(sources, DOC)?;
-    if source.text().trim_start().starts_with('{') && !source.text().trim_start().starts_with("{{") {
+    if source.text().trim_start().starts_with('{') && !source.text().trim_start().starts_with("{{")
+    {
         let d = json::parse(source)?;
         if d.root.get("links").is_some() && d.root.get("topology").is_none() {
             return Ok(deployed(&d)?);
@@ -74,7 +78,13 @@ struct Lab<'d> {
 
 impl<'d> Lab<'d> {
     fn new(d: &'d Document) -> Lab<'d> {
-        Lab { d, network: Network::default(), names: Names::default(), kinds: Vec::new(), used: HashMap::new() }
+        Lab {
+            d,
+            network: Network::default(),
+            names: Names::default(),
+            kinds: Vec::new(),
+            used: HashMap::new(),
+        }
     }
 
     fn read(mut self, options: &Options) -> Result<Network, Problem> {
@@ -82,7 +92,13 @@ impl<'d> Lab<'d> {
         let topology = d.need(&d.root, "topology", "containerlab file")?;
         self.network.title = match d.root.given("name") {
             Some(name) => d.word(name, "name")?.to_owned(),
-            None => return Err(d.problem(&d.root, "there is no \"name\"", "containerlab topology files need a `name`")),
+            None => {
+                return Err(d.problem(
+                    &d.root,
+                    "there is no \"name\"",
+                    "containerlab topology files need a `name`",
+                ));
+            }
         };
         self.nodes(topology)?;
         if let Some(links) = topology.given("links") {
@@ -103,23 +119,47 @@ impl<'d> Lab<'d> {
             let allowed = |c: char| c.is_alphanumeric() || "-._|".contains(c);
             if !first.is_alphanumeric() || !key.name.chars().all(allowed) {
                 let hint = match key.name.contains(['$', '{']) {
-                    true => "give the rendered file or topology-data.json; only containerlab can fill in variables and templates",
+                    true => {
+                        "give the rendered file or topology-data.json; only containerlab can fill in variables and templates"
+                    }
                     false => "expected letters, digits, - . _ |",
                 };
-                return Err(Problem::new(format!("'{}' is not the name of a node", suggest::clip(&key.name)), hint).at(place));
+                return Err(Problem::new(
+                    format!("'{}' is not the name of a node", suggest::clip(&key.name)),
+                    hint,
+                )
+                .at(place));
             }
             if !matches!(node.item, Item::Object(_) | Item::Null) {
-                return Err(d.problem(node, format!("node '{}': found {}", key.name, node.describe()), "expected keys, or nothing"));
+                return Err(d.problem(
+                    node,
+                    format!("node '{}': found {}", key.name, node.describe()),
+                    "expected keys, or nothing",
+                ));
             }
             let layers = self.layers(topology, node)?;
-            let kind = layers.get("kind").map(|k| d.word(k, "kind")).transpose()?.unwrap_or_default().to_owned();
+            let kind = layers
+                .get("kind")
+                .map(|k| d.word(k, "kind"))
+                .transpose()?
+                .unwrap_or_default()
+                .to_owned();
             let role = layers.label("xoff/role").map(|role| match d.word(role, "xoff/role")? {
                 "host" => Ok(NodeKind::Host),
                 "switch" => Ok(NodeKind::Switch),
-                other => Err(d.problem(role, format!("xoff/role: unknown role '{}'", suggest::clip(other)), "expected host or switch")),
+                other => Err(d.problem(
+                    role,
+                    format!("xoff/role: unknown role '{}'", suggest::clip(other)),
+                    "expected host or switch",
+                )),
             });
             let role = role.transpose()?;
-            self.network.add_node(&mut self.names, &key.name, role.unwrap_or(NodeKind::Switch), place)?;
+            self.network.add_node(
+                &mut self.names,
+                &key.name,
+                role.unwrap_or(NodeKind::Switch),
+                place,
+            )?;
             self.kinds.push((kind, role));
         }
         Ok(())
@@ -146,9 +186,15 @@ impl<'d> Lab<'d> {
         let kind = link.given("type").map(|t| d.word(t, "type")).transpose()?;
         match kind {
             None => {
-                if let Some((key, _)) = entries.iter().find(|(k, _)| !BRIEF.contains(&k.name.as_str())) {
-                    let what = format!("{what}: '{}' is not allowed here", suggest::clip(&key.name));
-                    let hint = format!("keys of the brief form: {}; put your own keys into vars", BRIEF.join(", "));
+                if let Some((key, _)) =
+                    entries.iter().find(|(k, _)| !BRIEF.contains(&k.name.as_str()))
+                {
+                    let what =
+                        format!("{what}: '{}' is not allowed here", suggest::clip(&key.name));
+                    let hint = format!(
+                        "keys of the brief form: {}; put your own keys into vars",
+                        BRIEF.join(", ")
+                    );
                     return Err(Problem::new(what, hint).at(d.source.place(key.span.clone())));
                 }
             }
@@ -160,13 +206,21 @@ impl<'d> Lab<'d> {
             Some(other) => {
                 let all: Vec<&str> = TWO_ENDED.iter().chain(&ONE_ENDED).copied().collect();
                 let hint = suggest::hint(other, "types", &all);
-                return Err(d.problem(link.get("type").unwrap_or(link), format!("{what}: unknown type '{}'", suggest::clip(other)), hint));
+                return Err(d.problem(
+                    link.get("type").unwrap_or(link),
+                    format!("{what}: unknown type '{}'", suggest::clip(other)),
+                    hint,
+                ));
             }
         }
         let ends = d.need(link, "endpoints", &what)?;
         let list = d.list(ends, "endpoints")?;
         if list.len() != 2 {
-            return Err(d.problem(ends, format!("{what}: {} endpoints", list.len()), "a link has two"));
+            return Err(d.problem(
+                ends,
+                format!("{what}: {} endpoints", list.len()),
+                "a link has two",
+            ));
         }
         let mut found = Vec::new();
         for end in list {
@@ -185,7 +239,13 @@ impl<'d> Lab<'d> {
             let what = format!("{what}: unknown key '{}' of xoff", suggest::clip(unknown));
             return Err(d.problem(link, what, "keys: rate, delay, length"));
         }
-        self.network.links.push(Link { a, b, rate: facts.rate, wire: facts.wire, place: d.place(link) });
+        self.network.links.push(Link {
+            a,
+            b,
+            rate: facts.rate,
+            wire: facts.wire,
+            place: d.place(link),
+        });
         Ok(())
     }
 
@@ -194,18 +254,29 @@ impl<'d> Lab<'d> {
         let d = self.d;
         let (node, interface, at) = match &end.item {
             Item::Object(_) => {
-                let (node, interface) = (d.need(end, "node", "endpoint")?, d.need(end, "interface", "endpoint")?);
+                let (node, interface) =
+                    (d.need(end, "node", "endpoint")?, d.need(end, "interface", "endpoint")?);
                 (d.word(node, "node")?, d.word(interface, "interface")?, node)
             }
             _ => match d.word(end, "endpoint")?.split_once(':') {
                 Some((node, interface)) => (node, interface, end),
                 None => {
-                    let what = format!("link {number}: '{}' has no colon", suggest::clip(d.word(end, "endpoint")?));
-                    return Err(d.problem(end, what, "expected node:interface, such as leaf1:eth1"));
+                    let what = format!(
+                        "link {number}: '{}' has no colon",
+                        suggest::clip(d.word(end, "endpoint")?)
+                    );
+                    return Err(d.problem(
+                        end,
+                        what,
+                        "expected node:interface, such as leaf1:eth1",
+                    ));
                 }
             },
         };
-        if brief && SPECIAL.contains(&node.to_ascii_lowercase().as_str()) && self.names.get(node).is_none() {
+        if brief
+            && SPECIAL.contains(&node.to_ascii_lowercase().as_str())
+            && self.names.get(node).is_none()
+        {
             return Ok(None);
         }
         let id = self.names.need(node, &format!("link {number}"), &d.place(at))?;
@@ -247,17 +318,26 @@ impl<'d> Lab<'d> {
                     node.name, links[i]
                 );
                 let hint = "to make it a switch, add the label xoff/role: switch";
-                self.network.warnings.push(Problem::new(what, hint).at(node.place.clone()).warning());
+                self.network
+                    .warnings
+                    .push(Problem::new(what, hint).at(node.place.clone()).warning());
             }
         }
         for (kind, n) in bridges {
-            self.network.leave_out(format!("{n} of kind {kind} without PFC: xoff treats them as ordinary switches"));
+            self.network.leave_out(format!(
+                "{n} of kind {kind} without PFC: xoff treats them as ordinary switches"
+            ));
         }
-        self.network.leave_out("images, addresses, MTUs and everything else except nodes, links and xoff/... labels");
+        self.network.leave_out(
+            "images, addresses, MTUs and everything else except nodes, links and xoff/... labels",
+        );
         // A host without a link takes no part.
-        let idle: Vec<usize> = (0..links.len()).filter(|&i| links[i] == 0 && self.network.nodes[i].kind == NodeKind::Host).collect();
+        let idle: Vec<usize> = (0..links.len())
+            .filter(|&i| links[i] == 0 && self.network.nodes[i].kind == NodeKind::Host)
+            .collect();
         if !idle.is_empty() {
-            let names: Vec<&str> = idle.iter().map(|&i| self.network.nodes[i].name.as_str()).collect();
+            let names: Vec<&str> =
+                idle.iter().map(|&i| self.network.nodes[i].name.as_str()).collect();
             let what = format!("hosts without a link: {}", names.join(", "));
             remove_nodes(&mut self.network, &idle);
             self.network.leave_out(what);
@@ -289,7 +369,11 @@ fn own_keys<'t>(d: &Document, link: &'t Tree) -> Result<Vec<Attribute<'t>>, Prob
     let mut own = Vec::new();
     if let Some(vars) = link.given("vars").and_then(|v| v.given("xoff")) {
         for (key, value) in d.object(vars, "vars.xoff")? {
-            own.push(Attribute { name: &key.name, item: value.item.clone(), place: d.place(value) });
+            own.push(Attribute {
+                name: &key.name,
+                item: value.item.clone(),
+                place: d.place(value),
+            });
         }
     }
     for table in ["labels", "vars"] {
@@ -309,16 +393,29 @@ fn deployed(d: &Document) -> Result<Network, Problem> {
     let mut lab = Lab::new(d);
     lab.network.title = d.root.get("name").and_then(Tree::as_text).unwrap_or_default().to_owned();
     for (key, node) in d.object(d.need(&d.root, "nodes", "topology-data.json")?, "nodes")? {
-        let kind = node.given("kind").map(|k| d.word(k, "kind")).transpose()?.unwrap_or_default().to_owned();
-        let role = match node.given("labels").and_then(|l| l.given("xoff/role")).and_then(Tree::as_text) {
-            Some("host") => Some(NodeKind::Host),
-            Some("switch") => Some(NodeKind::Switch),
-            _ => None,
-        };
-        lab.network.add_node(&mut lab.names, &key.name, NodeKind::Switch, d.source.place(key.span.clone()))?;
+        let kind = node
+            .given("kind")
+            .map(|k| d.word(k, "kind"))
+            .transpose()?
+            .unwrap_or_default()
+            .to_owned();
+        let role =
+            match node.given("labels").and_then(|l| l.given("xoff/role")).and_then(Tree::as_text) {
+                Some("host") => Some(NodeKind::Host),
+                Some("switch") => Some(NodeKind::Switch),
+                _ => None,
+            };
+        lab.network.add_node(
+            &mut lab.names,
+            &key.name,
+            NodeKind::Switch,
+            d.source.place(key.span.clone()),
+        )?;
         lab.kinds.push((kind, role));
     }
-    for (i, link) in d.list(d.need(&d.root, "links", "topology-data.json")?, "links")?.iter().enumerate() {
+    for (i, link) in
+        d.list(d.need(&d.root, "links", "topology-data.json")?, "links")?.iter().enumerate()
+    {
         let ends = d.need(link, "endpoints", "link")?;
         let (Some(a), Some(b)) = (ends.given("a"), ends.given("z")) else {
             lab.network.leave_out("links with one end, which leave the lab");

@@ -1,4 +1,5 @@
-//! Layer-3 routes as installed: FRR's `show ip route json` (SONiC's too), or `ip -j route` of Linux.
+//! Layer-3 routes as installed: FRR's `show ip route json` (SONiC's too), or `ip -j route` of
+//! Linux.
 //!
 //! ```text
 //!   ROUTER.show-ip-route.json, ROUTER.ip-j-route.json     a table each; the router is the text before the first dot
@@ -30,8 +31,7 @@ use prefix::{Address, Prefix};
 use table::Table;
 
 /// One line for help.
-pub const DOC: &str =
-    "FRR's 'show ip route json' (or 'ip -j route') of each router, with layer1_topology.json, a .clab.yml or interface files";
+pub const DOC: &str = "FRR's 'show ip route json' (or 'ip -j route') of each router, with layer1_topology.json, a .clab.yml or interface files";
 
 /// Reads it.
 pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Problems> {
@@ -48,9 +48,13 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
         let router = router(source);
         let is_interface = |v: &Tree| v.get("addresses").is_some() || v.get("vrfName").is_some();
         match &d.root.item {
-            Item::Object(entries) if d.root.get("edges").is_some() || entries.is_empty() => wiring.layer1(&d)?,
+            Item::Object(entries) if d.root.get("edges").is_some() || entries.is_empty() => {
+                wiring.layer1(&d)?
+            }
             Item::Object(_) if d.root.get("runtimeData").is_some() => wiring.rates(&d)?,
-            Item::Object(entries) if entries.iter().all(|(_, v)| is_interface(v)) => briefs.push((router, d)),
+            Item::Object(entries) if entries.iter().all(|(_, v)| is_interface(v)) => {
+                briefs.push((router, d))
+            }
             Item::Object(_) => {
                 if let Some(before) = tables.insert(router.clone(), table::frr(&d)?)
                     && before.is_frr
@@ -66,13 +70,20 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
             Item::List(_) => {
                 let table = table::linux(&d)?;
                 match tables.entry(router) {
-                    Entry::Occupied(e) => left_out.push(format!("ip -j route of {}, because the table of FRR is also given", e.key())),
+                    Entry::Occupied(e) => left_out.push(format!(
+                        "ip -j route of {}, because the table of FRR is also given",
+                        e.key()
+                    )),
                     Entry::Vacant(e) => {
                         e.insert(table);
                     }
                 }
             }
-            _ => return Err(d.problem(&d.root, "the file has neither a table of routes nor links", DOC).into()),
+            _ => {
+                return Err(d
+                    .problem(&d.root, "the file has neither a table of routes nor links", DOC)
+                    .into());
+            }
         }
     }
     for (router, d) in &briefs {
@@ -123,7 +134,8 @@ impl Builder<'_> {
 
     fn link(&mut self, link: Link) {
         for end in [&link.a, &link.b] {
-            self.ports.insert((end.node, end.port.clone().unwrap_or_default()), self.count[end.node]);
+            self.ports
+                .insert((end.node, end.port.clone().unwrap_or_default()), self.count[end.node]);
             self.count[end.node] += 1;
         }
         self.network.links.push(link);
@@ -131,14 +143,25 @@ impl Builder<'_> {
 }
 
 fn build(wiring: Wiring, tables: &BTreeMap<String, Table>) -> Result<Network, Problems> {
-    let mut b = Builder { network: Network::default(), names: Names::default(), tables, ports: BTreeMap::new(), count: Vec::new() };
+    let mut b = Builder {
+        network: Network::default(),
+        names: Names::default(),
+        tables,
+        ports: BTreeMap::new(),
+        count: Vec::new(),
+    };
     for (name, table) in tables {
         b.node(name, &table.place)?;
     }
     for (a, c, place) in &wiring.edges {
         let (an, cn) = (b.node(&a.0, place)?, b.node(&c.0, place)?);
         if an == cn {
-            return Err(Problem::new(format!("'{}' is linked to itself", a.0), "expected two different nodes").at(place.clone()).into());
+            return Err(Problem::new(
+                format!("'{}' is linked to itself", a.0),
+                "expected two different nodes",
+            )
+            .at(place.clone())
+            .into());
         }
         let rate = wiring.rate_of.get(a).or(wiring.rate_of.get(c)).copied();
         let end = |node, port: &str| End { node, port: Some(port.to_owned()) };
@@ -146,15 +169,21 @@ fn build(wiring: Wiring, tables: &BTreeMap<String, Table>) -> Result<Network, Pr
     }
     for (i, node) in b.network.nodes.iter().enumerate() {
         if node.kind == NodeKind::Host && b.count[i] > 1 {
-            let what = format!("'{}' has {} links but no table: the table of a router may be missing", node.name, b.count[i]);
-            return Err(Problem::new(what, format!("give {}.show-ip-route.json", node.name)).at(node.place.clone()).into());
+            let what = format!(
+                "'{}' has {} links but no table: the table of a router may be missing",
+                node.name, b.count[i]
+            );
+            return Err(Problem::new(what, format!("give {}.show-ip-route.json", node.name))
+                .at(node.place.clone())
+                .into());
         }
     }
     let hosts = hosts(&mut b, wiring.rate_of)?;
     if hosts.is_empty() {
         let what = "no prefix leads to a host: xoff has no route to compare";
         let place = tables.values().next().map(|t| t.place.clone());
-        let problem = Problem::new(what, "xoff treats a connected prefix of /29 or shorter as a host");
+        let problem =
+            Problem::new(what, "xoff treats a connected prefix of /29 or shorter as a host");
         return Err(place.map_or(problem.clone(), |p| problem.at(p)).into());
     }
     let (installed, findings) = install(&b, &hosts)?;
@@ -162,8 +191,12 @@ fn build(wiring: Wiring, tables: &BTreeMap<String, Table>) -> Result<Network, Pr
     Ok(b.network)
 }
 
-/// Hosts behind the connected prefixes of the routers: those that the links name, else one for each prefix.
-fn hosts(b: &mut Builder<'_>, rate_of: BTreeMap<links::Interface, xoff_units::Rate>) -> Result<Vec<Host>, Problem> {
+/// Hosts behind the connected prefixes of the routers: those that the links name, else one for each
+/// prefix.
+fn hosts(
+    b: &mut Builder<'_>,
+    rate_of: BTreeMap<links::Interface, xoff_units::Rate>,
+) -> Result<Vec<Host>, Problem> {
     let given = b.network.nodes.iter().any(|n| n.kind == NodeKind::Host);
     let mut hosts = Vec::new();
     for (name, table) in b.tables {
@@ -175,21 +208,32 @@ fn hosts(b: &mut Builder<'_>, rate_of: BTreeMap<links::Interface, xoff_units::Ra
             let node = match peer {
                 Some(peer) if b.network.nodes[peer].kind == NodeKind::Host => peer,
                 Some(_) => continue,
-                // An interface that leads nowhere known is a network of hosts, unless hosts are given.
+                // An interface that leads nowhere known is a network of hosts, unless hosts are
+                // given.
                 None if given || !route.prefix.holds_hosts() => continue,
                 None => {
                     let host = format!("{name}-{interface}");
-                    let node = b.network.add_node(&mut b.names, &host, NodeKind::Host, place.clone())?;
+                    let node =
+                        b.network.add_node(&mut b.names, &host, NodeKind::Host, place.clone())?;
                     b.count.push(0);
                     let rate = rate_of.get(&(name.clone(), interface.clone())).copied();
                     let end = |node, port: &str| End { node, port: Some(port.to_owned()) };
                     let place = place.clone();
-                    b.link(Link { a: end(router, interface), b: end(node, "eth0"), rate, wire: None, place });
+                    b.link(Link {
+                        a: end(router, interface),
+                        b: end(node, "eth0"),
+                        rate,
+                        wire: None,
+                        place,
+                    });
                     node
                 }
             };
-            let local = |a: &Address| table.routes.iter().any(|r| r.prefix.is_host() && r.prefix.holds(a));
-            let Some(address) = route.prefix.candidates().into_iter().find(|a| !local(a)) else { continue };
+            let local =
+                |a: &Address| table.routes.iter().any(|r| r.prefix.is_host() && r.prefix.holds(a));
+            let Some(address) = route.prefix.candidates().into_iter().find(|a| !local(a)) else {
+                continue;
+            };
             hosts.push(Host { node, prefix: route.prefix, address });
         }
     }
@@ -215,11 +259,18 @@ fn install(b: &Builder<'_>, hosts: &[Host]) -> Result<(Tables, Problems), Proble
         let router = b.names.need(name, "table", &table.place)?;
         for (i, host) in hosts.iter().enumerate() {
             let key = (router as u32, i as u32);
-            let best = table.routes.iter().filter(|r| r.prefix.holds(&host.address)).max_by_key(|r| r.prefix.length);
+            let best = table
+                .routes
+                .iter()
+                .filter(|r| r.prefix.holds(&host.address))
+                .max_by_key(|r| r.prefix.length);
             let mut ports = Vec::new();
             for (interface, place) in best.iter().flat_map(|r| &r.hops) {
                 let Some(&port) = b.ports.get(&(router, interface.clone())) else {
-                    let what = format!("the route of '{name}' to {} uses {interface}, whose neighbour is unknown", host.prefix);
+                    let what = format!(
+                        "the route of '{name}' to {} uses {interface}, whose neighbour is unknown",
+                        host.prefix
+                    );
                     let hint = "give the links: layer1_topology.json, a .clab.yml, or the interfaces of both routers";
                     return Err(Problem::new(what, hint).at(place.clone()).into());
                 };

@@ -1,6 +1,8 @@
-//! htsim: fat-tree descriptions (`.topo`) and connection matrices (`.cm`) of uet-htsim and csg-htsim.
+//! htsim: fat-tree descriptions (`.topo`) and connection matrices (`.cm`) of uet-htsim and
+//! csg-htsim.
 //!
-//! A matrix alone is wired as htsim does without `-topo`: a 3-tier fat-tree of its hosts, 100 Gb/s and 1 us a hop.
+//! A matrix alone is wired as htsim does without `-topo`: a 3-tier fat-tree of its hosts, 100 Gb/s
+//! and 1 us a hop.
 
 mod matrix;
 mod tiers;
@@ -23,7 +25,9 @@ pub const DOC: &str = "htsim's fat-tree (.topo), connection matrix (.cm), or bot
 pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network, Problems> {
     let (matrices, topologies): (Vec<_>, Vec<_>) = sources.iter().partition(|s| is_matrix(s));
     if let Some(second) = matrices.get(1).or(topologies.get(1)) {
-        return Err(Problem::new("a second file of the same kind", DOC).at(second.place(0..0)).into());
+        return Err(Problem::new("a second file of the same kind", DOC)
+            .at(second.place(0..0))
+            .into());
     }
     let matrix = matrices.first().map(|s| matrix::read(s, options)).transpose()?;
     let mut network = match (topologies.first(), &matrix) {
@@ -35,7 +39,9 @@ pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network
         let hosts = network.nodes.iter().filter(|n| n.name.starts_with("host")).count() as u64;
         if matrix.nodes != hosts {
             let what = format!("Nodes is {}, but the topology has {hosts} hosts", matrix.nodes);
-            return Err(Problem::new(what, "give a matrix and topology with the same hosts").at(matrix.nodes_at).into());
+            return Err(Problem::new(what, "give a matrix and topology with the same hosts")
+                .at(matrix.nodes_at)
+                .into());
         }
         network.flows = matrix.flows;
         matrix.left_out.into_iter().for_each(|what| network.leave_out(what));
@@ -71,5 +77,6 @@ fn is_matrix(source: &Arc<Source>) -> bool {
     if source.name().ends_with(".topo") {
         return false;
     }
-    source.name().ends_with(".cm") || lines(source).any(|l| l.text.starts_with("Connections") || l.text.contains("->"))
+    source.name().ends_with(".cm")
+        || lines(source).any(|l| l.text.starts_with("Connections") || l.text.contains("->"))
 }

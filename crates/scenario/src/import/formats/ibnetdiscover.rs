@@ -1,4 +1,5 @@
-//! InfiniBand: the topology that `ibnetdiscover` prints (or a net of ibsim), forwarding tables, and service levels.
+//! InfiniBand: the topology that `ibnetdiscover` prints (or a net of ibsim), forwarding tables, and
+//! service levels.
 //!
 //! ```text
 //!   topology                Switch 8 "S-..." / Ca 1 "H-..." and lines [port] "peer"[port] # ... lid ... 4xEDR
@@ -21,8 +22,7 @@ use crate::import::text::lines;
 use crate::import::{Network, Options};
 
 /// One line for help.
-pub const DOC: &str =
-    "InfiniBand: ibnetdiscover's topology, with forwarding tables (dump_fts, opensm-lfts.dump, opensm.fdbs) and service levels";
+pub const DOC: &str = "InfiniBand: ibnetdiscover's topology, with forwarding tables (dump_fts, opensm-lfts.dump, opensm.fdbs) and service levels";
 
 /// A fabric with the facts that the tables need.
 #[derive(Default)]
@@ -56,7 +56,10 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
         of_kind.entry(kind as u8).or_default().push(source);
     }
     let take = |kind: Kind| of_kind.get(&(kind as u8)).map(Vec::as_slice).unwrap_or_default();
-    let source = super::only_ref(take(Kind::Topology), "expected one topology, the output of ibnetdiscover")?;
+    let source = super::only_ref(
+        take(Kind::Topology),
+        "expected one topology, the output of ibnetdiscover",
+    )?;
     let mut fabric = topology::read(source)?;
     let tables = take(Kind::Tables);
     let mut read = None;
@@ -66,7 +69,11 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
             let (installed, findings) = lft::read(one, &fabric)?;
             (read, fabric.network.findings) = (Some(installed), findings);
         }
-        [_, second, ..] => return Err(Problem::new("a second file of forwarding tables", "expected one").at(second.place(0..0)).into()),
+        [_, second, ..] => {
+            return Err(Problem::new("a second file of forwarding tables", "expected one")
+                .at(second.place(0..0))
+                .into());
+        }
     }
     let (psl, slvl) = (take(Kind::PathLevels), take(Kind::Lanes));
     if let Some(tables) = &mut read {
@@ -82,7 +89,12 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
                 let what = "the files map service levels to virtual lanes, but no path has a service level: xoff puts all traffic on one \
                      virtual lane";
                 fabric.network.warnings.push(
-                    Problem::new(what, "also give the service levels of paths: lines SOURCE_GUID DLID SL").at(one.place(0..0)).warning(),
+                    Problem::new(
+                        what,
+                        "also give the service levels of paths: lines SOURCE_GUID DLID SL",
+                    )
+                    .at(one.place(0..0))
+                    .warning(),
                 );
             }
             (psl, slvl) => tables.lanes = Some(levels::read(psl, slvl, &fabric, tables)?),
@@ -113,14 +125,23 @@ fn kind(source: &Arc<Source>) -> Result<Kind, Problem> {
             return Ok(if words.clone().count() == 2 { Kind::PathLevels } else { Kind::Lanes });
         }
         let is_node = ["Switch", "Ca", "Hca", "Rt"].contains(&first);
-        if is_node || first.contains('=') || first.starts_with("Chassis") || first.starts_with("Non-Chassis") || first.starts_with('[') {
+        if is_node
+            || first.contains('=')
+            || first.starts_with("Chassis")
+            || first.starts_with("Non-Chassis")
+            || first.starts_with('[')
+        {
             return Ok(Kind::Topology);
         }
         if first == "{" {
             let hint = "this is opensm-subnet.lst; give the output of ibnetdiscover";
             return Err(line.problem(first, "xoff does not read a list of links", hint));
         }
-        return Err(line.problem("", format!("unknown line '{}'", crate::suggest::clip(text)), DOC));
+        return Err(line.problem(
+            "",
+            format!("unknown line '{}'", crate::suggest::clip(text)),
+            DOC,
+        ));
     }
     Err(Problem::new("the file is empty", DOC).at(source.place(0..0)))
 }

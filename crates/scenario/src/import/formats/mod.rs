@@ -32,9 +32,24 @@ pub struct Format {
 
 /// Every format, in alphabetical order.
 pub const FORMATS: &[Format] = &[
-    Format { name: "containerlab", doc: containerlab::DOC, endings: &[".clab.yml", ".clab.yaml"], read: containerlab::read },
-    Format { name: "frr", doc: frr::DOC, endings: &[".json", ".clab.yml", ".clab.yaml"], read: frr::read },
-    Format { name: "graphml", doc: graphml::DOC, endings: &[".graphml", ".xml"], read: graphml::read },
+    Format {
+        name: "containerlab",
+        doc: containerlab::DOC,
+        endings: &[".clab.yml", ".clab.yaml"],
+        read: containerlab::read,
+    },
+    Format {
+        name: "frr",
+        doc: frr::DOC,
+        endings: &[".json", ".clab.yml", ".clab.yaml"],
+        read: frr::read,
+    },
+    Format {
+        name: "graphml",
+        doc: graphml::DOC,
+        endings: &[".graphml", ".xml"],
+        read: graphml::read,
+    },
     Format { name: "htsim", doc: htsim::DOC, endings: &[".topo", ".cm"], read: htsim::read },
     Format {
         name: "ibnetdiscover",
@@ -80,14 +95,19 @@ pub fn read(format: &Format, files: &[PathBuf], options: &Options) -> Result<Net
 ///
 /// # Errors
 /// As there.
-pub fn read_sources(format: &Format, sources: &[Arc<Source>], options: &Options) -> Result<Network, Problems> {
+pub fn read_sources(
+    format: &Format,
+    sources: &[Arc<Source>],
+    options: &Options,
+) -> Result<Network, Problems> {
     let mut network = (format.read)(sources, options)?;
     for link in &mut network.links {
         link.rate = link.rate.or(options.rate);
         link.wire = link.wire.or(options.wire);
     }
     if network.nodes.is_empty() {
-        let problem = Problem::new(format!("{}: there is no node in these files", format.name), format.doc);
+        let problem =
+            Problem::new(format!("{}: there is no node in these files", format.name), format.doc);
         return Err(match sources {
             [one] => problem.at(one.place(0..0)).into(),
             _ => problem.into(),
@@ -105,12 +125,22 @@ fn read_into(path: &Path, sources: &mut Vec<Arc<Source>>, problems: &mut Problem
 }
 
 fn folder(path: &Path, format: &Format) -> Result<Vec<PathBuf>, Problem> {
-    let refuse = |what: String| Problem::new(what, format!("expected files that end in {}", format.endings.join(", ")));
-    let entries = std::fs::read_dir(path).map_err(|e| refuse(format!("cannot read folder '{}': {e}", path.display())))?;
-    let fits = |p: &PathBuf| format.endings.iter().any(|end| p.to_string_lossy().ends_with(end)) && p.is_file();
-    let mut files: Vec<PathBuf> = entries.filter_map(|e| e.ok().map(|e| e.path())).filter(fits).collect();
+    let refuse = |what: String| {
+        Problem::new(what, format!("expected files that end in {}", format.endings.join(", ")))
+    };
+    let entries = std::fs::read_dir(path)
+        .map_err(|e| refuse(format!("cannot read folder '{}': {e}", path.display())))?;
+    let fits = |p: &PathBuf| {
+        format.endings.iter().any(|end| p.to_string_lossy().ends_with(end)) && p.is_file()
+    };
+    let mut files: Vec<PathBuf> =
+        entries.filter_map(|e| e.ok().map(|e| e.path())).filter(fits).collect();
     files.sort();
-    if files.is_empty() { Err(refuse(format!("folder '{}' has no file of {}", path.display(), format.name))) } else { Ok(files) }
+    if files.is_empty() {
+        Err(refuse(format!("folder '{}' has no file of {}", path.display(), format.name)))
+    } else {
+        Ok(files)
+    }
 }
 
 /// File of a format that has only one.

@@ -27,17 +27,28 @@ fn graph(d: &Document, options: &Options) -> Result<Network, Problem> {
     let edges = match (root.entry("edges"), root.entry("links")) {
         (Some((_, edges)), None) | (None, Some((_, edges))) => edges,
         (Some(_), Some((key, _))) => {
-            return Err(
-                Problem::new("the file has both \"links\" and \"edges\"", "keep one of the two").at(d.source.place(key.span.clone()))
-            );
+            return Err(Problem::new(
+                "the file has both \"links\" and \"edges\"",
+                "keep one of the two",
+            )
+            .at(d.source.place(key.span.clone())));
         }
         (None, None) => {
-            return Err(d.problem(root, "the file has neither \"edges\" nor \"links\"", "networkx writes \"edges\", before 3.6 \"links\""));
+            return Err(d.problem(
+                root,
+                "the file has neither \"edges\" nor \"links\"",
+                "networkx writes \"edges\", before 3.6 \"links\"",
+            ));
         }
     };
     let directed = root.get("directed").is_some_and(Tree::is_true);
     let mut g = Graph::new(directed);
-    g.network.title = root.get("graph").and_then(|g| g.get("name")).and_then(Tree::as_text).unwrap_or_default().to_owned();
+    g.network.title = root
+        .get("graph")
+        .and_then(|g| g.get("name"))
+        .and_then(Tree::as_text)
+        .unwrap_or_default()
+        .to_owned();
     // Keyed by the type of the id too, since 1 and "1" are two ids.
     let mut ids: HashMap<String, usize> = HashMap::new();
     for (i, node) in nodes.iter().enumerate() {
@@ -63,8 +74,15 @@ fn graph(d: &Document, options: &Options) -> Result<Network, Problem> {
     g.finish(options)
 }
 
-fn unknown_end(d: &Document, key: &str, id: &Tree, nodes: usize, ids: &HashMap<String, usize>) -> Problem {
-    let is_index = matches!(&id.item, Item::Number(n) if n.parse::<usize>().is_ok_and(|n| n < nodes));
+fn unknown_end(
+    d: &Document,
+    key: &str,
+    id: &Tree,
+    nodes: usize,
+    ids: &HashMap<String, usize>,
+) -> Problem {
+    let is_index =
+        matches!(&id.item, Item::Number(n) if n.parse::<usize>().is_ok_and(|n| n < nodes));
     let hint = match is_index && !ids.contains_key("0") {
         true => "use ids for source and target; some D3 files use list positions instead",
         false => "add the node to \"nodes\" (networkx would add it silently)",
@@ -85,8 +103,14 @@ fn id_name(d: &Document, id: &Tree) -> Result<String, Problem> {
     match &id.item {
         Item::Text(t) => Ok(t.split_whitespace().collect::<Vec<_>>().join("_")),
         Item::Number(n) => Ok(n.clone()),
-        Item::List(parts) => Ok(parts.iter().map(|p| id_name(d, p)).collect::<Result<Vec<_>, _>>()?.join("-")),
-        _ => Err(d.problem(id, format!("id: found {}", id.describe()), "expected a text, a number, or a list of these")),
+        Item::List(parts) => {
+            Ok(parts.iter().map(|p| id_name(d, p)).collect::<Result<Vec<_>, _>>()?.join("-"))
+        }
+        _ => Err(d.problem(
+            id,
+            format!("id: found {}", id.describe()),
+            "expected a text, a number, or a list of these",
+        )),
     }
 }
 
@@ -94,16 +118,26 @@ fn id_name(d: &Document, id: &Tree) -> Result<String, Problem> {
 fn id_key(id: &Tree) -> String {
     match &id.item {
         Item::Text(t) => format!("{t:?}"),
-        Item::List(parts) => format!("[{}]", parts.iter().map(id_key).collect::<Vec<_>>().join(",")),
+        Item::List(parts) => {
+            format!("[{}]", parts.iter().map(id_key).collect::<Vec<_>>().join(","))
+        }
         Item::Number(n) => n.clone(),
         other => format!("{other:?}"),
     }
 }
 
-fn attributes_of<'t>(d: &Document, at: &'t Tree, not: &[&str]) -> Result<Vec<Attribute<'t>>, Problem> {
+fn attributes_of<'t>(
+    d: &Document,
+    at: &'t Tree,
+    not: &[&str],
+) -> Result<Vec<Attribute<'t>>, Problem> {
     let entries = d.object(at, "entry")?;
-    let given = entries.iter().filter(|(k, v)| !not.contains(&k.name.as_str()) && !matches!(v.item, Item::Null));
-    Ok(given.map(|(k, v)| Attribute { name: &k.name, item: v.item.clone(), place: d.place(v) }).collect())
+    let given = entries
+        .iter()
+        .filter(|(k, v)| !not.contains(&k.name.as_str()) && !matches!(v.item, Item::Null));
+    Ok(given
+        .map(|(k, v)| Attribute { name: &k.name, item: v.item.clone(), place: d.place(v) })
+        .collect())
 }
 
 /// A graph while its nodes and edges come in; shared with GraphML.
@@ -139,9 +173,19 @@ impl Graph {
     ///
     /// # Errors
     /// A name that is none or occurs twice, and an attribute that is rejected.
-    pub fn node(&mut self, name: &str, list: &[Attribute<'_>], place: Place) -> Result<usize, Problem> {
+    pub fn node(
+        &mut self,
+        name: &str,
+        list: &[Attribute<'_>],
+        place: Place,
+    ) -> Result<usize, Problem> {
         let facts = attributes::node(list)?;
-        let at = self.network.add_node(&mut self.names, name, facts.kind.unwrap_or(NodeKind::Switch), place)?;
+        let at = self.network.add_node(
+            &mut self.names,
+            name,
+            facts.kind.unwrap_or(NodeKind::Switch),
+            place,
+        )?;
         self.network.nodes[at].level = facts.level;
         self.any_kind |= facts.kind.is_some();
         self.kinds.push(facts.kind);
@@ -154,7 +198,13 @@ impl Graph {
     ///
     /// # Errors
     /// An edge from a node to itself, and two directions that differ in rate or length.
-    pub fn edge(&mut self, a: usize, b: usize, facts: LinkFacts, place: Place) -> Result<(), Problem> {
+    pub fn edge(
+        &mut self,
+        a: usize,
+        b: usize,
+        facts: LinkFacts,
+        place: Place,
+    ) -> Result<(), Problem> {
         if a == b {
             let what = format!("'{}' is linked to itself", self.network.nodes[a].name);
             return Err(Problem::new(what, "expected two different nodes").at(place));
@@ -171,8 +221,15 @@ impl Graph {
             if let Some(first) = self.one_way.remove(&(b, a)) {
                 let first = &self.network.links[first];
                 if (first.rate, first.wire) != (link.rate, link.wire) {
-                    let what = format!("the two directions of '{}'-'{}' differ", self.network.nodes[b].name, self.network.nodes[a].name);
-                    return Err(Problem::new(what, "a link has one rate and one delay for both directions").at(link.place));
+                    let what = format!(
+                        "the two directions of '{}'-'{}' differ",
+                        self.network.nodes[b].name, self.network.nodes[a].name
+                    );
+                    return Err(Problem::new(
+                        what,
+                        "a link has one rate and one delay for both directions",
+                    )
+                    .at(link.place));
                 }
                 return Ok(());
             }
@@ -185,12 +242,18 @@ impl Graph {
     /// Decides the kinds of nodes, adds the requested hosts, and names omissions.
     ///
     /// # Errors
-    /// A directed edge without the one back, a kind that some nodes have and others lack, and hosts that cannot be added.
+    /// A directed edge without the one back, a kind that some nodes have and others lack, and hosts
+    /// that cannot be added.
     pub fn finish(mut self, options: &Options) -> Result<Network, Problem> {
         if let Some((&(a, b), &i)) = self.one_way.iter().min_by_key(|(_, i)| **i) {
             let name = |n: usize| &self.network.nodes[n].name;
-            let what = format!("the graph is directed, but it has no edge back from '{}' to '{}'", name(b), name(a));
-            return Err(Problem::new(what, "list both directions, or set \"directed\": false").at(self.network.links[i].place.clone()));
+            let what = format!(
+                "the graph is directed, but it has no edge back from '{}' to '{}'",
+                name(b),
+                name(a)
+            );
+            return Err(Problem::new(what, "list both directions, or set \"directed\": false")
+                .at(self.network.links[i].place.clone()));
         }
         if !self.any_kind && self.kinds_by_type.iter().all(Option::is_some) {
             let nodes = self.network.nodes.iter_mut().zip(&self.kinds_by_type);
@@ -202,10 +265,15 @@ impl Graph {
         }
         if self.any_kind {
             if let Some(i) = self.kinds.iter().position(Option::is_none) {
-                let what = format!("node '{}' has no kind, although other nodes have one", self.network.nodes[i].name);
-                return Err(
-                    Problem::new(what, "expected kind host or switch on every node, or on none").at(self.network.nodes[i].place.clone())
+                let what = format!(
+                    "node '{}' has no kind, although other nodes have one",
+                    self.network.nodes[i].name
                 );
+                return Err(Problem::new(
+                    what,
+                    "expected kind host or switch on every node, or on none",
+                )
+                .at(self.network.nodes[i].place.clone()));
             }
         } else if options.hosts_per_node.is_none() && !self.network.nodes.is_empty() {
             self.network.warnings.push(
@@ -236,9 +304,16 @@ impl Graph {
             for h in 0..n {
                 let place = self.network.nodes[at].place.clone();
                 let name = format!("{}-h{h}", self.network.nodes[at].name);
-                let host = self.network.add_node(&mut self.names, &name, NodeKind::Host, place.clone())?;
+                let host =
+                    self.network.add_node(&mut self.names, &name, NodeKind::Host, place.clone())?;
                 let end = |node| End { node, port: None };
-                self.network.links.push(Link { a: end(host), b: end(at), rate: None, wire: None, place });
+                self.network.links.push(Link {
+                    a: end(host),
+                    b: end(at),
+                    rate: None,
+                    wire: None,
+                    place,
+                });
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
-//! Follows installed tables from every switch that hosts send to. A destination that a table does not list is rejected: the file is not
-//! complete. A drop entry of a table, and a loop, are findings about the fabric, with their places.
+//! Follows installed tables from every switch that hosts send to. A destination that a table does
+//! not list is rejected: the file is not complete. A drop entry of a table, and a loop, are
+//! findings about the fabric, with their places.
 
 use std::collections::HashSet;
 
@@ -9,11 +10,17 @@ use xoff_net::topology::routing::Tables;
 
 use crate::import::Network;
 
-/// Place of a switch's entry for a destination; `Err`: the table, which does not list the destination.
+/// Place of a switch's entry for a destination; `Err`: the table, which does not list the
+/// destination.
 pub(super) type Entry = Result<Place, Place>;
 
-/// Drops and loops of the tables; an error for a table that does not list a destination for which frames arrive.
-pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32) -> Entry) -> Result<Problems, Problems> {
+/// Drops and loops of the tables; an error for a table that does not list a destination for which
+/// frames arrive.
+pub(super) fn follow(
+    network: &Network,
+    tables: &Tables,
+    entry: impl Fn(u32, u32) -> Entry,
+) -> Result<Problems, Problems> {
     let place = |s: usize, d: u32| entry(s as u32, d).unwrap_or_else(|table| table);
     let mut findings = Problems::default();
     // Peer of each port, in the order of the links; and the switches that hosts send to.
@@ -48,13 +55,24 @@ pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32
                 if *next == 0 && ports.is_empty() {
                     match entry(at as u32, d) {
                         Err(table) => {
-                            let what =
-                                format!("switch '{}' has no entry for {name}, although it receives frames for it", network.nodes[at].name);
-                            problems.push(Problem::new(what, "check that the table is complete").at(table));
+                            let what = format!(
+                                "switch '{}' has no entry for {name}, although it receives frames for it",
+                                network.nodes[at].name
+                            );
+                            problems.push(
+                                Problem::new(what, "check that the table is complete").at(table),
+                            );
                         }
                         Ok(entry) => {
-                            let what = format!("switch '{}' drops frames for {name}: a black hole", network.nodes[at].name);
-                            findings.push(Problem::new(what, "its table has an entry without a port").at(entry).warning());
+                            let what = format!(
+                                "switch '{}' drops frames for {name}: a black hole",
+                                network.nodes[at].name
+                            );
+                            findings.push(
+                                Problem::new(what, "its table has an entry without a port")
+                                    .at(entry)
+                                    .warning(),
+                            );
                         }
                     }
                 }
@@ -67,20 +85,36 @@ pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32
                 let peer = peers[at].get(port as usize).copied().unwrap_or(to);
                 if is_host(peer) {
                     if peer != to {
-                        let what =
-                            format!("switch '{}' sends frames for {name} to host '{}'", network.nodes[at].name, network.nodes[peer].name);
-                        findings.push(Problem::new(what, "a host does not forward").at(place(at, d)).warning());
+                        let what = format!(
+                            "switch '{}' sends frames for {name} to host '{}'",
+                            network.nodes[at].name, network.nodes[peer].name
+                        );
+                        findings.push(
+                            Problem::new(what, "a host does not forward")
+                                .at(place(at, d))
+                                .warning(),
+                        );
                     }
                 } else if visited[peer] != round {
                     visited[peer] = round;
                     way.push((peer, 0));
                 } else if !done.contains(&peer) {
                     let from = way.iter().position(|(s, _)| *s == peer).unwrap_or(0);
-                    let mut names: Vec<&str> = way[from..].iter().map(|(s, _)| network.nodes[*s].name.as_str()).collect();
+                    let mut names: Vec<&str> =
+                        way[from..].iter().map(|(s, _)| network.nodes[*s].name.as_str()).collect();
                     names.push(&network.nodes[peer].name);
-                    let what = format!("frames for {name} are in a forwarding loop: {}", names.join(" -> "));
-                    findings
-                        .push(Problem::new(what, "these frames never arrive, and fill the buffers of the loop").at(place(at, d)).warning());
+                    let what = format!(
+                        "frames for {name} are in a forwarding loop: {}",
+                        names.join(" -> ")
+                    );
+                    findings.push(
+                        Problem::new(
+                            what,
+                            "these frames never arrive, and fill the buffers of the loop",
+                        )
+                        .at(place(at, d))
+                        .warning(),
+                    );
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! SONiC: `config_db.json` of each switch, and the lookup table from which a switch makes the profiles of its lossless groups.
+//! SONiC: `config_db.json` of each switch, and the lookup table from which a switch makes the
+//! profiles of its lossless groups.
 //!
 //! ```text
 //!   PORT, DEVICE_NEIGHBOR, CABLE_LENGTH           nodes, links, rates, lengths
@@ -8,7 +9,8 @@
 //!   pg_profile_lookup.ini                         the profiles that buffermgrd makes at run time, by speed and cable
 //! ```
 //!
-//! In SONiC `xoff` is headroom: room for bytes that arrive after the pause, not the occupancy that sends it.
+//! In SONiC `xoff` is headroom: room for bytes that arrive after the pause, not the occupancy that
+//! sends it.
 
 mod device;
 mod fabric;
@@ -46,12 +48,20 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
         }
     }
     if let [_, second, ..] = lookups.as_slice() {
-        problems.push(Problem::new("a second lookup table", "expected one pg_profile_lookup.ini").at(second.source.place(0..0)));
+        problems.push(
+            Problem::new("a second lookup table", "expected one pg_profile_lookup.ini")
+                .at(second.source.place(0..0)),
+        );
     }
     problems.or(())?;
     if let (true, [lookup]) = (devices.is_empty(), lookups.as_slice()) {
-        let what = format!("the files have a lookup table of {} rows, but no config_db.json", lookup.rows.len());
-        return Err(Problem::new(what, "also give the config_db.json of each switch").at(lookup.source.place(0..0)).into());
+        let what = format!(
+            "the files have a lookup table of {} rows, but no config_db.json",
+            lookup.rows.len()
+        );
+        return Err(Problem::new(what, "also give the config_db.json of each switch")
+            .at(lookup.source.place(0..0))
+            .into());
     }
     fabric::join(devices, lookups.pop())
 }

@@ -14,7 +14,11 @@ pub(crate) fn sort<E: Pending>(events: &mut [E], into: &mut [E]) {
         }
     }
     let times = range(events, E::time);
-    let later = if times.0 < times.1 { split(events, times, E::time) } else { split(events, range(events, E::rank), E::rank) };
+    let later = if times.0 < times.1 {
+        split(events, times, E::time)
+    } else {
+        split(events, range(events, E::rank), E::rank)
+    };
     if later == events.len() {
         return into.copy_from_slice(events); // they are all alike
     }
@@ -29,7 +33,8 @@ fn range<E: Pending>(events: &[E], of: impl Fn(&E) -> u64) -> (u64, u64) {
     events.iter().map(of).fold((u64::MAX, 0), |(least, most), x| (least.min(x), most.max(x)))
 }
 
-/// Moves events of the upper half of a range before the rest, without a branch that cannot be predicted. Returns their number.
+/// Moves events of the upper half of a range before the rest, without a branch that cannot be
+/// predicted. Returns their number.
 fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E) -> u64) -> usize {
     let middle = least + (most - least).div_ceil(2);
     let mut upper = 0;
@@ -41,9 +46,11 @@ fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E
     upper
 }
 
-/// Up to here comparing each with each is faster than anything that branches on the outcome, which cannot be predicted.
+/// Up to here comparing each with each is faster than anything that branches on the outcome, which
+/// cannot be predicted.
 const SOME: usize = 32;
-/// Up to here splitting is faster than the sort of the standard library; at 65,536 hosts, where buckets are far larger, it is slower.
+/// Up to here splitting is faster than the sort of the standard library; at 65,536 hosts, where
+/// buckets are far larger, it is slower.
 const MANY: usize = 128;
 /// Up to here one comparison at a time is faster than several.
 const FEW: usize = 8;
@@ -71,7 +78,8 @@ fn sort_few<E: Pending>(events: &[E], into: &mut [E]) {
 fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
     /// Comparisons side by side.
     const LANES: usize = 4;
-    /// Bits of time in a key. The bit above them stays clear: an exponent of ones only would be no number, and compare with nothing.
+    /// Bits of time in a key. The bit above them stays clear: an exponent of ones only would be no
+    /// number, and compare with nothing.
     const TIME: u32 = 24;
     let (mut first, mut ranks) = (u64::MAX, 0);
     for e in events {
@@ -80,14 +88,17 @@ fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
     }
     // Counted ranks are in their lower half, those by entity mostly in their upper half.
     let half = if ranks >> 32 == 0 { 0 } else { 32 };
-    // Time, half of the rank, place in the bucket. As floating-point numbers, which are ordered like their bits (the uppermost
-    // one set here keeps off those that are not), because any x86-64 compares two of them at once, but no integers of 64 bits.
+    // Time, half of the rank, place in the bucket. As floating-point numbers, which are ordered
+    // like their bits (the uppermost one set here keeps off those that are not), because any x86-64
+    // compares two of them at once, but no integers of 64 bits.
     let mut keys = [[0f64; LANES]; SOME / LANES];
     let mut span = 0;
     for (i, (key, e)) in keys.as_flattened_mut().iter_mut().zip(events).enumerate() {
         let since = e.time() - first;
         span |= since;
-        *key = f64::from_bits(1 << 62 | since << (61 - TIME) | (e.rank() >> half & 0xffff_ffff) << 5 | i as u64);
+        *key = f64::from_bits(
+            1 << 62 | since << (61 - TIME) | (e.rank() >> half & 0xffff_ffff) << 5 | i as u64,
+        );
     }
     for (block, few) in events.chunks(LANES).zip(&keys) {
         let mut later = [0u64; LANES];
@@ -100,8 +111,10 @@ fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
             into[later as usize] = *e;
         }
     }
-    // Events that differ only in the other half of the rank are usually in order too, because they were pushed in that order.
-    let sorted = into.windows(2).fold(true, |sorted, pair| sorted & (pair[1].key() <= pair[0].key()));
+    // Events that differ only in the other half of the rank are usually in order too, because they
+    // were pushed in that order.
+    let sorted =
+        into.windows(2).fold(true, |sorted, pair| sorted & (pair[1].key() <= pair[0].key()));
     if span >> TIME != 0 || !sorted {
         into.copy_from_slice(events);
         into.sort_unstable_by(|a, b| b.cmp(a));
@@ -114,13 +127,15 @@ mod tests {
     use super::*;
     use crate::engine::event::Event;
 
-    /// Keys whose bits are no floating-point number would compare with nothing, and leave events out.
+    /// Keys whose bits are no floating-point number would compare with nothing, and leave events
+    /// out.
     #[test]
     fn no_distance_of_times_leaves_an_event_out() {
         for n in [9, 20, 32] {
             for bits in 1..40 {
                 for last in [(1u64 << bits) - 1, (1 << bits) - (1 << bits >> 11) - 1, 1 << bits] {
-                    let mut events: Vec<Event> = (1..n).map(|i| event(1_000_000 + i % 7, i)).collect();
+                    let mut events: Vec<Event> =
+                        (1..n).map(|i| event(1_000_000 + i % 7, i)).collect();
                     events.push(event(1_000_001 + last, 0));
                     events.push(event(1_000_001 + last, 1));
                     let mut sorted = vec![Event::NONE; events.len()];
@@ -136,15 +151,22 @@ mod tests {
         }
     }
 
-    /// Every number of events up to some hundreds; times far apart, close, and equal; ranks that differ in either half or nowhere.
+    /// Every number of events up to some hundreds; times far apart, close, and equal; ranks that
+    /// differ in either half or nowhere.
     #[test]
     fn a_bucket_is_sorted_like_the_standard_library_does() {
         let mut state = 1;
         for n in (0..=80).chain([200, 500]) {
             for times in [1, 3, 1000, 1 << 31] {
                 for rank in [|x| x % 50, |x| x << 32, |x| (x << 32) | (x % 7), |_| 9] {
-                    let mut events: Vec<Event> =
-                        (0..n).map(|_| event((5 << 40) | (random(&mut state) % times), rank(random(&mut state) % 1000))).collect();
+                    let mut events: Vec<Event> = (0..n)
+                        .map(|_| {
+                            event(
+                                (5 << 40) | (random(&mut state) % times),
+                                rank(random(&mut state) % 1000),
+                            )
+                        })
+                        .collect();
                     let mut sorted = vec![Event::NONE; n];
                     sort(&mut events, &mut sorted);
                     events.sort_by(|a, b| b.cmp(a));

@@ -1,4 +1,5 @@
-//! Trace of the event queue of a run, to measure the queue alone: the limit of any engine around it.
+//! Trace of the event queue of a run, to measure the queue alone: the limit of any engine around
+//! it.
 
 use std::time::Duration;
 
@@ -84,7 +85,11 @@ mod tests {
         q.push(event(3));
         q.trace(100);
         q.push(event(100));
-        assert!(q.pop_before(bound(50)).is_some() && q.pop_before(bound(50)).is_none() && q.pop_before(bound(200)).is_some());
+        assert!(
+            q.pop_before(bound(50)).is_some()
+                && q.pop_before(bound(50)).is_none()
+                && q.pop_before(bound(200)).is_some()
+        );
         let trace = q.take_trace().unwrap();
         assert_eq!((trace.events(), trace.replay().events), (2, 2));
     }

@@ -13,7 +13,9 @@ use crate::scheduled::config::{Config, Core, Spray};
 use crate::scheduled::element::{Element, Input, Output};
 use crate::scheduled::event::{Events, Kind, PLACES_MAX};
 use crate::scheduled::flow::Flow;
-use crate::scheduled::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
+use crate::scheduled::host::{
+    Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender,
+};
 use crate::scheduled::link::{Feeder, Link};
 use crate::scheduled::measure::{Delay, Report, Window};
 use crate::scheduled::port::{Edge, Port};
@@ -31,7 +33,9 @@ const PATH_ORDER: u64 = 2_006;
 
 /// One per port, and where hotspots come in addition to the rest as many again for them.
 fn sources(config: &Config, ports: u32) -> Vec<Source> {
-    (0..config.traffic.sources(ports)).map(|s| Source::new(&config.traffic, ports, s, config.seed)).collect()
+    (0..config.traffic.sources(ports))
+        .map(|s| Source::new(&config.traffic, ports, s, config.seed))
+        .collect()
 }
 
 /// A port at rest.
@@ -62,7 +66,9 @@ fn orders(ports: u32, paths: u32, seed: u64) -> Vec<u16> {
             let first = all.len();
             all.extend((0..paths).map(|p| p as u16));
             let own = &mut all[first..];
-            (1..own.len()).rev().for_each(|last| own.swap(last, random::below(&mut rng, last as u64 + 1) as usize));
+            (1..own.len())
+                .rev()
+                .for_each(|last| own.swap(last, random::below(&mut rng, last as u64 + 1) as usize));
         }
     }
     all
@@ -120,13 +126,15 @@ pub(super) fn world(config: Config) -> World {
             (0..n).for_each(|port| w.edge(port, 1, &[shape.entry(port)]));
             for element in 0..w.elements.len() {
                 let place = w.elements[element].place;
-                (0..shape.size(place).1).for_each(|o| w.wire_output(element, o, shape.next(place, o)));
+                (0..shape.size(place).1)
+                    .for_each(|o| w.wire_output(element, o, shape.next(place, o)));
             }
         }
         Core::Spine { edge_ports, edges, spines } => {
             (0..spines).for_each(|net| w.element(Place::Middle { net }, edges, edges));
             for e in 0..edges {
-                let ends: Vec<End> = (0..spines).map(|element| End::Element { element, input: e }).collect();
+                let ends: Vec<End> =
+                    (0..spines).map(|element| End::Element { element, input: e }).collect();
                 w.edge(e * edge_ports, edge_ports, &ends);
             }
             for spine in 0..spines as usize {
@@ -135,7 +143,10 @@ pub(super) fn world(config: Config) -> World {
         }
         Core::Ideal { ports } => (0..ports).for_each(|port| w.edge(port, 1, &[End::Port(port)])),
     }
-    assert!(w.links.len() < PLACES_MAX && w.inputs.len() < PLACES_MAX && w.outputs.len() < PLACES_MAX, "too large a fabric");
+    assert!(
+        w.links.len() < PLACES_MAX && w.inputs.len() < PLACES_MAX && w.outputs.len() < PLACES_MAX,
+        "too large a fabric"
+    );
     w.add_hosts();
     (0..w.sources.len()).for_each(|source| w.announce(source));
     if let Some(blocked) = &w.config.blocked {
@@ -177,8 +188,15 @@ impl World {
             let senders = &mut hosts[flow.source as usize].senders;
             place.push(senders.len() as u32);
             let jitter = random::stream(seed, number as u64, LIMITER_JITTER).next_u64();
-            let rate_control = config.qcn.as_ref().map(|(_, p)| reaction::Qcn::new(p, line, jitter));
-            senders.push(Sender { number: number as u32, rate_control, base: flow.start.0, due: flow.start.0, stretch: 1_000 });
+            let rate_control =
+                config.qcn.as_ref().map(|(_, p)| reaction::Qcn::new(p, line, jitter));
+            senders.push(Sender {
+                number: number as u32,
+                rate_control,
+                base: flow.start.0,
+                due: flow.start.0,
+                stretch: 1_000,
+            });
             self.events.add(flow.start.0, Kind::HostLine, flow.source as usize, 0);
         }
         let point = |wanted: fn(&CongestionPoints) -> bool, buffer| {
@@ -224,8 +242,13 @@ impl World {
 
     fn element(&mut self, place: Place, inputs: u32, outputs: u32) {
         let number = self.elements.len() as u32;
-        self.elements.push(Element { place, first_input: self.inputs.len() as u32, first_output: self.outputs.len() as u32 });
-        let queues = if self.config.element.keeps_queues_by_output() { outputs as usize } else { 1 };
+        self.elements.push(Element {
+            place,
+            first_input: self.inputs.len() as u32,
+            first_output: self.outputs.len() as u32,
+        });
+        let queues =
+            if self.config.element.keeps_queues_by_output() { outputs as usize } else { 1 };
         self.inputs.extend((0..inputs).map(|_| Input::new(u32::MAX, queues, outputs as usize)));
         let size = self.config.element.output.0 as u32;
         self.outputs.extend((0..outputs).map(|o| Output::new(number, o, inputs as usize, size)));
@@ -233,11 +256,19 @@ impl World {
 
     fn edge(&mut self, first_port: u32, ports: u32, ends: &[End]) {
         let number = self.edges.len() as u32;
-        let uplinks: Vec<u32> = ends.iter().map(|&end| self.wire(Feeder::Edge(number), end)).collect();
+        let uplinks: Vec<u32> =
+            ends.iter().map(|&end| self.wire(Feeder::Edge(number), end)).collect();
         (first_port..first_port + ports).for_each(|p| self.ports[p as usize].edge = number);
         let mut idle = Bits::new(uplinks.len());
         (0..uplinks.len()).for_each(|u| idle.set(u, true));
-        self.edges.push(Edge { first_port, uplinks, idle, eligible: Bits::new(ports as usize), next_port: 0, next_uplink: 0 });
+        self.edges.push(Edge {
+            first_port,
+            uplinks,
+            idle,
+            eligible: Bits::new(ports as usize),
+            next_port: 0,
+            next_uplink: 0,
+        });
     }
 
     fn wire_output(&mut self, element: usize, output: u32, end: End) {
@@ -251,7 +282,8 @@ impl World {
         let c = &self.config;
         let mut head_delay = c.link_delay.0;
         if let Feeder::Edge(edge) = feeder {
-            // An edge is numbered like its port, but for those of a spine, which have several and no delay of their own.
+            // An edge is numbered like its port, but for those of a spine, which have several and
+            // no delay of their own.
             head_delay += c.port_delays.get(edge as usize).map_or(0, |d| d.0);
         }
         let mut room = Vec::new();

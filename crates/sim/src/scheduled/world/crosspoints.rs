@@ -1,4 +1,5 @@
-//! Buffered crossbars: a buffer at each crosspoint in place of an input and an output queue (section 3.1; Chrysos and Katevenis 2006).
+//! Buffered crossbars: a buffer at each crosspoint in place of an input and an output queue
+//! (section 3.1; Chrysos and Katevenis 2006).
 //!
 //! ```text
 //!            output 0   output 1          a segment goes to its crosspoint as it comes in: the crossbar has full speed, and no input
@@ -14,10 +15,13 @@ use crate::scheduled::shape::End;
 use super::World;
 
 impl World {
-    /// The crosspoint behind a link that a segment on `path` to `destination` wants: the number of its output there.
+    /// The crosspoint behind a link that a segment on `path` to `destination` wants: the number of
+    /// its output there.
     fn crosspoint_behind(&self, link: u32, destination: u32, path: u32) -> u32 {
         match (self.links[link as usize].end, self.config.core) {
-            (End::Element { element, .. }, Core::Network(shape)) => shape.output(self.elements[element as usize].place, destination, path),
+            (End::Element { element, .. }, Core::Network(shape)) => {
+                shape.output(self.elements[element as usize].place, destination, path)
+            }
             _ => 0,
         }
     }
@@ -43,7 +47,8 @@ impl World {
         self.serve_crosspoints(output);
     }
 
-    /// The link of an output takes the next segment of its column for which there is room behind it.
+    /// The link of an output takes the next segment of its column for which there is room behind
+    /// it.
     pub(super) fn serve_crosspoints(&mut self, output: usize) {
         self.settle(output);
         let o = &self.outputs[output];
@@ -101,19 +106,28 @@ impl World {
         let len = self.config.segment_max.0 as u32;
         'next: loop {
             let e = &self.edges[edge];
-            let Some(uplink) = e.idle.next_from(e.next_uplink).filter(|_| !e.eligible.is_empty()) else { return };
+            let Some(uplink) = e.idle.next_from(e.next_uplink).filter(|_| !e.eligible.is_empty())
+            else {
+                return;
+            };
             let (link, port) = (e.uplinks[uplink], e.first_port as usize);
             let busy = self.links[link as usize].busy_until;
             let mut soonest = if busy > self.now { busy } else { u64::MAX };
             if soonest == u64::MAX {
-                // Crosspoints that have been found full in this round: flows of one adapter share few.
+                // Crosspoints that have been found full in this round: flows of one adapter share
+                // few.
                 let mut full = [false; 256];
                 let p = &self.ports[port];
                 let (mut from, mut left) = (p.next, p.eligible.len());
                 while left > 0 {
-                    let destination = self.ports[port].eligible.next_from(from).expect("some are left");
+                    let destination =
+                        self.ports[port].eligible.next_from(from).expect("some are left");
                     (from, left) = (destination + 1, left - 1);
-                    let path = self.path_at_counter(port, destination, self.is_control_next(port, destination));
+                    let path = self.path_at_counter(
+                        port,
+                        destination,
+                        self.is_control_next(port, destination),
+                    );
                     let place = self.crosspoint_behind(link, destination as u32, path);
                     if full.get(place as usize) == Some(&true) {
                         continue;

@@ -125,7 +125,9 @@ impl World {
                 self.flow(port, source as usize).transit_acks += segments;
                 self.refresh(port, source as usize);
             }
-            Control::OutOfBand { .. } => self.message(Segment { acks: segments, ..control_segment(port as u32, source) }),
+            Control::OutOfBand { .. } => {
+                self.message(Segment { acks: segments, ..control_segment(port as u32, source) })
+            }
         }
     }
 
@@ -138,7 +140,10 @@ impl World {
                         self.flow(port, input as usize).transit_grants += segments;
                         self.refresh(port, input as usize);
                     }
-                    Control::OutOfBand { .. } => self.message(Segment { grant: segments, ..control_segment(port as u32, input) }),
+                    Control::OutOfBand { .. } => self.message(Segment {
+                        grant: segments,
+                        ..control_segment(port as u32, input)
+                    }),
                 },
                 Decision::Wait(at) => {
                     let p = &mut self.ports[port];

@@ -54,16 +54,23 @@ impl World {
             let chosen = match self.config.element.arbitration {
                 Arbitration::RoundRobin | Arbitration::Islip => {
                     let from = o.next as usize;
-                    let round = o.wanted_by.iter().filter(|&i| i >= from).chain(o.wanted_by.iter().take_while(|&i| i < from));
+                    let round = o
+                        .wanted_by
+                        .iter()
+                        .filter(|&i| i >= from)
+                        .chain(o.wanted_by.iter().take_while(|&i| i < from));
                     round.into_iter().find(|&i| free(i))
                 }
-                Arbitration::OldestFirst => o.wanted_by.iter().filter(|&i| free(i)).min_by_key(|&i| {
-                    let head = self.inputs[first_input + i].queues[0][0];
-                    self.segments.get(head).head_at
-                }),
+                Arbitration::OldestFirst => {
+                    o.wanted_by.iter().filter(|&i| free(i)).min_by_key(|&i| {
+                        let head = self.inputs[first_input + i].queues[0][0];
+                        self.segments.get(head).head_at
+                    })
+                }
             };
             let Some(input) = chosen else {
-                let soonest = o.wanted_by.iter().map(|i| self.inputs[first_input + i].busy_until).min();
+                let soonest =
+                    o.wanted_by.iter().map(|i| self.inputs[first_input + i].busy_until).min();
                 return soonest.into_iter().for_each(|at| self.call_crossbar(output, at));
             };
             if !self.transfer(output, input) {
@@ -80,7 +87,8 @@ impl World {
         }
     }
 
-    /// Takes a segment from an input of the element to an output; false if the output queue has no room for it.
+    /// Takes a segment from an input of the element to an output; false if the output queue has no
+    /// room for it.
     fn transfer(&mut self, output: usize, input: usize) -> bool {
         let o = &self.outputs[output];
         let (number, element) = (o.number, &self.elements[o.element as usize]);
@@ -154,8 +162,10 @@ impl World {
         let End::Element { element, .. } = self.links[i.link as usize].end else { return };
         let first = self.elements[element as usize].first_output as usize;
         let from = i.next as usize;
-        let round = i.wants.iter().filter(|&o| o >= from).chain(i.wants.iter().take_while(|&o| o < from));
-        let mut free: Vec<usize> = round.filter(|&o| self.outputs[first + o].busy_until <= self.now).collect();
+        let round =
+            i.wants.iter().filter(|&o| o >= from).chain(i.wants.iter().take_while(|&o| o < from));
+        let mut free: Vec<usize> =
+            round.filter(|&o| self.outputs[first + o].busy_until <= self.now).collect();
         free.retain(|&o| {
             self.settle(first + o);
             let head = self.inputs[place].queues[o][0];

@@ -73,15 +73,22 @@ impl World {
                 if let Some(rc) = &mut s.rate_control {
                     rc.on_sent(Time(self.now), c.frame, &mut wakes);
                 }
-                // The time lost to another frame on the line is made up for, the time lost to a pause is not.
+                // The time lost to another frame on the line is made up for, the time lost to a
+                // pause is not.
                 let wire = c.frame + c.overhead;
                 s.base = s.due.max(self.now.saturating_sub(2 * self.config.line.time_for(wire).0));
                 if c.gap_jitter > 0 {
-                    s.stretch = 1_000 - c.gap_jitter + random::below(&mut h.rng, u64::from(2 * c.gap_jitter + 1)) as u32;
+                    s.stretch = 1_000 - c.gap_jitter
+                        + random::below(&mut h.rng, u64::from(2 * c.gap_jitter + 1)) as u32;
                 }
                 s.pace(flow.rate, wire);
                 for (which, at) in wakes.iter() {
-                    self.events.add(at.0, Kind::HostTimer, port, (i as u32) << 8 | u32::from(which));
+                    self.events.add(
+                        at.0,
+                        Kind::HostTimer,
+                        port,
+                        (i as u32) << 8 | u32::from(which),
+                    );
                 }
                 Some(HostFrame { flow: Some(s.number), destination: flow.destinations[0], len })
             });
@@ -105,7 +112,8 @@ impl World {
         let Some(side) = &mut self.hosts else { return };
         let Some(frame) = side.hosts[port].flying.pop_front() else { return };
         let b = &mut side.buffers[port];
-        side.report.overflows += u64::from(b.held + u64::from(frame.len) > side.config.input_buffer.0);
+        side.report.overflows +=
+            u64::from(b.held + u64::from(frame.len) > side.config.input_buffer.0);
         b.held += u64::from(frame.len);
         b.held_max = b.held.max(b.held_max);
         let mut cnm = None;
@@ -135,7 +143,8 @@ impl World {
     fn check_pause(&mut self, port: usize) {
         let Some(side) = &mut self.hosts else { return };
         let b = &mut side.buffers[port];
-        let stop = if b.stopping { b.held > side.config.go.0 } else { b.held >= side.config.stop.0 };
+        let stop =
+            if b.stopping { b.held > side.config.go.0 } else { b.held >= side.config.stop.0 };
         if stop == b.stopping {
             return;
         }
@@ -160,7 +169,8 @@ impl World {
         }
     }
 
-    /// The clock of a congestion point whose input has stopped its host (Unbiased QCN section IV, keep-alive).
+    /// The clock of a congestion point whose input has stopped its host (Unbiased QCN section IV,
+    /// keep-alive).
     pub(super) fn point_clock(&mut self, port: usize) {
         let Some(side) = &mut self.hosts else { return };
         let b = &mut side.buffers[port];
@@ -176,7 +186,8 @@ impl World {
         self.call_clock(port);
     }
 
-    /// A frame of 64 bytes for the host of a port, after the frame on the line. Returns its arrival [ps].
+    /// A frame of 64 bytes for the host of a port, after the frame on the line. Returns its arrival
+    /// [ps].
     fn control_frame(&mut self, port: usize) -> u64 {
         let Some(side) = &mut self.hosts else { return self.now };
         let c = &side.config;
@@ -206,7 +217,9 @@ impl World {
         side.report.cnms[flow] += 1;
         side.window.cnms[flow] += 1;
         let place = side.place[flow] as usize;
-        self.host_news(port, place, |rc, now, wakes| rc.on_feedback(now, Feedback::Quantized(feedback), wakes));
+        self.host_news(port, place, |rc, now, wakes| {
+            rc.on_feedback(now, Feedback::Quantized(feedback), wakes)
+        });
     }
 
     /// A timer of a rate limiter.
@@ -215,7 +228,12 @@ impl World {
         self.host_news(port, (arg >> 8) as usize, |rc, now, wakes| rc.on_wake(now, which, wakes));
     }
 
-    fn host_news(&mut self, port: usize, place: usize, news: impl FnOnce(&mut xoff_mech::rate_control::qcn::Qcn, Time, &mut Wakes)) {
+    fn host_news(
+        &mut self,
+        port: usize,
+        place: usize,
+        news: impl FnOnce(&mut xoff_mech::rate_control::qcn::Qcn, Time, &mut Wakes),
+    ) {
         let Some(side) = &mut self.hosts else { return };
         let Some(rc) = &mut side.hosts[port].senders[place].rate_control else { return };
         let mut wakes = Wakes::default();
@@ -242,8 +260,8 @@ impl World {
         self.host_line(port);
     }
 
-    /// A frame, or a copy of it, has left its VOQ, or with reliable delivery its output: its room in the input buffer is free
-    /// if it was the last.
+    /// A frame, or a copy of it, has left its VOQ, or with reliable delivery its output: its room
+    /// in the input buffer is free if it was the last.
     pub(super) fn free_input(&mut self, port: usize, len: u32, tag: Tag) {
         let Some(side) = &mut self.hosts else { return };
         if tag.multicast.is_some_and(|m| !side.multicasts.leave(m)) {
@@ -266,22 +284,39 @@ impl World {
         let held = Bytes(self.ports[port].output_held);
         let Some(side) = &mut self.hosts else { return };
         let (now, b) = (Time(self.now), &mut side.buffers[port]);
-        let cnm = b.output.as_mut().and_then(|p| p.on_enqueue(now, flow, Bytes(len.into()), held, &mut b.rng));
+        let cnm = b
+            .output
+            .as_mut()
+            .and_then(|p| p.on_enqueue(now, flow, Bytes(len.into()), held, &mut b.rng));
         if let Some(cnm) = cnm {
             let source = side.config.flows[cnm.flow as usize].source as usize;
             let at = self.now + side.config.edge_delay.0;
-            self.events.add(at, Kind::CnmAtEdge, source, cnm.flow << 8 | u32::from(cnm.congestion.degree));
+            self.events.add(
+                at,
+                Kind::CnmAtEdge,
+                source,
+                cnm.flow << 8 | u32::from(cnm.congestion.degree),
+            );
         }
     }
 
     /// A frame has left the output buffer of a port, `delay` after it came to its input buffer.
-    pub(super) fn leave_output(&mut self, port: usize, source: u32, len: u32, tag: Tag, delay: u64) {
+    pub(super) fn leave_output(
+        &mut self,
+        port: usize,
+        source: u32,
+        len: u32,
+        tag: Tag,
+        delay: u64,
+    ) {
         let Some(side) = &mut self.hosts else { return };
         if let Some(flow) = tag.flow {
             side.window.delivered[flow as usize] += u64::from(len) + side.config.overhead.0;
         }
         if self.now - delay >= self.config.warm_up.0 {
-            let seen = tag.flow.map_or(&mut side.report.background, |flow| &mut side.report.delays[flow as usize]);
+            let seen = tag
+                .flow
+                .map_or(&mut side.report.background, |flow| &mut side.report.delays[flow as usize]);
             seen.add(delay);
         }
         if let (Some(point), Some(flow)) = (&mut side.buffers[port].output, tag.flow) {
@@ -315,7 +350,8 @@ impl World {
         let mut w = std::mem::replace(&mut side.window, fresh);
         for (number, flow) in side.config.flows.iter().enumerate() {
             let sender = &side.hosts[flow.source as usize].senders[side.place[number] as usize];
-            w.limit.push(sender.rate_control.as_ref().filter(|rc| rc.limited()).map(|rc| rc.rate()));
+            w.limit
+                .push(sender.rate_control.as_ref().filter(|rc| rc.limited()).map(|rc| rc.rate()));
             w.held.push(side.held[number]);
             w.input.push(side.buffers[flow.source as usize].held);
             w.output.push(self.ports[flow.destinations[0] as usize].output_held);

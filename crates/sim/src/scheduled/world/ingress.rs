@@ -82,7 +82,8 @@ impl World {
         flow.transit_grants + flow.transit_acks > 0 || self.asks_alone(port, destination)
     }
 
-    /// True if the first request of a flow travels alone, because unsolicited segments are forbidden.
+    /// True if the first request of a flow travels alone, because unsolicited segments are
+    /// forbidden.
     fn asks_alone(&self, port: usize, destination: usize) -> bool {
         let flow = &self.flows[port * self.ports_n as usize + destination];
         !self.config.unsolicited && flow.waits() && flow.requester.pending() == 0
@@ -168,8 +169,13 @@ impl World {
 
     /// Cuts a segment from a VOQ, or makes a control segment.
     fn segment(&mut self, port: usize, destination: usize, uplink: u32) -> Segment {
-        let (g, max, min) = (self.config.requests_max, self.config.segment_max.0 as u32, self.config.segment_min.0 as u32);
-        let (control, unsolicited, pack) = (self.config.control, self.config.unsolicited, self.config.pack);
+        let (g, max, min) = (
+            self.config.requests_max,
+            self.config.segment_max.0 as u32,
+            self.config.segment_min.0 as u32,
+        );
+        let (control, unsolicited, pack) =
+            (self.config.control, self.config.unsolicited, self.config.pack);
         let alone = self.asks_alone(port, destination);
         let flow = self.flow(port, destination);
         let how = flow.requester.may_send(flow.waits(), unsolicited);
@@ -186,7 +192,8 @@ impl World {
             (s.offset, s.payload, s.len) = (piece.offset, piece.len, piece.len.max(min));
         }
         if let Control::InBand { alone: len } = control {
-            (s.grant, s.acks) = (std::mem::take(&mut flow.transit_grants), std::mem::take(&mut flow.transit_acks));
+            (s.grant, s.acks) =
+                (std::mem::take(&mut flow.transit_grants), std::mem::take(&mut flow.transit_acks));
             if piece.is_some() || alone {
                 s.request = flow.request(g, max, pack);
             }
@@ -232,7 +239,9 @@ impl World {
         let own = control && self.config.control_path == ControlPath::Own;
         let at = if own { flow.next_control_path } else { flow.next_path };
         match (self.config.spray, self.config.core) {
-            (Spray::Permuted, Core::Network(shape)) => self.orders[nth * shape.paths() as usize + at as usize].into(),
+            (Spray::Permuted, Core::Network(shape)) => {
+                self.orders[nth * shape.paths() as usize + at as usize].into()
+            }
             _ => at,
         }
     }
@@ -263,7 +272,9 @@ impl World {
         let l = &mut self.links[link as usize];
         let free = l.start(self.now, len, place);
         match l.end {
-            End::Element { .. } => self.events.add(self.now + l.head_delay, Kind::Head, link as usize, id),
+            End::Element { .. } => {
+                self.events.add(self.now + l.head_delay, Kind::Head, link as usize, id)
+            }
             End::Port(_) => self.events.add(free + l.head_delay, Kind::Tail, link as usize, id),
         }
     }
@@ -303,16 +314,24 @@ mod tests {
     use xoff_units::Bytes;
 
     fn world(spray: Spray, control_path: ControlPath) -> World {
-        let traffic = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(Bytes(40)), burst_packets: 1.0 };
-        World::new(Config { spray, control_path, ..Config::paper(traffic) }).unwrap_or_else(|p| panic!("{p:?}"))
+        let traffic = Traffic {
+            pattern: Pattern::Uniform,
+            load: 0.0,
+            sizes: Sizes::Fixed(Bytes(40)),
+            burst_packets: 1.0,
+        };
+        World::new(Config { spray, control_path, ..Config::paper(traffic) })
+            .unwrap_or_else(|p| panic!("{p:?}"))
     }
 
-    /// Sections 2.1 and 3.2: a flow carries the same number of segments on each of its eight paths, in the same order again, and that order
-    /// is not another flow's.
+    /// Sections 2.1 and 3.2: a flow carries the same number of segments on each of its eight paths,
+    /// in the same order again, and that order is not another flow's.
     #[test]
     fn each_flow_goes_through_its_paths_in_an_order_of_its_own() {
         let mut w = world(Spray::Permuted, ControlPath::Shared);
-        let mut round = |destination| -> Vec<u32> { (0..8).map(|_| w.path(3, destination, 0, false)).collect() };
+        let mut round = |destination| -> Vec<u32> {
+            (0..8).map(|_| w.path(3, destination, 0, false)).collect()
+        };
         let (first, again, other) = (round(7), round(7), round(8));
         let mut sorted = first.clone();
         sorted.sort_unstable();
@@ -322,7 +341,8 @@ mod tests {
         assert_ne!(turned, first, "no cyclic shift of another flow's order");
     }
 
-    /// A control segment that travels alone takes a path of the flow that it goes with, or it does not.
+    /// A control segment that travels alone takes a path of the flow that it goes with, or it does
+    /// not.
     #[test]
     fn control_advances_the_path_of_data_or_has_a_counter_of_its_own() {
         for (control_path, skipped) in [(ControlPath::Shared, 2), (ControlPath::Own, 0)] {

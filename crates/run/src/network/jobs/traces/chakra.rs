@@ -1,5 +1,5 @@
-//! Chakra execution traces (mlcommons/chakra, `et_def.proto`): operations of each rank of a training run: what it computes, sends, receives
-//! and takes part in.
+//! Chakra execution traces (mlcommons/chakra, `et_def.proto`): operations of each rank of a
+//! training run: what it computes, sends, receives and takes part in.
 //!
 //! ```text
 //!   PREFIX.<rank>.et, a file for each rank, perhaps in gzip:
@@ -10,8 +10,9 @@
 //!   dependencies: after the end of
 //! ```
 //!
-//! Recorded start times are not an order: nodes begin when their dependencies have ended. A collective has no algorithm: that is
-//! a key of the job. Features of a file that are not modelled are rejected or named, with their rank and node.
+//! Recorded start times are not an order: nodes begin when their dependencies have ended. A
+//! collective has no algorithm: that is a key of the job. Features of a file that are not modelled
+//! are rejected or named, with their rank and node.
 
 mod format;
 
@@ -32,7 +33,8 @@ use super::lines::Whole;
 use crate::network::jobs::room;
 
 use format::{
-    Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node, RECEIVE, SEND, bad, called, kind_of,
+    Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node,
+    RECEIVE, SEND, bad, called, kind_of,
 };
 
 /// A file holds no more [bytes].
@@ -44,7 +46,8 @@ const RANKS_MAX: u32 = 1 << 20;
 pub(in crate::network::jobs) struct Options {
     /// Process groups by name: a file.
     pub groups: Option<std::path::PathBuf>,
-    /// Sizes of the dimensions that `involved_dim` speaks of, innermost first; empty: none are known.
+    /// Sizes of the dimensions that `involved_dim` speaks of, innermost first; empty: none are
+    /// known.
     pub dimensions: Vec<u32>,
     /// `ctrl_deps` count as well as `data_deps`.
     pub control_dependencies: bool,
@@ -105,7 +108,11 @@ impl Rank {
 }
 
 /// Reads the files `PREFIX.0.et`, `PREFIX.1.et` and so on.
-pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options, pages: Option<&PageFile>) -> Result<Chakra, Problem> {
+pub(in crate::network::jobs) fn read(
+    prefix: &Path,
+    o: &Options,
+    pages: Option<&PageFile>,
+) -> Result<Chakra, Problem> {
     let file = |rank: u32| {
         let mut name = prefix.as_os_str().to_owned();
         name.push(format!(".{rank}.et"));
@@ -114,26 +121,44 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options, pages: Option<&
     let ranks = (0..RANKS_MAX).find(|&r| !file(r).exists()).unwrap_or(RANKS_MAX);
     if ranks == 0 {
         let what = format!("there is no file '{}'", file(0).display());
-        return Err(Problem::new(what, "name the path before .0.et, .1.et and so on; each rank has a file"));
+        return Err(Problem::new(
+            what,
+            "name the path before .0.et, .1.et and so on; each rank has a file",
+        ));
     }
     let beyond = (ranks + 1..ranks + 1000).find(|&r| file(r).exists());
     if let Some(beyond) = beyond {
-        let what = format!("there is no file '{}', although rank {beyond} has a file", file(ranks).display());
+        let what = format!(
+            "there is no file '{}', although rank {beyond} has a file",
+            file(ranks).display()
+        );
         return Err(Problem::new(what, "each rank needs a file, starting with 0"));
     }
     let product = o.dimensions.iter().try_fold(1u32, |p, &d| p.checked_mul(d));
     if !o.dimensions.is_empty() && product != Some(ranks) {
-        let what =
-            format!("chakra_dimensions give {} ranks, but the trace has {ranks}", product.map_or("too many".into(), |p| p.to_string()));
+        let what = format!(
+            "chakra_dimensions give {} ranks, but the trace has {ranks}",
+            product.map_or("too many".into(), |p| p.to_string())
+        );
         return Err(Problem::new(what, "their product must be the number of ranks"));
     }
     let groups = groups(o, ranks)?;
-    let mut t = Trace { ranks: Vec::new(), graph: super::graph(ranks as usize, pages), groups, o, untimed: 0, memory: 0, alone: 0 };
+    let mut t = Trace {
+        ranks: Vec::new(),
+        graph: super::graph(ranks as usize, pages),
+        groups,
+        o,
+        untimed: 0,
+        memory: 0,
+        alone: 0,
+    };
     for rank in 0..ranks {
         let whole = Whole::open(&file(rank))?;
         let mut at = String::new();
         let read = t.read_rank(rank, whole.reader()?, &mut at);
-        read.map_err(|(what, hint)| Problem::new(format!("{}: {at}{what}", file(rank).display()), hint))?;
+        read.map_err(|(what, hint)| {
+            Problem::new(format!("{}: {at}{what}", file(rank).display()), hint)
+        })?;
         whole.is_unchanged()?;
     }
     let named = |(rank, node, (what, hint)): (u32, Option<String>, Bad)| {
@@ -143,7 +168,8 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options, pages: Option<&
     t.add_collectives().map_err(named)?;
     t.add_dependencies().map_err(named)?;
     t.graph.finish();
-    let called = |rank: u32, op: u32| t.of_op(rank, op).unwrap_or_else(|| format!("operation {op}"));
+    let called =
+        |rank: u32, op: u32| t.of_op(rank, op).unwrap_or_else(|| format!("operation {op}"));
     if let Err(f) = t.graph.check(&called) {
         return Err(named((f.rank, t.of_op(f.rank, f.op), (f.what, f.hint))));
     }
@@ -157,13 +183,18 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options, pages: Option<&
     if t.memory > 0 {
         warnings.push((
             format!("{} nodes move memory and have no duration: they take no time", t.memory),
-            "use the trace of a real run, which has durations; xoff does not model memory".to_owned(),
+            "use the trace of a real run, which has durations; xoff does not model memory"
+                .to_owned(),
         ));
     }
     if t.untimed > 0 {
         warnings.push((
-            format!("{} nodes compute a number of operations and have no duration: they take no time", t.untimed),
-            "use the trace of a real run, which has durations; xoff does not model processors".to_owned(),
+            format!(
+                "{} nodes compute a number of operations and have no duration: they take no time",
+                t.untimed
+            ),
+            "use the trace of a real run, which has durations; xoff does not model processors"
+                .to_owned(),
         ));
     }
     Ok(Chakra { graph: t.graph, warnings })
@@ -201,7 +232,10 @@ fn groups(o: &Options, ranks: u32) -> Result<BTreeMap<String, Vec<u32>>, Problem
     let bytes = read::bytes(path, FILE_MAX)?;
     let groups = serde_json::from_slice::<Groups>(&bytes).map(|g| g.0).map_err(|e| {
         let what = format!("{}: {e}", path.display());
-        Problem::new(what, "expected process groups by name, such as {\"1\": [0, 1], \"2\": [2, 3]}")
+        Problem::new(
+            what,
+            "expected process groups by name, such as {\"1\": [0, 1], \"2\": [2, 3]}",
+        )
     })?;
     for (name, members) in &groups {
         let problem = |what: String| {
@@ -212,7 +246,10 @@ fn groups(o: &Options, ranks: u32) -> Result<BTreeMap<String, Vec<u32>>, Problem
             )
         };
         if let Some(unknown) = members.iter().find(|&&r| r >= ranks) {
-            return Err(problem(format!("has rank {unknown}, but the trace has the ranks 0 to {}", ranks - 1)));
+            return Err(problem(format!(
+                "has rank {unknown}, but the trace has the ranks 0 to {}",
+                ranks - 1
+            )));
         }
         let mut sorted = members.clone();
         sorted.sort_unstable();
@@ -275,7 +312,10 @@ impl Trace<'_> {
             let ids = &mut self.ranks[rank as usize].ids;
             if !ids.insert(node.id, nth as u32) {
                 let first = ids.get(node.id).unwrap_or(0);
-                return bad(format!("its id is not unique: node number {first} has the same id"), "give each node its own id");
+                return bad(
+                    format!("its id is not unique: node number {first} has the same id"),
+                    "give each node its own id",
+                );
             }
             self.add(rank, node)?;
         }
@@ -284,28 +324,46 @@ impl Trace<'_> {
     fn add(&mut self, rank: u32, mut node: Node) -> Result<(), Bad> {
         let ranks = self.graph.ranks();
         let nth = self.ranks[rank as usize].nodes.len() as u32;
-        let on_processor = node.attribute("is_cpu_op").is_some_and(|a| a.flag == Some(true) || a.integer().is_some_and(|n| n != 0));
+        let on_processor = node
+            .attribute("is_cpu_op")
+            .is_some_and(|a| a.flag == Some(true) || a.integer().is_some_and(|n| n != 0));
         let (work, stream) = match node.kind {
             COMPUTE | MEMORY_LOAD | MEMORY_STORE => {
-                let span = node.duration_us.checked_mul(1_000_000).map(Span).filter(|&s| s <= SPAN_MAX);
+                let span =
+                    node.duration_us.checked_mul(1_000_000).map(Span).filter(|&s| s <= SPAN_MAX);
                 let Some(span) = span else {
-                    return bad(format!("it takes {} us", node.duration_us), "expected at most 11.6 days");
+                    return bad(
+                        format!("it takes {} us", node.duration_us),
+                        "expected at most 11.6 days",
+                    );
                 };
-                self.untimed += u64::from(span == Span::ZERO && node.integer("num_ops")?.is_some_and(|n| n > 0));
+                self.untimed += u64::from(
+                    span == Span::ZERO && node.integer("num_ops")?.is_some_and(|n| n > 0),
+                );
                 self.memory += u64::from(span == Span::ZERO && node.kind != COMPUTE);
-                let stream = if node.kind != COMPUTE { Op::FREE } else { [ACCELERATOR, PROCESSOR][on_processor as usize] };
+                let stream = if node.kind != COMPUTE {
+                    Op::FREE
+                } else {
+                    [ACCELERATOR, PROCESSOR][on_processor as usize]
+                };
                 (Work::Compute(span), stream)
             }
             SEND => {
                 if let Some(src) = node.integer("comm_src")?.filter(|&s| s != i128::from(rank)) {
-                    return bad(format!("its comm_src is {src}, but the file belongs to rank {rank}"), "expected the rank of the file");
+                    return bad(
+                        format!("its comm_src is {src}, but the file belongs to rank {rank}"),
+                        "expected the rank of the file",
+                    );
                 }
                 let (to, bytes) = (node.peer("comm_dst", ranks)?, node.size()?);
                 (Work::Send { to, bytes, tag: node.tag()?, channel: 0 }, Op::FREE)
             }
             RECEIVE => {
                 if let Some(dst) = node.integer("comm_dst")?.filter(|&d| d != i128::from(rank)) {
-                    return bad(format!("its comm_dst is {dst}, but the file belongs to rank {rank}"), "expected the rank of the file");
+                    return bad(
+                        format!("its comm_dst is {dst}, but the file belongs to rank {rank}"),
+                        "expected the rank of the file",
+                    );
                 }
                 let (from, bytes) = (node.peer("comm_src", ranks)?, node.size()?);
                 (Work::Receive { from: Some(from), bytes, tag: Some(node.tag()?) }, Op::FREE)
@@ -316,7 +374,12 @@ impl Trace<'_> {
                 (Work::Compute(Span::ZERO), Op::FREE)
             }
             METADATA => (Work::Compute(Span::ZERO), Op::FREE),
-            other => return bad(format!("there is no node of type {other}"), "expected 1 to 7, as in et_def.proto"),
+            other => {
+                return bad(
+                    format!("there is no node of type {other}"),
+                    "expected 1 to 7, as in et_def.proto",
+                );
+            }
         };
         let op = self.graph.add(rank, work, stream);
         let (keeps_names, control) = (self.graph.pages().is_none(), self.o.control_dependencies);
@@ -336,9 +399,13 @@ impl Trace<'_> {
         Ok(())
     }
 
-    /// The ranks of a collective: those of its process group, or of the dimensions that it involves, or all.
+    /// The ranks of a collective: those of its process group, or of the dimensions that it
+    /// involves, or all.
     fn group_of(&self, rank: u32, node: &Node) -> Result<Vec<u32>, Bad> {
-        let name = node.attribute("pg_name").and_then(|a| a.text.clone().or(a.integer().map(|n| n.to_string()))).unwrap_or_default();
+        let name = node
+            .attribute("pg_name")
+            .and_then(|a| a.text.clone().or(a.integer().map(|n| n.to_string())))
+            .unwrap_or_default();
         if let Some(group) = self.groups.get(&name) {
             if !group.contains(&rank) {
                 return bad(
@@ -349,16 +416,25 @@ impl Trace<'_> {
             return Ok(group.clone());
         }
         if !name.is_empty() && name != "0" {
-            return bad(format!("there is no process group '{name}'"), "name a file of groups: chakra_groups = \"comm_group.json\"");
+            return bad(
+                format!("there is no process group '{name}'"),
+                "name a file of groups: chakra_groups = \"comm_group.json\"",
+            );
         }
         let all = 0..self.graph.ranks();
-        let involved = node.attribute("involved_dim").and_then(|a| a.flags.as_ref()).map_or(&[][..], |f| &f.values);
+        let involved = node
+            .attribute("involved_dim")
+            .and_then(|a| a.flags.as_ref())
+            .map_or(&[][..], |f| &f.values);
         if involved.iter().all(|i| *i) {
             return Ok(all.collect());
         }
         if self.o.dimensions.is_empty() {
             let what = "it involves only some dimensions of the network, but xoff does not know their sizes";
-            return bad(what, "set chakra_dimensions, the innermost first, such as \"8x2\"; or name process groups");
+            return bad(
+                what,
+                "set chakra_dimensions, the innermost first, such as \"8x2\"; or name process groups",
+            );
         }
         // Ranks that differ in the dimensions involved only.
         let place = |rank: u32| {
@@ -375,9 +451,12 @@ impl Trace<'_> {
 
     /// Puts the collectives of all ranks together: the n-th of a group is that of all its members.
     fn add_collectives(&mut self) -> Result<(), (u32, Option<String>, Bad)> {
-        let groups: std::collections::BTreeSet<Vec<u32>> = self.ranks.iter().flat_map(|r| r.collectives.keys().cloned()).collect();
+        let groups: std::collections::BTreeSet<Vec<u32>> =
+            self.ranks.iter().flat_map(|r| r.collectives.keys().cloned()).collect();
         for group in groups {
-            let of = |t: &Self, rank: u32| t.ranks[rank as usize].collectives.get(&group).cloned().unwrap_or_default();
+            let of = |t: &Self, rank: u32| {
+                t.ranks[rank as usize].collectives.get(&group).cloned().unwrap_or_default()
+            };
             let all: Vec<Vec<u32>> = group.iter().map(|&r| of(self, r)).collect();
             let most = all.iter().map(Vec::len).max().unwrap_or(0);
             for nth in 0..most {
@@ -390,12 +469,20 @@ impl Trace<'_> {
                         all[lacks].len(),
                         nth + 1
                     );
-                    return Err((group[have], Some(first.called()), (what, "expected every member in every collective".into())));
+                    return Err((
+                        group[have],
+                        Some(first.called()),
+                        (what, "expected every member in every collective".into()),
+                    ));
                 }
-                let c = self.collective(&group, first).map_err(|e| (group[0], Some(first.called()), e))?;
+                let c = self
+                    .collective(&group, first)
+                    .map_err(|e| (group[0], Some(first.called()), e))?;
                 for (&rank, places) in group.iter().zip(&all) {
                     let node = &self.ranks[rank as usize].described[&places[nth]];
-                    let other = self.collective(&group, node).map_err(|e| (rank, Some(node.called()), e))?;
+                    let other = self
+                        .collective(&group, node)
+                        .map_err(|e| (rank, Some(node.called()), e))?;
                     if (other.kind, other.bytes, other.root) != (c.kind, c.bytes, c.root) {
                         let what = format!(
                             "{} of {} B, where rank {} has {} of {} B ({})",
@@ -406,10 +493,15 @@ impl Trace<'_> {
                             c.bytes,
                             first.called()
                         );
-                        return Err((rank, Some(node.called()), (what, "expected the same collective and size for all members".into())));
+                        return Err((
+                            rank,
+                            Some(node.called()),
+                            (what, "expected the same collective and size for all members".into()),
+                        ));
                     }
                 }
-                room::for_more(&self.graph, c.ops_at_most(), 1).map_err(|e| (group[0], Some(first.called()), e))?;
+                room::for_more(&self.graph, c.ops_at_most(), 1)
+                    .map_err(|e| (group[0], Some(first.called()), e))?;
                 self.add_collective(&group, &all, nth, &c);
             }
         }
@@ -417,11 +509,15 @@ impl Trace<'_> {
     }
 
     fn add_collective(&mut self, group: &[u32], all: &[Vec<u32>], nth: usize, c: &Collective) {
-        let before: Vec<u32> =
-            group.iter().zip(all).map(|(&rank, places)| self.ranks[rank as usize].nodes.get(places[nth] as usize).begin).collect();
+        let before: Vec<u32> = group
+            .iter()
+            .zip(all)
+            .map(|(&rank, places)| self.ranks[rank as usize].nodes.get(places[nth] as usize).begin)
+            .collect();
         // Of one rank there is nothing to exchange.
         self.alone += u64::from(group.len() == 1);
-        let ends = if group.len() == 1 { before.clone() } else { c.add_to(&mut self.graph, &before) };
+        let ends =
+            if group.len() == 1 { before.clone() } else { c.add_to(&mut self.graph, &before) };
         for ((&rank, places), end) in group.iter().zip(all).zip(ends) {
             self.ranks[rank as usize].nodes.update(places[nth] as usize, |p| p.end = end);
             self.owned(rank, places[nth]);
@@ -430,21 +526,34 @@ impl Trace<'_> {
 
     fn collective(&self, group: &[u32], node: &Node) -> Result<Collective, Bad> {
         let Some(number) = node.integer("comm_type")? else {
-            return bad("the collective has no comm_type", "add its type: 0 all-reduce, 2 all-gather, ...");
+            return bad(
+                "the collective has no comm_type",
+                "add its type: 0 all-reduce, 2 all-gather, ...",
+            );
         };
         let kind = kind_of(number)?;
-        let shares = if kind == Kind::AllGather && self.o.all_gather_of_shares { group.len() as u64 } else { 1 };
+        let shares = if kind == Kind::AllGather && self.o.all_gather_of_shares {
+            group.len() as u64
+        } else {
+            1
+        };
         let bytes = if kind == Kind::Barrier { 0 } else { node.size()?.saturating_mul(shares) };
         let root = match node.integer("root_rank")? {
-            Some(root) => group
-                .iter()
-                .position(|&r| i128::from(r) == root)
-                .ok_or_else(|| (format!("its root_rank {root} is not in its group"), "expected a rank of the group".to_owned()))?,
+            Some(root) => group.iter().position(|&r| i128::from(r) == root).ok_or_else(|| {
+                (
+                    format!("its root_rank {root} is not in its group"),
+                    "expected a rank of the group".to_owned(),
+                )
+            })?,
             None => 0,
         };
         let c = Collective {
             name: if node.name.is_empty() { name_of(kind).to_owned() } else { node.name.clone() },
-            algorithm: if kind == Kind::AllReduce { self.o.all_reduce } else { Collective::usual(kind) },
+            algorithm: if kind == Kind::AllReduce {
+                self.o.all_reduce
+            } else {
+                Collective::usual(kind)
+            },
             root: root as u32,
             node: self.o.node,
             ..Collective::new(kind, bytes, group.to_vec())
@@ -460,9 +569,17 @@ impl Trace<'_> {
             for (nth, id) in r.dependencies.iter() {
                 let Some(before) = r.ids.get(id) else {
                     let what = format!("it depends on node {id}, which the file does not contain");
-                    return Err((rank, Some(r.called(nth)), (what, "name a node of the same rank".into())));
+                    return Err((
+                        rank,
+                        Some(r.called(nth)),
+                        (what, "name a node of the same rank".into()),
+                    ));
                 };
-                self.graph.after(rank, r.nodes.get(nth as usize).begin, r.nodes.get(before as usize).end);
+                self.graph.after(
+                    rank,
+                    r.nodes.get(nth as usize).begin,
+                    r.nodes.get(before as usize).end,
+                );
             }
         }
         Ok(())

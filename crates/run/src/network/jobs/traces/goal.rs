@@ -10,9 +10,10 @@
 //!   }
 //! ```
 //!
-//! A send is over when its last frame starts on the wire, whatever its size: there is no rendezvous. A NIC is chosen by the host, so `nic`
-//! chooses among the queue pairs. Indentation and comments behind a statement, at which txt2bin fails, are read. Read line by line, also
-//! from gzip, where a job is streamed.
+//! A send is over when its last frame starts on the wire, whatever its size: there is no
+//! rendezvous. A NIC is chosen by the host, so `nic` chooses among the queue pairs. Indentation and
+//! comments behind a statement, at which txt2bin fails, are read. Read line by line, also from
+//! gzip, where a job is streamed.
 
 use std::ops::Range;
 use std::path::Path;
@@ -57,13 +58,19 @@ impl<'t> Words<'t> {
                 self.at += 1;
                 Ok((word, place.clone()))
             }
-            None => bad(self.line.end..self.line.end, format!("the line ends before {expected}"), "complete it"),
+            None => bad(
+                self.line.end..self.line.end,
+                format!("the line ends before {expected}"),
+                "complete it",
+            ),
         }
     }
 
     fn number(&mut self, expected: &str) -> Result<u64, Bad> {
         let (word, place) = self.next(expected)?;
-        word.parse().or_else(|_| bad(place, format!("'{word}' is not a number"), &format!("expected {expected}")))
+        word.parse().or_else(|_| {
+            bad(place, format!("'{word}' is not a number"), &format!("expected {expected}"))
+        })
     }
 
     /// A number, or -1 for any.
@@ -77,7 +84,15 @@ impl<'t> Words<'t> {
 
     fn word(&mut self, wanted: &str) -> Result<(), Bad> {
         let (word, place) = self.next(&format!("'{wanted}'"))?;
-        if word == wanted { Ok(()) } else { bad(place, format!("found '{word}' instead of '{wanted}'"), "the order of the words is fixed") }
+        if word == wanted {
+            Ok(())
+        } else {
+            bad(
+                place,
+                format!("found '{word}' instead of '{wanted}'"),
+                "the order of the words is fixed",
+            )
+        }
     }
 
     fn has(&mut self, wanted: &str) -> bool {
@@ -88,7 +103,9 @@ impl<'t> Words<'t> {
 
     fn end(&self, of: &str) -> Result<(), Bad> {
         match self.all.get(self.at) {
-            Some((word, place)) => bad(place.clone(), format!("'{word}' is not part of a {of}"), "remove the key"),
+            Some((word, place)) => {
+                bad(place.clone(), format!("'{word}' is not part of a {of}"), "remove the key")
+            }
             None => Ok(()),
         }
     }
@@ -97,9 +114,15 @@ impl<'t> Words<'t> {
     fn size(&mut self) -> Result<u64, Bad> {
         let (word, place) = self.next("a size")?;
         match word.strip_suffix('b').and_then(|n| n.parse().ok()) {
-            Some(bytes) if bytes > BYTES_MAX => bad(place, format!("a message of {bytes} B"), "expected at most 1 PiB"),
+            Some(bytes) if bytes > BYTES_MAX => {
+                bad(place, format!("a message of {bytes} B"), "expected at most 1 PiB")
+            }
             Some(bytes) => Ok(bytes),
-            None => bad(place, format!("'{word}' is not a size"), "expected digits and b, such as 1024b"),
+            None => bad(
+                place,
+                format!("'{word}' is not a size"),
+                "expected digits and b, such as 1024b",
+            ),
         }
     }
 
@@ -141,7 +164,13 @@ struct File {
 /// Reads a file.
 pub(in crate::network::jobs) fn read(source: Arc<Source>) -> Result<Trace, Problems> {
     let text = source.text();
-    let mut file = File { trace: None, block: None, least: 0, places: Some(Places::Text(source.clone(), Vec::new())), pages: None };
+    let mut file = File {
+        trace: None,
+        block: None,
+        least: 0,
+        places: Some(Places::Text(source.clone(), Vec::new())),
+        pages: None,
+    };
     let all = |file: &mut File| {
         let mut offset = 0;
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -157,7 +186,10 @@ pub(in crate::network::jobs) fn read(source: Arc<Source>) -> Result<Trace, Probl
 }
 
 /// Reads a file line by line, with its operations in pages.
-pub(in crate::network::jobs) fn read_streamed(path: &Path, pages: &PageFile) -> Result<Trace, Problems> {
+pub(in crate::network::jobs) fn read_streamed(
+    path: &Path,
+    pages: &PageFile,
+) -> Result<Trace, Problems> {
     let mut lines = Lines::open(path)?;
     let places = Some(Places::Lines(path.to_owned(), Vec::new()));
     let mut file = File { trace: None, block: None, least: 0, places, pages: Some(pages.clone()) };
@@ -170,7 +202,9 @@ pub(in crate::network::jobs) fn read_streamed(path: &Path, pages: &PageFile) -> 
     }
     match file.end(0) {
         Ok(()) => file.trace.ok_or_else(Problems::default),
-        Err((Some(number), (place, what, hint))) => Err(problem_in(path, number, &line_of(path, number), place, what, hint)),
+        Err((Some(number), (place, what, hint))) => {
+            Err(problem_in(path, number, &line_of(path, number), place, what, hint))
+        }
         Err((None, (_, what, hint))) => Err(lines.problem_at_end(what, hint)),
     }
 }
@@ -184,13 +218,20 @@ impl File {
             w.word("num_ranks")?;
             let ranks = w.number("the number of ranks")?;
             if !(1..=RANKS_MAX).contains(&ranks) {
-                return bad(w.line, format!("{ranks} ranks"), &format!("expected 1 to {RANKS_MAX}"));
+                return bad(
+                    w.line,
+                    format!("{ranks} ranks"),
+                    &format!("expected 1 to {RANKS_MAX}"),
+                );
             }
             w.end("num_ranks")?;
             if let Err((what, hint)) = room::for_ranks(ranks, self.pages.is_some()) {
                 return bad(w.line, what, &hint);
             }
-            self.trace = self.places.take().map(|places| Trace::new(ranks as usize, places, self.pages.as_ref()));
+            self.trace = self
+                .places
+                .take()
+                .map(|places| Trace::new(ranks as usize, places, self.pages.as_ref()));
             return Ok(());
         };
         match (&mut self.block, first) {
@@ -199,18 +240,29 @@ impl File {
                 let ranks = t.graph.ranks();
                 let number_of_rank = w.number("the number of a rank")?;
                 if number_of_rank >= ranks as u64 {
-                    return bad(w.line, format!("there is no rank {number_of_rank}"), &format!("num_ranks is {ranks}: 0 to {}", ranks - 1));
+                    return bad(
+                        w.line,
+                        format!("there is no rank {number_of_rank}"),
+                        &format!("num_ranks is {ranks}: 0 to {}", ranks - 1),
+                    );
                 }
                 let rank = number_of_rank as u32;
                 if rank < self.least {
-                    return bad(w.line, format!("rank {rank} after rank {}", self.least - 1), "ranks ascend");
+                    return bad(
+                        w.line,
+                        format!("rank {rank} after rank {}", self.least - 1),
+                        "ranks ascend",
+                    );
                 }
                 w.word("{")?;
                 w.end("rank")?;
                 self.least = rank + 1;
-                self.block = Some(Block { rank, labels: Labels::default(), opened: (number, w.line) });
+                self.block =
+                    Some(Block { rank, labels: Labels::default(), opened: (number, w.line) });
             }
-            (None, word) => return bad(place, format!("'{word}' outside of a rank"), "expected 'rank N {'"),
+            (None, word) => {
+                return bad(place, format!("'{word}' outside of a rank"), "expected 'rank N {'");
+            }
             (Some(_), "}") => {
                 w.at = 1;
                 w.end("rank")?;
@@ -221,32 +273,45 @@ impl File {
         Ok(())
     }
 
-    /// The file ends at `offset`. What is wrong has the number of its line, if that is not the last one.
+    /// The file ends at `offset`. What is wrong has the number of its line, if that is not the last
+    /// one.
     fn end(&self, offset: usize) -> Result<(), (Option<u64>, Bad)> {
         if let Some(b) = &self.block {
             let (number, place) = b.opened.clone();
-            return bad(place, format!("rank {} has no end", b.rank), "the file ends before its '}'").map_err(|e| (Some(number), e));
+            return bad(
+                place,
+                format!("rank {} has no end", b.rank),
+                "the file ends before its '}'",
+            )
+            .map_err(|e| (Some(number), e));
         }
         match &self.trace {
             Some(t) if self.least < t.graph.ranks() => {
                 let what = format!("the file ends before rank {}", self.least);
-                bad(offset..offset, what, "num_ranks also counts ranks with an empty block").map_err(|e| (None, e))
+                bad(offset..offset, what, "num_ranks also counts ranks with an empty block")
+                    .map_err(|e| (None, e))
             }
             Some(_) => Ok(()),
-            None => bad(0..0, "the file is empty", "expected num_ranks N first").map_err(|e| (Some(1), e)),
+            None => bad(0..0, "the file is empty", "expected num_ranks N first")
+                .map_err(|e| (Some(1), e)),
         }
     }
 }
 
 fn statement(t: &mut Trace, b: &mut Block, mut w: Words, line: u64) -> Result<(), Bad> {
     let (mut word, mut place) = w.next("an operation")?;
-    if let Some(word) = w.all.get(1).map(|x| x.0).filter(|x| matches!(*x, "requires" | "irequires")) {
+    if let Some(word) = w.all.get(1).map(|x| x.0).filter(|x| matches!(*x, "requires" | "irequires"))
+    {
         w.at = 2;
         let (other, other_place) = w.next("a label")?;
         w.end("requires")?;
         let find = |label: &str, place: Range<usize>| match b.labels.get(label) {
             Some(op) => Ok(op),
-            None => bad(place, format!("rank {} has no label '{label}' before this line", b.rank), "define a label before its use"),
+            None => bad(
+                place,
+                format!("rank {} has no label '{label}' before this line", b.rank),
+                "define a label before its use",
+            ),
         };
         let (later, before) = (find(w.all[0].0, place)?, find(other, other_place)?);
         if word == "requires" {
@@ -260,25 +325,45 @@ fn statement(t: &mut Trace, b: &mut Block, mut w: Words, line: u64) -> Result<()
     if let Some(name) = word.strip_suffix(':') {
         let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
         if !starts || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return bad(place, format!("'{name}' is not a label"), "expected a letter, then letters, digits and _");
+            return bad(
+                place,
+                format!("'{name}' is not a label"),
+                "expected a letter, then letters, digits and _",
+            );
         }
         if b.labels.get(name).is_some() {
-            return bad(place, format!("the label '{name}' is defined twice in rank {}", b.rank), "give each operation its own label");
+            return bad(
+                place,
+                format!("the label '{name}' is defined twice in rank {}", b.rank),
+                "give each operation its own label",
+            );
         }
         label = Some(name);
         (word, place) = w.next("an operation")?;
     }
     let ranks = t.graph.ranks();
     let peer = |n: u64, line: &Range<usize>| match u32::try_from(n).ok().filter(|&n| n < ranks) {
-        Some(n) if n == b.rank => bad(line.clone(), format!("rank {n} exchanges a message with itself"), "name another rank"),
+        Some(n) if n == b.rank => bad(
+            line.clone(),
+            format!("rank {n} exchanges a message with itself"),
+            "name another rank",
+        ),
         Some(n) => Ok(n),
-        None => bad(line.clone(), format!("there is no rank {n}"), &format!("num_ranks is {ranks}: 0 to {}", ranks - 1)),
+        None => bad(
+            line.clone(),
+            format!("there is no rank {n}"),
+            &format!("num_ranks is {ranks}: 0 to {}", ranks - 1),
+        ),
     };
     let (work, stream) = match word {
         "calc" => {
             let time = w.number("a time in ns")?;
             if time > SPAN_MAX.as_ns() {
-                return bad(w.line, format!("{time} ns are more than xoff can count"), "expected at most 11.6 days");
+                return bad(
+                    w.line,
+                    format!("{time} ns are more than xoff can count"),
+                    "expected at most 11.6 days",
+                );
             }
             let (cpu, _) = w.cpu(false)?;
             (Work::Compute(Span::from_ns(time)), cpu)
@@ -299,7 +384,13 @@ fn statement(t: &mut Trace, b: &mut Block, mut w: Words, line: u64) -> Result<()
             let (cpu, _) = w.cpu(true)?;
             (Work::Receive { from, bytes, tag }, cpu)
         }
-        _ => return bad(place, format!("there is no operation '{word}'"), "expected send, recv, calc, requires or irequires"),
+        _ => {
+            return bad(
+                place,
+                format!("there is no operation '{word}'"),
+                "expected send, recv, calc, requires or irequires",
+            );
+        }
     };
     w.end(word)?;
     let op = t.add_on(b.rank, work, stream, (w.line, line));

@@ -1,4 +1,5 @@
-//! Labels of operations, and identities like them: most count up with the operations, and then a whole stretch of them takes one entry.
+//! Labels of operations, and identities like them: most count up with the operations, and then a
+//! whole stretch of them takes one entry.
 //!
 //! ```text
 //!   l0 l1 l2 l3 ... -> operations 0 1 2 3 ...     one stretch: l, from 0, operation 0, length
@@ -44,8 +45,8 @@ pub(super) struct Labels {
     others: HashMap<String, u32>,
 }
 
-/// Text before the number at the end of a label, and the number; `None`: the label does not end in a number, or the number has another
-/// spelling.
+/// Text before the number at the end of a label, and the number; `None`: the label does not end in
+/// a number, or the number has another spelling.
 fn counted(label: &str) -> Option<(&str, u64)> {
     let name = label.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = &label[name.len()..];
@@ -82,11 +83,35 @@ mod tests {
     #[test]
     fn labels_are_distinguished_and_those_that_count_up_take_one_entry() {
         let mut l = Labels::default();
-        for (op, label) in ["l1", "l01", "l", "m1", "l2", "l9", "l18446744073709551615", "l99999999999999999999", "l001"].iter().enumerate()
+        for (op, label) in [
+            "l1",
+            "l01",
+            "l",
+            "m1",
+            "l2",
+            "l9",
+            "l18446744073709551615",
+            "l99999999999999999999",
+            "l001",
+        ]
+        .iter()
+        .enumerate()
         {
             assert!(l.insert(label, op as u32), "{label}");
         }
-        for (op, label) in ["l1", "l01", "l", "m1", "l2", "l9", "l18446744073709551615", "l99999999999999999999", "l001"].iter().enumerate()
+        for (op, label) in [
+            "l1",
+            "l01",
+            "l",
+            "m1",
+            "l2",
+            "l9",
+            "l18446744073709551615",
+            "l99999999999999999999",
+            "l001",
+        ]
+        .iter()
+        .enumerate()
         {
             assert_eq!(l.get(label), Some(op as u32), "{label}");
             assert!(!l.insert(label, 77), "{label}");
@@ -94,6 +119,9 @@ mod tests {
         assert_eq!([l.get("l3"), l.get("l0"), l.get("m2"), l.get("l10"), l.get("")], [None; 5]);
         let mut l = Labels::default();
         (0..1000u32).for_each(|n| assert!(l.insert(&format!("op{}", n + 5), n)));
-        assert_eq!((l.counted["op"].all.len(), l.get("op1004"), l.get("op1005")), (1, Some(999), None));
+        assert_eq!(
+            (l.counted["op"].all.len(), l.get("op1004"), l.get("op1005")),
+            (1, Some(999), None)
+        );
     }
 }

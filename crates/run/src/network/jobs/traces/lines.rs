@@ -28,7 +28,9 @@ impl Whole {
 
     /// Bytes of the file, from its beginning. To be called once.
     pub fn reader(&self) -> Result<BufReader<File>, Problem> {
-        let unread = |e: std::io::Error| Problem::new(format!("'{}' cannot be read: {e}", self.path.display()), "");
+        let unread = |e: std::io::Error| {
+            Problem::new(format!("'{}' cannot be read: {e}", self.path.display()), "")
+        };
         Ok(BufReader::with_capacity(1 << 16, self.file.try_clone().map_err(unread)?))
     }
 
@@ -39,7 +41,10 @@ impl Whole {
         if now.is_some_and(|(meta, at)| meta.len() == before.len() && at == *changed) {
             return Ok(());
         }
-        Err(Problem::new(format!("'{}' changed while xoff read it", self.path.display()), "wait until its writer has finished"))
+        Err(Problem::new(
+            format!("'{}' changed while xoff read it", self.path.display()),
+            "wait until its writer has finished",
+        ))
     }
 }
 
@@ -65,7 +70,11 @@ impl Lines {
         let whole = Whole::open(path)?;
         let mut from = whole.reader()?;
         let zipped = from.fill_buf().is_ok_and(|head| head.starts_with(&[0x1f, 0x8b]));
-        let from: Box<dyn BufRead> = if zipped { Box::new(BufReader::new(MultiGzDecoder::new(from))) } else { Box::new(from) };
+        let from: Box<dyn BufRead> = if zipped {
+            Box::new(BufReader::new(MultiGzDecoder::new(from)))
+        } else {
+            Box::new(from)
+        };
         Ok(Lines { whole, from, line: Vec::new(), before: Vec::new(), number: 0 })
     }
 
@@ -81,7 +90,8 @@ impl Lines {
                                                                                                                        file is complete",
             )
         };
-        let there = (&mut self.from).take(LINE_MAX).read_until(b'\n', &mut self.line).map_err(unread)?;
+        let there =
+            (&mut self.from).take(LINE_MAX).read_until(b'\n', &mut self.line).map_err(unread)?;
         if self.number == 1 && self.line.starts_with(b"\xef\xbb\xbf") {
             self.line.drain(..3);
         }
@@ -95,7 +105,11 @@ impl Lines {
                 self.whole.is_unchanged()?;
                 Ok(None)
             }
-            n if n as u64 == LINE_MAX => Err(self.problem(0..0, "a line of more than 1 MiB", "check that this is the right file")),
+            n if n as u64 == LINE_MAX => Err(self.problem(
+                0..0,
+                "a line of more than 1 MiB",
+                "check that this is the right file",
+            )),
             _ => match std::str::from_utf8(&self.line) {
                 Ok(_) => Ok(std::str::from_utf8(&self.line).ok()),
                 Err(e) => {
@@ -118,8 +132,20 @@ impl Lines {
     }
 
     /// Problem in a part of the present line.
-    pub fn problem(&self, part: std::ops::Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Problems {
-        problem_in(&self.whole.path, self.number, &String::from_utf8_lossy(&self.line), part, what, hint)
+    pub fn problem(
+        &self,
+        part: std::ops::Range<usize>,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Problems {
+        problem_in(
+            &self.whole.path,
+            self.number,
+            &String::from_utf8_lossy(&self.line),
+            part,
+            what,
+            hint,
+        )
     }
 }
 
@@ -169,7 +195,10 @@ mod tests {
         assert_eq!(lines.next().unwrap(), Some("two\n"));
         assert_eq!(lines.number(), 2);
         assert!(lines.problem(1..3, "what", "").to_string().contains("bad-"));
-        assert!(format!("{}", lines.next().unwrap_err()).contains(":3:3"), "the byte that is no text");
+        assert!(
+            format!("{}", lines.next().unwrap_err()).contains(":3:3"),
+            "the byte that is no text"
+        );
         std::fs::write(&path, "one\ntwo").unwrap();
         let mut lines = Lines::open(&path).unwrap();
         while lines.next().unwrap().is_some() {}
@@ -194,7 +223,9 @@ mod tests {
         };
         assert!(wrong.contains("changed while xoff read it"), "{wrong}");
         let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        (0..10_000).for_each(|n| std::io::Write::write_all(&mut zipped, format!("line {n}\n").as_bytes()).unwrap());
+        (0..10_000).for_each(|n| {
+            std::io::Write::write_all(&mut zipped, format!("line {n}\n").as_bytes()).unwrap()
+        });
         let zipped = zipped.finish().unwrap();
         std::fs::write(&path, &zipped[..zipped.len() / 2]).unwrap();
         let mut lines = Lines::open(&path).unwrap();

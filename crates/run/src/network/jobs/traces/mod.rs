@@ -1,4 +1,5 @@
-//! Operations of ranks from files of other programs. A format is a file here and a key of `[[job]]`.
+//! Operations of ranks from files of other programs. A format is a file here and a key of
+//! `[[job]]`.
 
 mod chakra;
 mod goal;
@@ -55,18 +56,32 @@ impl Trace {
         let graph = graph(ranks, pages);
         match &mut places {
             Places::Text(_, all) => all.resize(ranks, Vec::new()),
-            Places::Lines(_, all) => all.extend((0..ranks).map(|_| graph.pages().map_or_else(Items::default, |p| p.list(|_| 0)))),
+            Places::Lines(_, all) => all.extend(
+                (0..ranks).map(|_| graph.pages().map_or_else(Items::default, |p| p.list(|_| 0))),
+            ),
         }
         Trace { graph, places }
     }
 
     /// Adds an operation that stands there.
-    pub fn add(&mut self, rank: u32, work: xoff_net::jobs::Work, stream: u16, place: Range<usize>) -> u32 {
+    pub fn add(
+        &mut self,
+        rank: u32,
+        work: xoff_net::jobs::Work,
+        stream: u16,
+        place: Range<usize>,
+    ) -> u32 {
         self.add_on(rank, work, stream, (place, 0))
     }
 
     /// Adds an operation that stands there, on the line of this number.
-    pub fn add_on(&mut self, rank: u32, work: xoff_net::jobs::Work, stream: u16, (place, line): (Range<usize>, u64)) -> u32 {
+    pub fn add_on(
+        &mut self,
+        rank: u32,
+        work: xoff_net::jobs::Work,
+        stream: u16,
+        (place, line): (Range<usize>, u64),
+    ) -> u32 {
         match &mut self.places {
             Places::Text(_, all) => all[rank as usize].push(place),
             Places::Lines(_, all) => all[rank as usize].push(line),
@@ -74,11 +89,14 @@ impl Trace {
         self.graph.add(rank, work, stream)
     }
 
-    /// Puts the graph in order and goes through it: the first thing that keeps it from its end, with its place.
+    /// Puts the graph in order and goes through it: the first thing that keeps it from its end,
+    /// with its place.
     pub fn check(mut self) -> Result<Graph, Problems> {
         self.graph.finish();
         let line = |rank: u32, op: u32| match &self.places {
-            Places::Text(source, all) => format!("line {}", source.position(all[rank as usize][op as usize].start).0),
+            Places::Text(source, all) => {
+                format!("line {}", source.position(all[rank as usize][op as usize].start).0)
+            }
             Places::Lines(_, all) => format!("line {}", all[rank as usize].get(op as usize)),
         };
         match self.graph.check(&line) {
@@ -86,9 +104,9 @@ impl Trace {
             Err(f) => {
                 let what = format!("rank {}: {}", f.rank, f.what);
                 Err(match &self.places {
-                    Places::Text(source, all) => {
-                        Problem::new(what, f.hint).at(source.place(all[f.rank as usize][f.op as usize].clone())).into()
-                    }
+                    Places::Text(source, all) => Problem::new(what, f.hint)
+                        .at(source.place(all[f.rank as usize][f.op as usize].clone()))
+                        .into(),
                     Places::Lines(path, all) => {
                         let number = all[f.rank as usize].get(f.op as usize);
                         let text = lines::line_of(path, number);
@@ -102,7 +120,11 @@ impl Trace {
 }
 
 /// The operations of a file, if one is named.
-pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path, pages: Option<&PageFile>) -> Result<Option<Graph>, ParamError> {
+pub(super) fn read_trace(
+    s: &mut Section<'_>,
+    folder: &Path,
+    pages: Option<&PageFile>,
+) -> Result<Option<Graph>, ParamError> {
     const FORMATS: [&str; 5] = ["goal", "msccl", "chakra", "htsim", "simai"];
     let mut named = Vec::new();
     for key in FORMATS {
@@ -118,18 +140,28 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path, pages: Option<&Page
         ("htsim_start", "htsim"),
     ] {
         if s.given(key) && named.iter().all(|n| n.0 != of) {
-            return Err(ParamError::new(key, format!("the key belongs to {of}, but the job has no such trace"), "remove the key"));
+            return Err(ParamError::new(
+                key,
+                format!("the key belongs to {of}, but the job has no such trace"),
+                "remove the key",
+            ));
         }
     }
     let (key, name) = match &named[..] {
         [] => return Ok(None),
         [one] => one.clone(),
         [_, (second, _), ..] => {
-            return Err(ParamError::new(*second, "a job has only one trace", format!("name one of {}", FORMATS.join(", "))));
+            return Err(ParamError::new(
+                *second,
+                "a job has only one trace",
+                format!("name one of {}", FORMATS.join(", ")),
+            ));
         }
     };
     let path = folder.join(name);
-    let read = |parse: &dyn Fn(Arc<Source>) -> Result<Trace, Problems>| Source::read(&path).and_then(parse).and_then(Trace::check);
+    let read = |parse: &dyn Fn(Arc<Source>) -> Result<Trace, Problems>| {
+        Source::read(&path).and_then(parse).and_then(Trace::check)
+    };
     let graph = match key {
         "goal" => match pages {
             Some(pages) => goal::read_streamed(&path, pages).and_then(Trace::check),
@@ -138,26 +170,39 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path, pages: Option<&Page
         "htsim" => {
             let unit = if s.text("htsim_start")? == "ps" { StartUnit::Ps } else { StartUnit::Us };
             let mut warnings = Vec::new();
-            let graph = Source::read(&path).and_then(|source| htsim::read(source, unit, pages, &mut warnings)).and_then(Trace::check);
+            let graph = Source::read(&path)
+                .and_then(|source| htsim::read(source, unit, pages, &mut warnings))
+                .and_then(Trace::check);
             warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("htsim", what, hint)));
             graph
         }
         "simai" => {
             let node = s.count("node_ranks")?.min(u32::MAX.into()) as u32;
             let mut warnings = Vec::new();
-            let graph = Source::read(&path).and_then(|source| simai::read(&source, node, pages, &mut warnings));
+            let graph = Source::read(&path)
+                .and_then(|source| simai::read(&source, node, pages, &mut warnings));
             warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("simai", what, hint)));
             graph
         }
         "msccl" => match s.bytes_opt("message_size")? {
-            None => return Err(ParamError::new("message_size", "missing", "expected the size that the chunks of the algorithm divide")),
-            Some(size) if size.0 == 0 => return Err(ParamError::new("message_size", "0", "expected a size above zero")),
+            None => {
+                return Err(ParamError::new(
+                    "message_size",
+                    "missing",
+                    "expected the size that the chunks of the algorithm divide",
+                ));
+            }
+            Some(size) if size.0 == 0 => {
+                return Err(ParamError::new("message_size", "0", "expected a size above zero"));
+            }
             Some(size) => read(&|source| msccl::read(&source, size.0, pages)),
         },
         _ => {
             let options = chakra_options(s, folder)?;
             chakra::read(&path, &options, pages).map_err(Problems::from).map(|c| {
-                c.warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("chakra", what, hint)));
+                c.warnings
+                    .iter()
+                    .for_each(|(what, hint)| s.warn(&ParamError::new("chakra", what, hint)));
                 c.graph
             })
         }
@@ -192,7 +237,10 @@ fn chakra_options(s: &mut Section<'_>, folder: &Path) -> Result<chakra::Options,
         groups: s.text_opt("chakra_groups")?.map(|name| folder.join(name)),
         dimensions,
         control_dependencies: s.flag("chakra_control")?,
-        all_reduce: ALGORITHMS.iter().find(|a| a.0 == all_reduce).map_or(Collective::usual(Kind::AllReduce), |a| a.1),
+        all_reduce: ALGORITHMS
+            .iter()
+            .find(|a| a.0 == all_reduce)
+            .map_or(Collective::usual(Kind::AllReduce), |a| a.1),
         all_gather_of_shares: s.text("chakra_all_gather")? == "share",
         node: s.count("node_ranks")?.min(u32::MAX.into()) as u32,
     })

@@ -1,4 +1,5 @@
-//! SimAI's workload text: layers of a transformer, each with three times of computing and three collectives.
+//! SimAI's workload text: layers of a transformer, each with three times of computing and three
+//! collectives.
 //!
 //! ```text
 //!   HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 16 checkpoints: 0 checkpoint_initiates:
@@ -8,12 +9,13 @@
 //! update
 //! ```
 //!
-//! The order is that of `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` (SimAI, `Workload.cc`): forward through the layers, each
-//! collective awaited; then back: input gradient, its collective (not of the first layer) in parallel with the computing of the weight
-//! gradient. Only the end awaits the collective of the latter. Groups are those of `MockNcclGroup.cc`: tensor parallel ranks follow each
-//! other; data parallel ones have a tensor group between them;
-//! `_EP` is one of each of `ep` consecutive tensor groups, `_DP_EP` one of each `ep`-th. Pipelines, gradient accumulation and recomputing
-//! are refused.
+//! The order is that of `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` (SimAI, `Workload.cc`):
+//! forward through the layers, each collective awaited; then back: input gradient, its collective
+//! (not of the first layer) in parallel with the computing of the weight gradient. Only the end
+//! awaits the collective of the latter. Groups are those of `MockNcclGroup.cc`: tensor parallel
+//! ranks follow each other; data parallel ones have a tensor group between them; `_EP` is one of
+//! each of `ep` consecutive tensor groups, `_DP_EP` one of each `ep`-th. Pipelines, gradient
+//! accumulation and recomputing are refused.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -61,12 +63,16 @@ impl Shape {
         match among {
             Among::Tensor => (0..data).map(|g| every(g * tensor, 1, tensor)).collect(),
             Among::Data => (0..tensor).map(|k| every(k, tensor, data)).collect(),
-            Among::Expert => {
-                (0..data / expert).flat_map(|g| (0..tensor).map(move |k| every(g * expert * tensor + k, tensor, expert))).collect()
-            }
-            Among::DataExpert => {
-                (0..expert).flat_map(|g| (0..tensor).map(move |k| every(g * tensor + k, expert * tensor, data / expert))).collect()
-            }
+            Among::Expert => (0..data / expert)
+                .flat_map(|g| {
+                    (0..tensor).map(move |k| every(g * expert * tensor + k, tensor, expert))
+                })
+                .collect(),
+            Among::DataExpert => (0..expert)
+                .flat_map(|g| {
+                    (0..tensor).map(move |k| every(g * tensor + k, expert * tensor, data / expert))
+                })
+                .collect(),
         }
     }
 }
@@ -93,7 +99,8 @@ pub(in crate::network::jobs) fn read(
     pages: Option<&PageFile>,
     warnings: &mut Vec<(String, String)>,
 ) -> Result<Graph, Problems> {
-    let problem = |(place, what, hint): Bad| Problems::from(Problem::new(what, hint).at(source.place(place)));
+    let problem =
+        |(place, what, hint): Bad| Problems::from(Problem::new(what, hint).at(source.place(place)));
     let (shape, layers) = parse(source.text()).map_err(problem)?;
     let (graph, alone) = build(shape, &layers, node, pages).map_err(problem)?;
     if alone > 0 {
@@ -120,10 +127,14 @@ fn parse(text: &str) -> Result<(Shape, Vec<Layer>), Bad> {
         offset += line.len();
         Some(words(line, from)).filter(|w| !w.is_empty())
     });
-    let Some(head) = lines.next() else { return bad(0..0, "the file is empty", "expected the kind of parallelism first") };
+    let Some(head) = lines.next() else {
+        return bad(0..0, "the file is empty", "expected the kind of parallelism first");
+    };
     let shape = header(&head)?;
     let end = text.trim_end().len();
-    let Some(count) = lines.next() else { return bad(end..end, "the number of layers is missing", "expected on the second line") };
+    let Some(count) = lines.next() else {
+        return bad(end..end, "the number of layers is missing", "expected on the second line");
+    };
     let stated = match (&count[..], count[0].0.parse::<u64>()) {
         ([_], Ok(n)) if (1..=LAYERS_MAX).contains(&n) => n,
         _ => {
@@ -136,7 +147,8 @@ fn parse(text: &str) -> Result<(Shape, Vec<Layer>), Bad> {
     };
     let layers = lines.map(|w| layer(&w)).collect::<Result<Vec<_>, _>>()?;
     if layers.len() as u64 != stated {
-        let what = format!("the second line announces {stated} layers, but {} follow", layers.len());
+        let what =
+            format!("the second line announces {stated} layers, but {} follow", layers.len());
         return bad(count[0].1.clone(), what, "correct the number, or add the missing layers");
     }
     Ok((shape, layers))
@@ -154,8 +166,17 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
             ),
         );
     }
-    const KEYS: [&str; 9] =
-        ["model_parallel_NPU_group", "ep", "pp", "vpp", "ga", "all_gpus", "checkpoints", "checkpoint_initiates", "pp_comm"];
+    const KEYS: [&str; 9] = [
+        "model_parallel_NPU_group",
+        "ep",
+        "pp",
+        "vpp",
+        "ga",
+        "all_gpus",
+        "checkpoints",
+        "checkpoint_initiates",
+        "pp_comm",
+    ];
     let mut values: [Option<(u32, Range<usize>)>; KEYS.len()] = Default::default();
     let mut rest = head[1..].iter();
     while let Some((word, place)) = rest.next() {
@@ -168,10 +189,18 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
             );
         };
         let Some((value, place)) = rest.next() else {
-            return bad(place.clone(), format!("{key} has no value"), "expected a whole number after the key");
+            return bad(
+                place.clone(),
+                format!("{key} has no value"),
+                "expected a whole number after the key",
+            );
         };
         let Ok(n) = value.parse::<u32>() else {
-            return bad(place.clone(), format!("{key}: '{}' is not a whole number", suggest::clip(value)), "expected decimal digits");
+            return bad(
+                place.clone(),
+                format!("{key}: '{}' is not a whole number", suggest::clip(value)),
+                "expected decimal digits",
+            );
         };
         if values[at].replace((n, place.clone())).is_some() {
             return bad(place.clone(), format!("{key} is defined twice"), "keep one of the two");
@@ -179,9 +208,13 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
     }
     let place = head[0].1.clone();
     let needed = |at: usize| match &values[at] {
-        Some((0, place)) if at != 6 && at != 7 => bad(place.clone(), format!("{} is 0", KEYS[at]), "expected 1 or more"),
+        Some((0, place)) if at != 6 && at != 7 => {
+            bad(place.clone(), format!("{} is 0", KEYS[at]), "expected 1 or more")
+        }
         Some(v) => Ok(v.clone()),
-        None => bad(place.clone(), format!("{} is missing", KEYS[at]), "expected on the first line"),
+        None => {
+            bad(place.clone(), format!("{} is missing", KEYS[at]), "expected on the first line")
+        }
     };
     let (tensor, expert, ranks) = (needed(0)?, needed(1)?, needed(5)?);
     for (at, why) in [
@@ -192,7 +225,11 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
     ] {
         let usual = u32::from(at == 2 || at == 4);
         if let Some((n, place)) = values[at].as_ref().filter(|v| v.0 != usual) {
-            return bad(place.clone(), format!("{}: {n}: {why}", KEYS[at]), &format!("expected {usual}"));
+            return bad(
+                place.clone(),
+                format!("{}: {n}: {why}", KEYS[at]),
+                &format!("expected {usual}"),
+            );
         }
     }
     if let Some((_, place)) = &values[8] {
@@ -202,11 +239,19 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
         return bad(ranks.1, format!("{} ranks", ranks.0), "expected at most 1,048,576");
     }
     if !ranks.0.is_multiple_of(tensor.0) {
-        return bad(tensor.1, format!("groups of {} among {} ranks", tensor.0, ranks.0), "expected a number that divides all_gpus");
+        return bad(
+            tensor.1,
+            format!("groups of {} among {} ranks", tensor.0, ranks.0),
+            "expected a number that divides all_gpus",
+        );
     }
     if !(ranks.0 / tensor.0).is_multiple_of(expert.0) {
         let what = format!("ep {} among {} data parallel ranks", expert.0, ranks.0 / tensor.0);
-        return bad(expert.1, what, "expected a number that divides all_gpus / model_parallel_NPU_group");
+        return bad(
+            expert.1,
+            what,
+            "expected a number that divides all_gpus / model_parallel_NPU_group",
+        );
     }
     Ok(Shape { ranks: ranks.0, tensor: tensor.0, expert: expert.0 })
 }
@@ -214,24 +259,39 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
 fn layer(w: &[(&str, Range<usize>)]) -> Result<Layer, Bad> {
     let line = w[0].1.start..w[w.len() - 1].1.end;
     if w.len() != 12 {
-        return bad(line, format!("{} columns", w.len()), "a layer has 12: name, dep, three times time, collective and bytes, update");
+        return bad(
+            line,
+            format!("{} columns", w.len()),
+            "a layer has 12: name, dep, three times time, collective and bytes, update",
+        );
     }
     let number = |at: usize, most: u64, what: &str| match w[at].0.parse::<u64>() {
         Ok(n) if n <= most => Ok(n),
-        _ => bad(w[at].1.clone(), format!("'{}' is not a {what}", suggest::clip(w[at].0)), &format!("expected 0 to {most}")),
+        _ => bad(
+            w[at].1.clone(),
+            format!("'{}' is not a {what}", suggest::clip(w[at].0)),
+            &format!("expected 0 to {most}"),
+        ),
     };
     let time = |at: usize| Ok(Span::from_ns(number(at, SPAN_MAX.as_ns(), "time in ns")?));
     if w[1].0.parse::<i64>().is_err() {
-        return bad(w[1].1.clone(), format!("'{}' is not the number of a layer", suggest::clip(w[1].0)), "-1: none");
+        return bad(
+            w[1].1.clone(),
+            format!("'{}' is not the number of a layer", suggest::clip(w[1].0)),
+            "-1: none",
+        );
     }
     let part = |at: usize, plain: Among| -> Result<Pass, Bad> {
         let (word, place) = w[at + 1].clone();
         let bytes = number(at + 2, BYTES_MAX, "size in bytes")?;
-        let (name, among) =
-            match word.strip_suffix("_DP_EP").map(|n| (n, Among::DataExpert)).or(word.strip_suffix("_EP").map(|n| (n, Among::Expert))) {
-                Some(known) => known,
-                None => (word, plain),
-            };
+        let (name, among) = match word
+            .strip_suffix("_DP_EP")
+            .map(|n| (n, Among::DataExpert))
+            .or(word.strip_suffix("_EP").map(|n| (n, Among::Expert)))
+        {
+            Some(known) => known,
+            None => (word, plain),
+        };
         let kind = match name {
             "NONE" if name == word => None,
             "ALLREDUCE" => Some(Kind::AllReduce),
@@ -254,14 +314,21 @@ fn layer(w: &[(&str, Range<usize>)]) -> Result<Layer, Bad> {
 }
 
 /// The operations, and how many collectives are of one rank.
-fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) -> Result<(Graph, u64), Bad> {
+fn build(
+    shape: Shape,
+    layers: &[Layer],
+    node: u32,
+    pages: Option<&PageFile>,
+) -> Result<(Graph, u64), Bad> {
     let n = shape.ranks as usize;
     if let Err((what, hint)) = room::for_ranks(shape.ranks.into(), pages.is_some()) {
         return bad(0..0, what, &hint);
     }
     let mut graph = super::graph(n, pages);
     let computing = layers.iter().flat_map(|l| &l.parts).filter(|p| p.time > Span::ZERO).count();
-    if let (Some(first), Err((what, hint))) = (layers.first(), room::for_more(&graph, (computing as u64).saturating_mul(n as u64), 1)) {
+    if let (Some(first), Err((what, hint))) =
+        (layers.first(), room::for_more(&graph, (computing as u64).saturating_mul(n as u64), 1))
+    {
         return Err((first.place.clone(), what, hint));
     }
     let (mut at, mut alone) = (vec![NONE; n], 0u64);
@@ -273,7 +340,12 @@ fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) ->
         }
     };
     // Begins a collective after `at`; the end of each rank.
-    let mut collective = |graph: &mut Graph, at: &[u32], part: &Pass, layer: &Layer, word: &str| -> Result<Option<Vec<u32>>, Bad> {
+    let mut collective = |graph: &mut Graph,
+                          at: &[u32],
+                          part: &Pass,
+                          layer: &Layer,
+                          word: &str|
+     -> Result<Option<Vec<u32>>, Bad> {
         let Some((kind, among, bytes)) = part.collective else { return Ok(None) };
         let mut ends = at.to_vec();
         for (nth, group) in shape.groups(among).into_iter().enumerate() {
@@ -282,9 +354,14 @@ fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) ->
                 continue;
             }
             let before: Vec<u32> = group.iter().map(|&r| at[r as usize]).collect();
-            let c = Collective { name: format!("{} {word}[{nth}]", layer.name), node, ..Collective::new(kind, bytes, group.clone()) };
+            let c = Collective {
+                name: format!("{} {word}[{nth}]", layer.name),
+                node,
+                ..Collective::new(kind, bytes, group.clone())
+            };
             c.check().map_err(|(_, what, hint)| (layer.place.clone(), what, hint))?;
-            room::for_more(graph, c.ops_at_most(), 1).map_err(|(what, hint)| (layer.place.clone(), what, hint))?;
+            room::for_more(graph, c.ops_at_most(), 1)
+                .map_err(|(what, hint)| (layer.place.clone(), what, hint))?;
             for (&rank, end) in group.iter().zip(c.add_to(graph, &before)) {
                 ends[rank as usize] = end;
             }
@@ -299,7 +376,11 @@ fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) ->
     }
     for (i, l) in layers.iter().enumerate().rev() {
         compute(&mut graph, &mut at, l.parts[1].time);
-        let input = if i > 0 { collective(&mut graph, &at, &l.parts[1], l, "input gradient")? } else { None };
+        let input = if i > 0 {
+            collective(&mut graph, &at, &l.parts[1], l, "input gradient")?
+        } else {
+            None
+        };
         compute(&mut graph, &mut at, l.parts[2].time);
         if let Some(ends) = collective(&mut graph, &at, &l.parts[2], l, "weight gradient")? {
             // In parallel with everything else: only the end of the iteration waits for it.

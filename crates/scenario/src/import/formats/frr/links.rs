@@ -32,7 +32,10 @@ impl Wiring {
                 if other == y {
                     return Ok(());
                 }
-                let what = format!("{} {} is wired to {} {} here, but to {} {} at {first}", x.0, x.1, y.0, y.1, other.0, other.1);
+                let what = format!(
+                    "{} {} is wired to {} {} here, but to {} {} at {first}",
+                    x.0, x.1, y.0, y.1, other.0, other.1
+                );
                 return Err(Problem::new(what, "an interface has one link").at(place));
             }
         }
@@ -50,8 +53,12 @@ impl Wiring {
         for edge in d.list(d.need(&d.root, "edges", "layer1_topology.json")?, "edges")? {
             let end = |key: &str| -> Result<Interface, Problem> {
                 let node = d.need(edge, key, "edge")?;
-                let (host, interface) = (d.need(node, "hostname", key)?, d.need(node, "interfaceName", key)?);
-                Ok((d.text(host, "hostname")?.to_owned(), d.text(interface, "interfaceName")?.to_owned()))
+                let (host, interface) =
+                    (d.need(node, "hostname", key)?, d.need(node, "interfaceName", key)?);
+                Ok((
+                    d.text(host, "hostname")?.to_owned(),
+                    d.text(interface, "interfaceName")?.to_owned(),
+                ))
             };
             self.add(end("node1")?, end("node2")?, d.place(edge))?;
         }
@@ -65,7 +72,9 @@ impl Wiring {
     pub fn containerlab(&mut self, source: &Arc<Source>) -> Result<(), Problems> {
         let lab = containerlab::read(std::slice::from_ref(source), &Options::default())?;
         for link in lab.links {
-            let end = |e: &crate::import::End| (lab.nodes[e.node].name.clone(), e.port.clone().unwrap_or_default());
+            let end = |e: &crate::import::End| {
+                (lab.nodes[e.node].name.clone(), e.port.clone().unwrap_or_default())
+            };
             let (a, b) = (end(&link.a), end(&link.b));
             self.rate_of.extend(link.rate.map(|rate| (a.clone(), rate)));
             self.add(a, b, link.place)?;
@@ -78,7 +87,9 @@ impl Wiring {
     /// # Errors
     /// A text that has another shape, and a speed of 0.
     pub fn rates(&mut self, d: &Document) -> Result<(), Problem> {
-        for (router, data) in d.object(d.need(&d.root, "runtimeData", "runtime_data.json")?, "runtimeData")? {
+        for (router, data) in
+            d.object(d.need(&d.root, "runtimeData", "runtime_data.json")?, "runtimeData")?
+        {
             let Some(interfaces) = data.get("interfaces") else { continue };
             for (interface, facts) in d.object(interfaces, "interfaces")? {
                 if let Some(speed) = facts.given("speed").or(facts.given("bandwidth")) {
@@ -108,8 +119,13 @@ impl Wiring {
                     Some(inner) => d.text(inner, "address")?,
                     None => d.text(address, "address")?,
                 };
-                let bad =
-                    |what: String| d.problem(address, format!("'{}': {what}", suggest::clip(text)), "expected a form such as 10.1.1.0/31");
+                let bad = |what: String| {
+                    d.problem(
+                        address,
+                        format!("'{}': {what}", suggest::clip(text)),
+                        "expected a form such as 10.1.1.0/31",
+                    )
+                };
                 let (prefix, _) = Prefix::read(text).map_err(bad)?;
                 if prefix.is_link() {
                     let seat = (router.to_owned(), interface.name.clone());
@@ -131,8 +147,13 @@ impl Wiring {
                     self.add(a.clone(), b.clone(), place.clone())?;
                 }
                 [_, _, (third, place), ..] => {
-                    let what = format!("{} {} is the third interface in {prefix}", third.0, third.1);
-                    return Err(Problem::new(what, "expected two interfaces in the network of a link").at(place.clone()));
+                    let what =
+                        format!("{} {} is the third interface in {prefix}", third.0, third.1);
+                    return Err(Problem::new(
+                        what,
+                        "expected two interfaces in the network of a link",
+                    )
+                    .at(place.clone()));
                 }
                 _ => {}
             }

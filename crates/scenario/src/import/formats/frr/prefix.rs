@@ -34,13 +34,22 @@ impl Prefix {
     /// What is wrong with it.
     pub fn read(text: &str) -> Result<(Prefix, Address), String> {
         let (ip, length) = text.split_once('/').unwrap_or((text, ""));
-        let address: Address = ip.parse::<IpAddr>().map_err(|_| format!("'{}' is not an address", crate::suggest::clip(ip)))?.into();
+        let address: Address = ip
+            .parse::<IpAddr>()
+            .map_err(|_| format!("'{}' is not an address", crate::suggest::clip(ip)))?
+            .into();
         let length = match length {
             "" if text.contains('/') => return Err("the slash is not followed by a length".into()),
             "" => address.width,
             digits => match digits.parse::<u8>() {
                 Ok(n) if n <= address.width => n,
-                _ => return Err(format!("length /{} of at most /{}", crate::suggest::clip(digits), address.width)),
+                _ => {
+                    return Err(format!(
+                        "length /{} of at most /{}",
+                        crate::suggest::clip(digits),
+                        address.width
+                    ));
+                }
             },
         };
         let mut prefix = Prefix { base: address, length };
@@ -106,7 +115,9 @@ mod tests {
         let (p, a) = Prefix::read("10.0.1.7/24").unwrap();
         assert_eq!(p.to_string(), "10.0.1.0/24");
         assert!(p.holds(&a) && !p.holds(&Prefix::read("10.0.2.7").unwrap().1));
-        assert!(p.holds_hosts() && !p.is_link() && Prefix::read("10.0.0.0/31").unwrap().0.is_link());
+        assert!(
+            p.holds_hosts() && !p.is_link() && Prefix::read("10.0.0.0/31").unwrap().0.is_link()
+        );
         let (all, _) = Prefix::read("0.0.0.0/0").unwrap();
         assert!(all.holds(&a) && !all.holds(&Prefix::read("::1").unwrap().1));
         assert_eq!(Prefix::read("2001:db8::/32").unwrap().0.to_string(), "2001:db8::/32");

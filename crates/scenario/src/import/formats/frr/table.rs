@@ -23,7 +23,13 @@ pub(super) struct Table {
 }
 
 fn prefix(d: &Document, place: Place, text: &str) -> Result<Prefix, Problem> {
-    let bad = |what: String| Problem::new(format!("'{}': {what}", suggest::clip(text)), "expected a prefix such as 10.0.1.0/24").at(place);
+    let bad = |what: String| {
+        Problem::new(
+            format!("'{}': {what}", suggest::clip(text)),
+            "expected a prefix such as 10.0.1.0/24",
+        )
+        .at(place)
+    };
     let _ = d;
     Prefix::read(text).map(|(p, _)| p).map_err(bad)
 }
@@ -34,8 +40,13 @@ pub(super) fn frr(d: &Document) -> Result<Table, Problem> {
     for (key, list) in d.object(&d.root, "show ip route json")? {
         let place = d.source.place(key.span.clone());
         if matches!(list.item, Item::Object(_)) && !key.name.contains('/') {
-            let hint = "this is the output for 'vrf all'; give 'show ip route vrf NAME json' of one VRF";
-            return Err(d.problem(list, format!("'{}' is not a prefix", suggest::clip(&key.name)), hint));
+            let hint =
+                "this is the output for 'vrf all'; give 'show ip route vrf NAME json' of one VRF";
+            return Err(d.problem(
+                list,
+                format!("'{}' is not a prefix", suggest::clip(&key.name)),
+                hint,
+            ));
         }
         let prefix = prefix(d, place.clone(), &key.name)?;
         let list = d.list(list, &key.name)?;
@@ -60,7 +71,13 @@ pub(super) fn frr(d: &Document) -> Result<Table, Problem> {
             d.object(hop, "nexthop")?;
             let is = |flag: &str| hop.get(flag).is_some_and(Tree::is_true);
             // The resolved hops of a recursive one follow it.
-            if is("recursive") || is("duplicate") || is("unreachable") || is("blackhole") || is("reject") || !is("fib") {
+            if is("recursive")
+                || is("duplicate")
+                || is("unreachable")
+                || is("blackhole")
+                || is("reject")
+                || !is("fib")
+            {
                 continue;
             }
             if let Some(interface) = hop.get("interfaceName") {
@@ -94,7 +111,8 @@ pub(super) fn linux(d: &Document) -> Result<Table, Problem> {
         }
         let connected = route.get("scope").and_then(Tree::as_text) == Some("link");
         let place = d.place(dst);
-        // Of several routes to one prefix the kernel takes that of the lowest metric, and prints it first.
+        // Of several routes to one prefix the kernel takes that of the lowest metric, and prints it
+        // first.
         if !routes.iter().any(|r| r.prefix == prefix) {
             routes.push(Route { prefix, hops, connected, place });
         }

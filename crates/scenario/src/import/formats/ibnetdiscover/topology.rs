@@ -12,7 +12,8 @@ use crate::import::Link;
 use crate::import::network::{End, Names};
 use crate::import::text::{Line, lines};
 
-/// Nominal rate of a lane [Mbit/s]: of SDR, DDR and QDR what 8b/10b leaves is another matter, as is the coding of the others.
+/// Nominal rate of a lane [Mbit/s]: of SDR, DDR and QDR what 8b/10b leaves is another matter, as is
+/// the coding of the others.
 const LANES: [(&str, u64); 9] = [
     ("SDR", 2_500),
     ("DDR", 5_000),
@@ -70,7 +71,11 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Fabric, Problem> {
             continue;
         }
         for p in &block.links {
-            let name = if block.links.len() > 1 { format!("{}-p{}", names[i], p.number) } else { names[i].clone() };
+            let name = if block.links.len() > 1 {
+                format!("{}-p{}", names[i], p.number)
+            } else {
+                names[i].clone()
+            };
             let node = fabric.network.add_node(&mut used, &name, NodeKind::Host, p.line.place())?;
             fabric.of_guid.entry(guid).or_default().push(node);
             if let Some(own) = p.guid.filter(|own| *own != guid) {
@@ -81,7 +86,11 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Fabric, Problem> {
             let (lid, lmc) = p.lid.unwrap_or((0, 0));
             for lid in (0..1u32 << lmc).map(|k| lid + k).filter(|_| p.lid.is_some()) {
                 if fabric.lids.insert(lid, node).is_some() {
-                    return Err(p.line.problem("", format!("lid {lid} is defined twice"), "give each port its own lid"));
+                    return Err(p.line.problem(
+                        "",
+                        format!("lid {lid} is defined twice"),
+                        "give each port its own lid",
+                    ));
                 }
             }
         }
@@ -90,28 +99,48 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Fabric, Problem> {
         }
     }
     fabric.ports = vec![HashMap::new(); fabric.network.nodes.len()];
-    let ends: HashMap<(usize, u32), &Port<'_>> =
-        blocks.iter().enumerate().flat_map(|(i, b)| b.links.iter().map(move |p| ((i, p.number), p))).collect();
+    let ends: HashMap<(usize, u32), &Port<'_>> = blocks
+        .iter()
+        .enumerate()
+        .flat_map(|(i, b)| b.links.iter().map(move |p| ((i, p.number), p)))
+        .collect();
     for (i, block) in blocks.iter().enumerate() {
         for p in &block.links {
             let Some(&peer) = at.get(p.peer) else {
-                let what = format!("port {} leads to {}, which has no block", p.number, suggest::clip(p.peer));
+                let what = format!(
+                    "port {} leads to {}, which has no block",
+                    p.number,
+                    suggest::clip(p.peer)
+                );
                 return Err(p.line.problem(p.peer, what, "add a block for each node"));
             };
-            let back = ends.get(&(peer, p.peer_port)).filter(|back| (back.peer, back.peer_port) == (block.id, p.number));
+            let back = ends
+                .get(&(peer, p.peer_port))
+                .filter(|back| (back.peer, back.peer_port) == (block.id, p.number));
             let Some(back) = back else {
-                let what = format!("{}[{}] leads to {}[{}], which does not lead back", block.id, p.number, p.peer, p.peer_port);
+                let what = format!(
+                    "{}[{}] leads to {}[{}], which does not lead back",
+                    block.id, p.number, p.peer, p.peer_port
+                );
                 return Err(p.line.problem(p.peer, what, "list the link at both of its ends"));
             };
             if back.rate != p.rate {
-                return Err(p.line.problem("", "the two ends of this link have different rates", "expected the same width and speed"));
+                return Err(p.line.problem(
+                    "",
+                    "the two ends of this link have different rates",
+                    "expected the same width and speed",
+                ));
             }
             // Taken once, at the end that is listed first.
             if (i, p.number) > (peer, p.peer_port) {
                 continue;
             }
             if peer == i {
-                return Err(p.line.problem(p.peer, "the link leads from a node to itself", "expected two different nodes"));
+                return Err(p.line.problem(
+                    p.peer,
+                    "the link leads from a node to itself",
+                    "expected two different nodes",
+                ));
             }
             let (a, b) = (node_of[&(i, p.number)], node_of[&(peer, p.peer_port)]);
             add(&mut fabric, (a, p.number), (b, p.peer_port), p);
@@ -126,7 +155,13 @@ fn add(fabric: &mut Fabric, a: (usize, u32), b: (usize, u32), p: &Port<'_>) {
         fabric.ports[node].insert(number, next);
     }
     let end = |(node, number): (usize, u32)| End { node, port: Some(number.to_string()) };
-    fabric.network.links.push(Link { a: end(a), b: end(b), rate: p.rate, wire: None, place: p.line.place() });
+    fabric.network.links.push(Link {
+        a: end(a),
+        b: end(b),
+        rate: p.rate,
+        wire: None,
+        place: p.line.place(),
+    });
 }
 
 /// The blocks of the file.
@@ -146,7 +181,11 @@ fn blocks<'s>(source: &'s Arc<Source>, fabric: &mut Fabric) -> Result<Vec<Block<
                 let block = head(line, first == "Switch")?;
                 if let Some(other) = ids.insert(block.id, blocks.len()) {
                     let hint = format!("first defined at {}", blocks[other].line.place());
-                    return Err(line.problem(block.id, format!("node {} is defined twice", block.id), hint));
+                    return Err(line.problem(
+                        block.id,
+                        format!("node {} is defined twice", block.id),
+                        hint,
+                    ));
                 }
                 if let Some(lid) = number_behind(line.text, " lid ").filter(|_| block.is_switch) {
                     fabric.switch_lids.insert(lid);
@@ -154,14 +193,27 @@ fn blocks<'s>(source: &'s Arc<Source>, fabric: &mut Fabric) -> Result<Vec<Block<
                 blocks.push(block);
                 in_block = true;
             }
-            "Rt" => return Err(line.problem(first, "xoff does not support InfiniBand routers", "expected Switch or Ca")),
+            "Rt" => {
+                return Err(line.problem(
+                    first,
+                    "xoff does not support InfiniBand routers",
+                    "expected Switch or Ca",
+                ));
+            }
             _ if text.starts_with('[') => {
                 let Some(block) = blocks.last_mut().filter(|_| in_block) else {
-                    return Err(line.problem("", "a port before any node", "expected Switch or Ca above it"));
+                    return Err(line.problem(
+                        "",
+                        "a port before any node",
+                        "expected Switch or Ca above it",
+                    ));
                 };
                 let port = port(line)?;
                 if !(1..=block.ports).contains(&port.number) {
-                    let what = format!("port {} is out of range: {} has {}", port.number, block.id, block.ports);
+                    let what = format!(
+                        "port {} is out of range: {} has {}",
+                        port.number, block.id, block.ports
+                    );
                     return Err(line.problem("", what, "ports count from 1"));
                 }
                 if block.links.iter().any(|p| p.number == port.number) {
@@ -173,9 +225,17 @@ fn blocks<'s>(source: &'s Arc<Source>, fabric: &mut Fabric) -> Result<Vec<Block<
                 }
                 block.links.push(port);
             }
-            _ if ["vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid="].iter().any(|k| text.starts_with(k)) => {}
+            _ if ["vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid="]
+                .iter()
+                .any(|k| text.starts_with(k)) => {}
             _ if text.starts_with("Chassis ") || text.starts_with("Non-Chassis") => {}
-            _ => return Err(line.problem("", format!("unknown line '{}'", suggest::clip(text)), "expected the output of ibnetdiscover")),
+            _ => {
+                return Err(line.problem(
+                    "",
+                    format!("unknown line '{}'", suggest::clip(text)),
+                    "expected the output of ibnetdiscover",
+                ));
+            }
         }
     }
     Ok(blocks)
@@ -187,11 +247,13 @@ fn head(line: Line<'_>, is_switch: bool) -> Result<Block<'_>, Problem> {
     let bad = |what: &str| line.problem("", what.to_owned(), form);
     let ports = line.text.split_whitespace().nth(1).unwrap_or_default();
     let ports = line.count(ports, "number of ports", 65_000)? as u32;
-    let (id, rest) = quoted(line.text).ok_or_else(|| bad("the name of the node in quotes is missing"))?;
+    let (id, rest) =
+        quoted(line.text).ok_or_else(|| bad("the name of the node in quotes is missing"))?;
     if id.is_empty() || id.contains(char::is_whitespace) {
         return Err(bad("the node's id is empty or has spaces"));
     }
-    let description = rest.split_once('#').and_then(|(_, comment)| described(comment)).unwrap_or_default();
+    let description =
+        rest.split_once('#').and_then(|(_, comment)| described(comment)).unwrap_or_default();
     Ok(Block { line, id, is_switch, ports, description, links: Vec::new() })
 }
 
@@ -220,16 +282,31 @@ fn port(line: Line<'_>) -> Result<Port<'_>, Problem> {
         None => (line.text, ""),
     };
     let bad = |what: &str| line.problem("", what.to_owned(), form);
-    let (own, rest) = before.split_once('"').ok_or_else(|| bad("the name of the peer in quotes is missing"))?;
+    let (own, rest) =
+        before.split_once('"').ok_or_else(|| bad("the name of the peer in quotes is missing"))?;
     let (peer, behind) = rest.split_once('"').ok_or_else(|| bad("the closing quote is missing"))?;
-    let bracket = |text: &'_ str| text.trim_start().strip_prefix('[').and_then(|t| t.split_once(']')).map(|(n, _)| n.to_owned());
-    let number =
-        |text: String| text.parse::<u32>().map_err(|_| line.problem("", format!("port '{}' is not a number", suggest::clip(&text)), form));
-    let guid = own.split_once('(').and_then(|(_, g)| g.split_once(')')).and_then(|(g, _)| u64::from_str_radix(g, 16).ok());
+    let bracket = |text: &'_ str| {
+        text.trim_start()
+            .strip_prefix('[')
+            .and_then(|t| t.split_once(']'))
+            .map(|(n, _)| n.to_owned())
+    };
+    let number = |text: String| {
+        text.parse::<u32>().map_err(|_| {
+            line.problem("", format!("port '{}' is not a number", suggest::clip(&text)), form)
+        })
+    };
+    let guid = own
+        .split_once('(')
+        .and_then(|(_, g)| g.split_once(')'))
+        .and_then(|(g, _)| u64::from_str_radix(g, 16).ok());
     let own = number(bracket(own).ok_or_else(|| bad("the port in brackets is missing"))?)?;
     // ibsim leaves the port of an adapter out.
     let peer_port = bracket(behind).map(number).transpose()?.unwrap_or(1);
-    let speed = comment.split_whitespace().rev().find(|w| w.starts_with(|c: char| c.is_ascii_digit()) && w.contains('x'));
+    let speed = comment
+        .split_whitespace()
+        .rev()
+        .find(|w| w.starts_with(|c: char| c.is_ascii_digit()) && w.contains('x'));
     let rate = speed.map(|word| rate(&line, word)).transpose()?;
     let own_first = comment.trim_start_matches(['#', ' ', '\t']);
     let lid = own_first.strip_prefix("lid ").and_then(|t| {
@@ -253,7 +330,11 @@ fn rate(line: &Line<'_>, word: &str) -> Result<Rate, Problem> {
             let what = format!("unknown speed '{}'", suggest::clip(lane));
             Err(line.problem(word, what, format!("expected one of {}", known.join(", "))))
         }
-        _ => Err(line.problem(word, format!("unknown width in '{}'", suggest::clip(word)), "expected 1x, 2x, 4x, 8x or 12x")),
+        _ => Err(line.problem(
+            word,
+            format!("unknown width in '{}'", suggest::clip(word)),
+            "expected 1x, 2x, 4x, 8x or 12x",
+        )),
     }
 }
 
@@ -261,14 +342,19 @@ fn rate(line: &Line<'_>, word: &str) -> Result<Rate, Problem> {
 fn names(blocks: &[Block<'_>]) -> Vec<String> {
     let plain = |b: &Block<'_>| {
         let words: Vec<&str> = b.description.split_whitespace().collect();
-        let name: String = words.join("_").chars().filter(|c| !c.is_control() && *c != '"').collect();
+        let name: String =
+            words.join("_").chars().filter(|c| !c.is_control() && *c != '"').collect();
         if name.is_empty() { b.id.to_owned() } else { name }
     };
     let mut count: HashMap<String, u32> = HashMap::new();
     blocks.iter().for_each(|b| *count.entry(plain(b)).or_default() += 1);
     let name = |b: &Block<'_>| {
         let name = plain(b);
-        if count[&name] > 1 && name != b.id { format!("{name}-{}", b.id.get(2..).unwrap_or(b.id)) } else { name }
+        if count[&name] > 1 && name != b.id {
+            format!("{name}-{}", b.id.get(2..).unwrap_or(b.id))
+        } else {
+            name
+        }
     };
     blocks.iter().map(name).collect()
 }

@@ -111,12 +111,16 @@ impl Device {
             return Err(d.problem(&d.root, "the file has no table of config_db.json", hint));
         }
         let metadata = d.root.get("DEVICE_METADATA").and_then(|t| t.get("localhost"));
-        let file = std::path::Path::new(d.source.name()).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let file = std::path::Path::new(d.source.name())
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let name = match metadata.and_then(|m| m.get("hostname")) {
             Some(name) => (d.word(name, "hostname")?.to_owned(), d.place(name)),
             None => (file.split('.').next().unwrap_or("switch").to_owned(), d.source.place(0..0)),
         };
-        let is_dynamic_model = metadata.and_then(|m| m.get("buffer_model")).and_then(Tree::as_text) == Some("dynamic");
+        let is_dynamic_model =
+            metadata.and_then(|m| m.get("buffer_model")).and_then(Tree::as_text) == Some("dynamic");
         let mut device = Device {
             name: name.0,
             place: name.1,
@@ -153,7 +157,11 @@ impl Device {
         self.ports.iter_mut().find(|p| p.name == name)
     }
 
-    fn read_ports(&mut self, d: &Document, cables: &HashMap<String, (String, Place)>) -> Result<(), Problem> {
+    fn read_ports(
+        &mut self,
+        d: &Document,
+        cables: &HashMap<String, (String, Place)>,
+    ) -> Result<(), Problem> {
         let Some(table) = d.root.get("PORT") else { return Ok(()) };
         for (key, port) in d.object(table, "PORT")? {
             if let Some(alias) = port.get("alias") {
@@ -165,14 +173,19 @@ impl Device {
                 continue;
             }
             let what = format!("PORT|{}", key.name);
-            let mtu = port.get("mtu").map(|m| d.count(m, &format!("{what}: mtu"), 65_536)).transpose()?;
+            let mtu =
+                port.get("mtu").map(|m| d.count(m, &format!("{what}: mtu"), 65_536)).transpose()?;
             let up = match port.get("admin_status") {
                 None => false,
                 Some(status) => match d.text(status, "admin_status")? {
                     "up" => true,
                     "down" => false,
                     other => {
-                        return Err(d.problem(status, format!("{what}: admin_status '{}'", suggest::clip(other)), "expected up or down"));
+                        return Err(d.problem(
+                            status,
+                            format!("{what}: admin_status '{}'", suggest::clip(other)),
+                            "expected up or down",
+                        ));
                     }
                 },
             };
@@ -182,14 +195,20 @@ impl Device {
             let expected = "expected Mb/s, such as 100000";
             let Some(speed) = port.get("speed") else {
                 if up {
-                    return Err(Problem::new(format!("{what}: the speed is missing"), expected).at(d.source.place(key.span.clone())));
+                    return Err(Problem::new(format!("{what}: the speed is missing"), expected)
+                        .at(d.source.place(key.span.clone())));
                 }
                 *self.skipped.entry("ports that are down and have no speed").or_default() += 1;
                 continue;
             };
-            let mbps = d.count(speed, &format!("{what}: speed"), 100_000_000).ok().filter(|mbps| *mbps > 0);
+            let mbps = d
+                .count(speed, &format!("{what}: speed"), 100_000_000)
+                .ok()
+                .filter(|mbps| *mbps > 0);
             let mbps = mbps.ok_or_else(|| {
-                let found = speed.as_text().map_or("no number".to_owned(), |t| format!("'{}'", suggest::clip(t)));
+                let found = speed
+                    .as_text()
+                    .map_or("no number".to_owned(), |t| format!("'{}'", suggest::clip(t)));
                 d.problem(speed, format!("{what}: speed {found}"), expected)
             })?;
             self.ports.push(Port {
@@ -221,15 +240,23 @@ impl Device {
             let what = format!("DEVICE_NEIGHBOR|{}", key.name);
             // Either the key is the local port, or it is the peer's name.
             let (port, peer) = match value.get("local_port") {
-                Some(port) => (d.word(port, &what)?, value.get("name").and_then(Tree::as_text).unwrap_or(&key.name)),
+                Some(port) => (
+                    d.word(port, &what)?,
+                    value.get("name").and_then(Tree::as_text).unwrap_or(&key.name),
+                ),
                 None => (key.name.as_str(), d.word(d.need(value, "name", &what)?, &what)?),
             };
             let port = self.aliases.get(port).map_or(port, String::as_str).to_owned();
             let place = d.source.place(key.span.clone());
             if d.root.get("PORT").is_some_and(|ports| ports.get(&port).is_none()) {
-                return Err(Problem::new(format!("{what}: there is no port '{}'", suggest::clip(&port)), "add the port to PORT").at(place));
+                return Err(Problem::new(
+                    format!("{what}: there is no port '{}'", suggest::clip(&port)),
+                    "add the port to PORT",
+                )
+                .at(place));
             }
-            let peer_port = value.get("port").map(|p| d.word(p, &what)).transpose()?.map(str::to_owned);
+            let peer_port =
+                value.get("port").map(|p| d.word(p, &what)).transpose()?.map(str::to_owned);
             self.neighbours.push(Neighbour { port, peer: peer.to_owned(), peer_port, place });
         }
         Ok(())
@@ -239,16 +266,30 @@ impl Device {
         let Some(table) = d.root.get("BUFFER_POOL") else { return Ok(()) };
         for (key, pool) in d.object(table, "BUFFER_POOL")? {
             let what = format!("BUFFER_POOL|{}", key.name);
-            let number = |field: &str| pool.get(field).map(|v| d.count(v, &format!("{what}: {field}"), u64::MAX)).transpose();
+            let number = |field: &str| {
+                pool.get(field)
+                    .map(|v| d.count(v, &format!("{what}: {field}"), u64::MAX))
+                    .transpose()
+            };
             let is_dynamic = match pool.get("mode") {
                 None => false,
                 Some(mode) => match d.text(mode, &what)? {
                     "dynamic" => true,
                     "static" => false,
-                    other => return Err(d.problem(mode, format!("{what}: mode '{}'", suggest::clip(other)), "expected static or dynamic")),
+                    other => {
+                        return Err(d.problem(
+                            mode,
+                            format!("{what}: mode '{}'", suggest::clip(other)),
+                            "expected static or dynamic",
+                        ));
+                    }
                 },
             };
-            let pool = Pool { size: number("size")?, shared_headroom: number("xoff")?.unwrap_or(0), is_dynamic };
+            let pool = Pool {
+                size: number("size")?,
+                shared_headroom: number("xoff")?.unwrap_or(0),
+                is_dynamic,
+            };
             self.pools.insert(key.name.clone(), pool);
         }
         Ok(())
@@ -258,23 +299,46 @@ impl Device {
         let Some(table) = d.root.get("BUFFER_PROFILE") else { return Ok(()) };
         for (key, profile) in d.object(table, "BUFFER_PROFILE")? {
             let what = format!("BUFFER_PROFILE|{}", key.name);
-            let number = |field: &str| profile.get(field).map(|v| d.count(v, &format!("{what}: {field}"), u64::MAX)).transpose();
+            let number = |field: &str| {
+                profile
+                    .get(field)
+                    .map(|v| d.count(v, &format!("{what}: {field}"), u64::MAX))
+                    .transpose()
+            };
             let reference = d.need(profile, "pool", &what)?;
             let pool = plain(d.text(reference, &what)?);
             if !self.pools.contains_key(pool) {
-                let hint = suggest::hint(pool, "pools", &self.pools.keys().map(String::as_str).collect::<Vec<_>>());
-                return Err(d.problem(reference, format!("{what}: pool '{}' is not defined", suggest::clip(pool)), hint));
+                let hint = suggest::hint(
+                    pool,
+                    "pools",
+                    &self.pools.keys().map(String::as_str).collect::<Vec<_>>(),
+                );
+                return Err(d.problem(
+                    reference,
+                    format!("{what}: pool '{}' is not defined", suggest::clip(pool)),
+                    hint,
+                ));
             }
             let dynamic_th = match profile.get("dynamic_th") {
                 None => None,
                 Some(v) => match d.word(v, &what)?.parse::<i8>() {
                     Ok(n) if (-8..=7).contains(&n) => Some(n),
-                    _ => return Err(d.problem(v, format!("{what}: dynamic_th {}", suggest::clip(d.word(v, &what)?)), "expected -8 to 7")),
+                    _ => {
+                        return Err(d.problem(
+                            v,
+                            format!("{what}: dynamic_th {}", suggest::clip(d.word(v, &what)?)),
+                            "expected -8 to 7",
+                        ));
+                    }
                 },
             };
             let static_th = number("static_th")?;
             if let (Some(_), Some(v)) = (dynamic_th, profile.get("static_th")) {
-                return Err(d.problem(v, format!("{what} has both dynamic_th and static_th"), "keep one of the two"));
+                return Err(d.problem(
+                    v,
+                    format!("{what} has both dynamic_th and static_th"),
+                    "keep one of the two",
+                ));
             }
             let profile = Profile {
                 pool: pool.to_owned(),
@@ -310,8 +374,13 @@ impl Device {
                     match self.port(name) {
                         Some(port) => port.pfc = pfc.clone(),
                         None if strict => {
-                            let what = format!("PORT_QOS_MAP|{}: there is no port '{}'", key.name, suggest::clip(name));
-                            return Err(Problem::new(what, "add the port to PORT").at(d.source.place(key.span.clone())));
+                            let what = format!(
+                                "PORT_QOS_MAP|{}: there is no port '{}'",
+                                key.name,
+                                suggest::clip(name)
+                            );
+                            return Err(Problem::new(what, "add the port to PORT")
+                                .at(d.source.place(key.span.clone())));
                         }
                         None => {}
                     }
@@ -337,16 +406,28 @@ impl Device {
             let what = format!("{name}|{}", key.name);
             let place = d.source.place(key.span.clone());
             let Some((ports, groups)) = key.name.split_once('|') else {
-                return Err(Problem::new(format!("{what}: no '|'"), "expected a key such as Ethernet0|3-4").at(place));
+                return Err(Problem::new(
+                    format!("{what}: no '|'"),
+                    "expected a key such as Ethernet0|3-4",
+                )
+                .at(place));
             };
-            let groups = range(groups).map_err(|(what_is, hint)| Problem::new(format!("{what}: {what_is}"), hint).at(place.clone()))?;
+            let groups = range(groups).map_err(|(what_is, hint)| {
+                Problem::new(format!("{what}: {what_is}"), hint).at(place.clone())
+            })?;
             let Some(reference) = group.get("profile") else { continue };
             let profile = plain(d.text(reference, &what)?).to_owned();
             if profile.is_empty() || profile == "NULL" {
-                *self.skipped.entry("groups and queues with a profile that the switch computes (NULL)").or_default() += 1;
+                *self
+                    .skipped
+                    .entry("groups and queues with a profile that the switch computes (NULL)")
+                    .or_default() += 1;
                 continue;
             }
-            if d.root.get("PORT").is_none() && !self.profiles.contains_key(&profile) && !profile.starts_with("pg_lossless_") {
+            if d.root.get("PORT").is_none()
+                && !self.profiles.contains_key(&profile)
+                && !profile.starts_with("pg_lossless_")
+            {
                 return Err(d.problem(
                     reference,
                     format!("{what}: profile '{}' is not defined", suggest::clip(&profile)),
@@ -355,7 +436,9 @@ impl Device {
             }
             for name in ports.split(',') {
                 match self.port(name) {
-                    Some(port) => groups.iter().for_each(|&g| drop(of(port).insert(g, (profile.clone(), d.place(reference))))),
+                    Some(port) => groups.iter().for_each(|&g| {
+                        drop(of(port).insert(g, (profile.clone(), d.place(reference))))
+                    }),
                     None if strict => {
                         let what = format!("{what}: there is no port '{}'", suggest::clip(name));
                         return Err(Problem::new(what, "add the port to PORT").at(place.clone()));
@@ -369,21 +452,31 @@ impl Device {
 
     /// A pause must be sent for the priority whose group fills.
     fn compare_maps(&mut self, d: &Document) {
-        let (Some(tc), Some(pfc)) = (d.root.get("TC_TO_PRIORITY_GROUP_MAP"), d.root.get("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP")) else {
+        let (Some(tc), Some(pfc)) = (
+            d.root.get("TC_TO_PRIORITY_GROUP_MAP"),
+            d.root.get("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"),
+        ) else {
             return;
         };
         let Item::Object(maps) = &tc.item else { return };
-        let lossless: BTreeSet<u8> = self.ports.iter().flat_map(|p| p.pfc.iter().copied()).collect();
+        let lossless: BTreeSet<u8> =
+            self.ports.iter().flat_map(|p| p.pfc.iter().copied()).collect();
         for (key, map) in maps {
             for p in &lossless {
-                let number = |map: &Tree| map.get(&p.to_string()).and_then(Tree::as_text).map(str::to_owned);
+                let number =
+                    |map: &Tree| map.get(&p.to_string()).and_then(Tree::as_text).map(str::to_owned);
                 let other = pfc.get(&key.name).and_then(number);
                 if let (Some(a), Some(b)) = (number(map), other)
                     && a != b
                 {
-                    let what = format!("'{}': priority {p} fills group {a} and pauses for group {b}", key.name);
+                    let what = format!(
+                        "'{}': priority {p} fills group {a} and pauses for group {b}",
+                        key.name
+                    );
                     let hint = "TC_TO_PRIORITY_GROUP_MAP and PFC_PRIORITY_TO_PRIORITY_GROUP_MAP must agree";
-                    self.warnings.push(Problem::new(what, hint).at(d.source.place(key.span.clone())).warning());
+                    self.warnings.push(
+                        Problem::new(what, hint).at(d.source.place(key.span.clone())).warning(),
+                    );
                 }
             }
         }
@@ -402,7 +495,9 @@ fn cables(d: &Document) -> Result<HashMap<String, (String, Place)>, Problem> {
     for (name, map) in d.object(table, "CABLE_LENGTH")? {
         for (key, value) in d.object(map, &format!("CABLE_LENGTH|{}", name.name))? {
             let length = d.word(value, "CABLE_LENGTH")?;
-            let metres = length.strip_suffix('m').filter(|m| !m.is_empty() && m.len() < 9 && m.bytes().all(|b| b.is_ascii_digit()));
+            let metres = length
+                .strip_suffix('m')
+                .filter(|m| !m.is_empty() && m.len() < 9 && m.bytes().all(|b| b.is_ascii_digit()));
             if metres.is_none() {
                 let what = format!("CABLE_LENGTH: {} has '{}'", key.name, suggest::clip(length));
                 return Err(d.problem(value, what, "expected a length such as 40m"));
@@ -421,7 +516,10 @@ fn priorities(d: &Document, list: &Tree, what: &str) -> Result<BTreeSet<u8>, Pro
     };
     let mut all = BTreeSet::new();
     for word in words {
-        all.extend(range(word.trim()).map_err(|(wrong, hint)| d.problem(list, format!("{what}: {wrong}"), hint))?);
+        all.extend(
+            range(word.trim())
+                .map_err(|(wrong, hint)| d.problem(list, format!("{what}: {wrong}"), hint))?,
+        );
     }
     Ok(all)
 }
@@ -433,7 +531,9 @@ fn range(text: &str) -> Result<Vec<u8>, (String, &'static str)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (one(first), one(last)) {
         (Some(a), Some(b)) if a <= b => Ok((a..=b).collect()),
-        (Some(_), Some(_)) => Err((format!("the range '{}' is reversed", suggest::clip(text)), hint)),
+        (Some(_), Some(_)) => {
+            Err((format!("the range '{}' is reversed", suggest::clip(text)), hint))
+        }
         _ => Err((format!("'{}' is not a range of priority groups", suggest::clip(text)), hint)),
     }
 }

@@ -1,4 +1,5 @@
-//! Priority group and queue of a traffic class at a port: PORT_QOS_MAP, TC_TO_PRIORITY_GROUP_MAP, TC_TO_QUEUE_MAP.
+//! Priority group and queue of a traffic class at a port: PORT_QOS_MAP, TC_TO_PRIORITY_GROUP_MAP,
+//! TC_TO_QUEUE_MAP.
 
 use crate::{Problem, suggest};
 
@@ -29,8 +30,14 @@ impl Maps {
     pub fn read(d: &Document, port: &str) -> Result<Maps, Problem> {
         let mut maps = Maps::default();
         let Some(of_ports) = d.root.get("PORT_QOS_MAP") else { return Ok(maps) };
-        let own = d.object(of_ports, "PORT_QOS_MAP")?.iter().find(|(key, _)| key.name.split(',').any(|name| name == port));
-        let of = |key: &str| own.and_then(|(_, map)| map.get(key)).or_else(|| of_ports.get("global").and_then(|map| map.get(key)));
+        let own = d
+            .object(of_ports, "PORT_QOS_MAP")?
+            .iter()
+            .find(|(key, _)| key.name.split(',').any(|name| name == port));
+        let of = |key: &str| {
+            own.and_then(|(_, map)| map.get(key))
+                .or_else(|| of_ports.get("global").and_then(|map| map.get(key)))
+        };
         if let Some(name) = of("tc_to_pg_map") {
             read_map(d, name, "TC_TO_PRIORITY_GROUP_MAP", &mut maps.group)?;
         }
@@ -50,7 +57,11 @@ fn read_map(d: &Document, name: &Tree, table: &str, of: &mut [u8; CLASSES]) -> R
         let one = |text: &str| text.parse::<u8>().ok().filter(|n| usize::from(*n) < CLASSES);
         let what = format!("{table}|{name}: '{}'", suggest::clip(&class.name));
         let (Some(class), Some(number)) = (one(&class.name), number.as_text().and_then(one)) else {
-            return Err(d.problem(number, format!("{what}: expected a traffic class and a number"), "expected numbers from 0 to 7"));
+            return Err(d.problem(
+                number,
+                format!("{what}: expected a traffic class and a number"),
+                "expected numbers from 0 to 7",
+            ));
         };
         of[usize::from(class)] = number;
     }

@@ -1,4 +1,5 @@
-//! Profiles of every priority at a port: of its group at the ingress and of its queue at the egress.
+//! Profiles of every priority at a port: of its group at the ingress and of its queue at the
+//! egress.
 
 use crate::{Place, Problem};
 use xoff_units::Bytes;
@@ -25,7 +26,11 @@ pub(super) fn profile(name: &str, p: &Given) -> Option<Profile> {
 }
 
 /// The members of a port by priority; `lossless`: the settings of its lossless groups.
-pub(super) fn members(device: &Device, port: &Port, lossless: &PortSettings) -> Result<Members, Problem> {
+pub(super) fn members(
+    device: &Device,
+    port: &Port,
+    lossless: &PortSettings,
+) -> Result<Members, Problem> {
     let mut all = Members::default();
     let of = |entry: Option<&(String, Place)>| -> Result<Option<Profile>, Problem> {
         let Some((name, place)) = entry else { return Ok(None) };
@@ -38,8 +43,10 @@ pub(super) fn members(device: &Device, port: &Port, lossless: &PortSettings) -> 
         profile(name, given).map(Some).ok_or_else(lacks)
     };
     for priority in 0..8u8 {
-        let (group, queue) = (port.maps.group[usize::from(priority)], port.maps.queue[usize::from(priority)]);
-        let group = match lossless.profiles.get(&group).filter(|_| lossless.pfc.contains(&priority)) {
+        let (group, queue) =
+            (port.maps.group[usize::from(priority)], port.maps.queue[usize::from(priority)]);
+        let group = match lossless.profiles.get(&group).filter(|_| lossless.pfc.contains(&priority))
+        {
             Some(profile) => Some(profile.clone()),
             None => of(port.groups.get(&group))?,
         };
@@ -51,7 +58,12 @@ pub(super) fn members(device: &Device, port: &Port, lossless: &PortSettings) -> 
 
 /// The pools of a switch, those whose size the file says.
 pub(super) fn pools(node: usize, device: &Device, network: &mut Network) {
-    let sized = device.pools.iter().filter_map(|(name, p)| Some((name.clone(), p.size?, p.shared_headroom)));
-    let pools = sized.map(|(name, size, headroom)| (name, Pool { size: Bytes(size), shared_headroom: Bytes(headroom) }));
+    let sized = device
+        .pools
+        .iter()
+        .filter_map(|(name, p)| Some((name.clone(), p.size?, p.shared_headroom)));
+    let pools = sized.map(|(name, size, headroom)| {
+        (name, Pool { size: Bytes(size), shared_headroom: Bytes(headroom) })
+    });
     network.buffering.memory.insert(node, pools.collect());
 }

@@ -1,4 +1,5 @@
-//! Tables and fields of a `config_db.json` of which nothing is taken over: each is named, so that no setting is taken for granted.
+//! Tables and fields of a `config_db.json` of which nothing is taken over: each is named, so that
+//! no setting is taken for granted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +37,9 @@ impl Unread {
                 _ => None,
             });
             // A number is an entry of a map, no field.
-            for (field, value) in fields.flatten().filter(|(field, _)| field.name.parse::<u64>().is_err()) {
+            for (field, value) in
+                fields.flatten().filter(|(field, _)| field.name.parse::<u64>().is_err())
+            {
                 let path = (table.name.clone(), field.name.clone());
                 unread.has_mtu |= (path.0.as_str(), path.1.as_str()) == ONLY_PLANNED;
                 match value.is_read() {
@@ -53,7 +56,10 @@ impl Unread {
         let read: BTreeSet<_> = all.clone().flat_map(|u| &u.read).collect();
         let mut fields: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (table, names) in all.clone().flat_map(|u| &u.fields) {
-            let unread = names.iter().filter(|name| !read.contains(&(table.clone(), (*name).clone()))).map(String::as_str);
+            let unread = names
+                .iter()
+                .filter(|name| !read.contains(&(table.clone(), (*name).clone())))
+                .map(String::as_str);
             fields.entry(table).or_default().extend(unread);
         }
         let list = |names: &BTreeSet<&str>| names.iter().copied().collect::<Vec<_>>().join(", ");
@@ -64,7 +70,11 @@ impl Unread {
             network.leave_out("PORT: mtu, except for xoff plan, because host.frame_max gives the length of frames");
         }
         let known: BTreeSet<&str> = read.iter().map(|(table, _)| table.as_str()).collect();
-        let tables: BTreeSet<&str> = all.flat_map(|u| &u.tables).map(String::as_str).filter(|t| !known.contains(t)).collect();
+        let tables: BTreeSet<&str> = all
+            .flat_map(|u| &u.tables)
+            .map(String::as_str)
+            .filter(|t| !known.contains(t))
+            .collect();
         if !tables.is_empty() {
             network.leave_out(format!("tables {}", list(&tables)));
         }

@@ -1,5 +1,5 @@
-//! The files of Chakra: messages of protocol buffers, each after its length, perhaps all of it in gzip. Field numbers are those of
-//! `et_def.proto`.
+//! The files of Chakra: messages of protocol buffers, each after its length, perhaps all of it in
+//! gzip. Field numbers are those of `et_def.proto`.
 
 use std::io::{BufRead, Read};
 
@@ -38,7 +38,8 @@ pub(super) struct Node {
     pub attributes: Vec<Attribute>,
 }
 
-/// A property of an operation: of its value, whose type the file chooses, the one field that is there.
+/// A property of an operation: of its value, whose type the file chooses, the one field that is
+/// there.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -101,10 +102,13 @@ pub(super) fn bad<T>(what: impl Into<String>, hint: impl Into<String>) -> Result
 impl Attribute {
     /// Value as a whole number, from any type of number.
     pub fn integer(&self) -> Option<i128> {
-        let signed = [self.int64, self.sint64, self.sfixed64].into_iter().flatten().next().map(i128::from);
+        let signed =
+            [self.int64, self.sint64, self.sfixed64].into_iter().flatten().next().map(i128::from);
         let unsigned = [self.uint64, self.fixed64].into_iter().flatten().next().map(i128::from);
-        let short = [self.int32, self.sint32, self.sfixed32].into_iter().flatten().next().map(i128::from);
-        let short_unsigned = [self.uint32, self.fixed32].into_iter().flatten().next().map(i128::from);
+        let short =
+            [self.int32, self.sint32, self.sfixed32].into_iter().flatten().next().map(i128::from);
+        let short_unsigned =
+            [self.uint32, self.fixed32].into_iter().flatten().next().map(i128::from);
         signed.or(unsigned).or(short).or(short_unsigned)
     }
 }
@@ -118,9 +122,10 @@ impl Node {
         let Some(a) = self.attribute(name) else { return Ok(None) };
         match a.integer() {
             Some(n) => Ok(Some(n)),
-            None if a.double.is_some() || a.float.is_some() => {
-                bad(format!("its {name} is a floating-point number"), "expected any type of whole number")
-            }
+            None if a.double.is_some() || a.float.is_some() => bad(
+                format!("its {name} is a floating-point number"),
+                "expected any type of whole number",
+            ),
             None => bad(format!("its {name} is not a number"), "expected any type of whole number"),
         }
     }
@@ -142,7 +147,10 @@ impl Node {
             None => bad(format!("it has no {name}"), "expected the other rank of the message"),
             Some(n) => match u32::try_from(n).ok().filter(|&n| n < ranks) {
                 Some(n) => Ok(n),
-                None => bad(format!("there is no rank {n}"), format!("the trace has the ranks 0 to {}", ranks - 1)),
+                None => bad(
+                    format!("there is no rank {n}"),
+                    format!("the trace has the ranks 0 to {}", ranks - 1),
+                ),
             },
         }
     }
@@ -178,9 +186,17 @@ pub(super) fn kind_of(number: i128) -> Result<Kind, Bad> {
         9 => Kind::Barrier,
         3 | 4 => {
             let name = if number == 3 { "a gather" } else { "a scatter" };
-            return bad(format!("it is {name} (comm_type {number}), which xoff does not model"), "write it as sends and receives");
+            return bad(
+                format!("it is {name} (comm_type {number}), which xoff does not model"),
+                "write it as sends and receives",
+            );
         }
-        _ => return bad(format!("there is no comm_type {number}"), "expected 0 to 9, the types of collectives in et_def.proto"),
+        _ => {
+            return bad(
+                format!("there is no comm_type {number}"),
+                "expected 0 to 9, the types of collectives in et_def.proto",
+            );
+        }
     })
 }
 
@@ -193,7 +209,11 @@ pub(super) struct Messages<'f> {
 impl<'f> Messages<'f> {
     pub fn of(mut file: impl BufRead + 'f) -> Messages<'f> {
         let zipped = file.fill_buf().is_ok_and(|head| head.starts_with(&[0x1f, 0x8b]));
-        let from: Box<dyn BufRead> = if zipped { Box::new(std::io::BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
+        let from: Box<dyn BufRead> = if zipped {
+            Box::new(std::io::BufReader::new(MultiGzDecoder::new(file)))
+        } else {
+            Box::new(file)
+        };
         Messages { from, buffer: Vec::new() }
     }
 
@@ -204,9 +224,19 @@ impl<'f> Messages<'f> {
             let mut byte = [0];
             match self.from.read(&mut byte) {
                 Ok(0) if nth == 0 => return Ok(None),
-                Ok(0) => return bad("the file ends within the length of a message", "the file is truncated"),
+                Ok(0) => {
+                    return bad(
+                        "the file ends within the length of a message",
+                        "the file is truncated",
+                    );
+                }
                 Ok(_) => {}
-                Err(e) => return bad(format!("it cannot be unpacked: {e}"), "expected Chakra's messages, or gzip of them"),
+                Err(e) => {
+                    return bad(
+                        format!("it cannot be unpacked: {e}"),
+                        "expected Chakra's messages, or gzip of them",
+                    );
+                }
             }
             length |= u64::from(byte[0] & 0x7f) << (7 * nth);
             if byte[0] < 0x80 {
@@ -219,21 +249,31 @@ impl<'f> Messages<'f> {
     pub fn next<M: Message + Default>(&mut self, what: &str) -> Result<Option<M>, Bad> {
         let Some(length) = self.length()? else { return Ok(None) };
         if length > MESSAGE_MAX {
-            return bad(format!("a message of {length} B"), "expected at most 1 GiB; check that this is a Chakra trace");
+            return bad(
+                format!("a message of {length} B"),
+                "expected at most 1 GiB; check that this is a Chakra trace",
+            );
         }
         self.buffer.clear();
         if let Err(e) = (&mut self.from).take(length).read_to_end(&mut self.buffer) {
-            return bad(format!("it cannot be unpacked: {e}"), "expected Chakra's messages, or gzip of them");
+            return bad(
+                format!("it cannot be unpacked: {e}"),
+                "expected Chakra's messages, or gzip of them",
+            );
         }
         let there = self.buffer.len() as u64;
         if there < length {
-            return bad(format!("the file ends after {there} of the {length} B of a message"), "the file is truncated");
+            return bad(
+                format!("the file ends after {there} of the {length} B of a message"),
+                "the file is truncated",
+            );
         }
         match M::decode(&self.buffer[..]) {
             Ok(message) => Ok(Some(message)),
-            Err(e) => {
-                bad(format!("the message is not {what}: {e}"), "the first message is GlobalMetadata, all others are nodes (et_def.proto)")
-            }
+            Err(e) => bad(
+                format!("the message is not {what}: {e}"),
+                "the first message is GlobalMetadata, all others are nodes (et_def.proto)",
+            ),
         }
     }
 }
