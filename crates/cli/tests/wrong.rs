@@ -359,6 +359,7 @@ fn wrong_scenarios() {
 
 /// Errors on the command line, over all subcommands.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table: one wrong command line a row")]
 fn wrong_command_lines() {
     let dir = folder("wrong/lines");
     std::fs::write(dir.join("s.toml"), format!("{RING}{FLOW}")).unwrap();
