@@ -377,7 +377,7 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
     };
     let asked = serde_json::json!({ "run": args.run.to_string_lossy(), "of": args.of, "width": args.width, "formats": args.format, "data": data });
     let mut child = Command::new(&python)
-        .args(["-m", "xoff._figure"])
+        .args(["-P", "-m", "xoff._figure"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -48,7 +48,7 @@ pub struct Args {
     #[command(flatten)]
     force: Force,
     /// Set the seed of every random stream
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Use N threads; never changes a result [default: the number of cores]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -188,14 +188,27 @@ struct Finished {
     page: PathBuf,
 }
 
+impl Finished {
+    /// Stopped before the first claim.
+    fn interrupted(args: &Args) -> Finished {
+        let paper = args.paper.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let page = args.out.clone().unwrap_or_default().join("index.html");
+        let mode = if args.full { "full" } else { "quick" }.to_owned();
+        let answer = Conclusion::Interrupted;
+        let json =
+            Json { paper, mode, seed: args.seed, complete: false, claims: Vec::new(), answer };
+        Finished { json, page }
+    }
+}
+
 /// Reproduces it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.list {
-        return list(&ask(args)?);
+        return list(&ask(args)?.unwrap_or_default());
     }
     // Ctrl-C reaches the interpreter too, which then answers with what it has.
     interrupt::ask_first();
-    let Finished { json, page } = ask(args)?;
+    let Finished { json, page } = ask(args)?.unwrap_or_else(|| Finished::interrupted(args));
     let failed: Vec<&str> = json
         .claims
         .iter()
@@ -204,13 +217,14 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         .take(3)
         .collect();
     // Short runs decide less than full ones.
-    let full = format!("xoff reproduce {} {} --full", args.paper.display(), failed.join(" "));
+    let paper = args.paper.display().to_string();
+    let full = format!("xoff reproduce {} {} --full", terminal::word(&paper), failed.join(" "));
     let next = (!failed.is_empty() && !args.full && !args.testbed).then_some(full);
     Ok(Answer::new(text(&json, &page), &json, json.answer.into()).next(next))
 }
 
-/// Starts the package with the same arguments.
-fn ask<T: DeserializeOwned>(args: &Args) -> Result<T, Problems> {
+/// Starts the package with the same arguments. `None`: the user stopped it before it had an answer.
+fn ask<T: DeserializeOwned>(args: &Args) -> Result<Option<T>, Problems> {
     let python = python::interpreter();
     let missing = |why: &str| {
         let what = format!(
@@ -233,7 +247,10 @@ fn ask<T: DeserializeOwned>(args: &Args) -> Result<T, Problems> {
         ("--seed", Some(args.seed.to_string().into())),
     ];
     let mut command = Command::new(&python);
-    command.args(["-m", "xoff.lab"]).args(flags.iter().filter(|(_, on)| *on).map(|(name, _)| name));
+    // Without the present folder among the places of modules: `json.py` there is none of ours.
+    command
+        .args(["-P", "-m", "xoff.lab"])
+        .args(flags.iter().filter(|(_, on)| *on).map(|(name, _)| name));
     for (name, value) in values.iter().filter_map(|(name, value)| value.as_ref().map(|v| (name, v)))
     {
         let mut option = OsString::from(format!("{name}="));
@@ -249,11 +266,15 @@ fn ask<T: DeserializeOwned>(args: &Args) -> Result<T, Problems> {
         .stderr(Stdio::inherit())
         .output();
     let done = done.map_err(|e| missing(&e.to_string()))?;
-    if !matches!(done.status.code(), Some(0 | 2)) || done.stdout.is_empty() {
+    let answered = matches!(done.status.code(), Some(0 | 2)) && !done.stdout.is_empty();
+    if !answered && interrupt::asked() {
+        return Ok(None);
+    }
+    if !answered {
         return Err(missing(&format!("it ended with {}", done.status)).into());
     }
     match serde_json::from_slice(&done.stdout).map_err(|e| python::garbled(&e))? {
-        Given::Answer(answer) => Ok(answer),
+        Given::Answer(answer) => Ok(Some(answer)),
         Given::Refused { refused } => Err(Problem::new(refused, "").into()),
     }
 }

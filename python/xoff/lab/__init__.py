@@ -14,23 +14,25 @@ the same call continues where a stopped one ended, and changed metrics run nothi
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._errors import RunError
+from .._errors import RunError, ScenarioError
 from .._reproduction import Claim as ClaimResult
 from .._reproduction import JudgedCheck, Reproduction
 from . import draw, html, judge, observe, page, results, theory, units
 from .claim import PAPER, Claim, ClaimError, Mode, Paper, Results, as_json
 from .code import module
 from .judge import Check
-from .runs import Row, Runner, Runs
+from .runs import Row, Runner, Runs, write
 from .stats import Mean, Share, quantile
 
 if TYPE_CHECKING:
@@ -100,16 +102,32 @@ class Reproducing:
     ) -> None:
         self.paper = Paper.read(_folder(paper, testbed))
         wanted = self.paper.claims if claims is None else [claims] if isinstance(claims, str) else list(claims)
-        self.chosen = [Claim(self.paper, id) for id in wanted]
+        self.chosen = [_claim(self.paper, id) for id in wanted]
         self.mode: Mode = "full" if full else "quick"
         self.seed, self.force = seed, force
         self.out = Path("out", f"paper-{self.paper.name}") if out is None else Path(out)
         self.markdown = None if markdown is None else Path(markdown)
-        if self.markdown is not None and not self.markdown.parent.is_dir():
-            raise RunError(f"{self.markdown}: the folder {self.markdown.parent} does not exist (create it first)")
-        if self.markdown is not None and self.markdown.with_suffix("").is_file():
-            raise RunError(f"{self.markdown}: its figures belong into {self.markdown.with_suffix('')}, but it is a file, not a folder (choose another name)")
         self.judged: list[dict[str, Any]] = []
+        if self.markdown is not None:
+            self._may_write(self.markdown)
+
+    def _may_write(self, page: Path) -> None:
+        """Refuses a place for the page that holds something else."""
+        beside = page.with_suffix("")
+        if not page.parent.is_dir():
+            raise RunError(f"{page}: the folder {page.parent} does not exist (create it first)")
+        if page.suffix != ".md" or page.is_dir():
+            raise RunError(f"{page} (expected the name of a file that ends in .md)")
+        if beside.exists() and not beside.is_dir():
+            raise RunError(f"{page}: its figures belong into {beside}, but it is a file, not a folder (choose another name)")
+        if self.out.resolve() in page.resolve().parents:
+            raise RunError(f"{page} is in the folder of the results, which has a page already (choose another place)")
+        ours = page.is_file() and page.read_bytes().startswith(self._page().splitlines()[0].encode())
+        if not ours and not self.force and (page.exists() or (beside.is_dir() and any(beside.iterdir()))):
+            raise RunError(f"{page} or its folder of figures is there already, and it is not a page of this paper (choose another name, or --force)")
+
+    def _page(self) -> str:
+        return page.markdown(self.paper.title, self.mode, self.seed, self.judged)
 
     def run(self, executor: Executor | None, workers: int | None, progress: bool | StepCallback) -> None:
         """Runs and judges one claim after the other; the pages are complete after each."""
@@ -122,6 +140,8 @@ class Reproducing:
         try:
             folder.own("runs/")
             folder.own("functions/")
+            # What an earlier call left is not the answer to this one.
+            self._write(folder)
             for nth, claim in enumerate(self.chosen):
 
                 def report(step: Step, nth: int = nth, id: str = claim.id) -> None:
@@ -129,8 +149,9 @@ class Reproducing:
                         show(Step((nth + step.done) / len(self.chosen), f"{id}: {step.what}"))
 
                 report(Step(0, "starts"))
-                found = claim.measure(Runner(self.paper.folder, self.out, executor, workers, self.force, report), self.mode, self.seed)
-                self.judged.append(as_json(claim.judge(found, functools.partial(_drawn, folder))))
+                with _named(claim):
+                    found = claim.measure(Runner(self.paper.folder, self.out, executor, workers, self.force, report), self.mode, self.seed)
+                    self.judged.append(as_json(claim.judge(found, functools.partial(_drawn, folder))))
                 self._write(folder)
         finally:
             line.clear()
@@ -138,16 +159,16 @@ class Reproducing:
 
     def _write(self, folder: Any) -> None:
         folder.write(CLAIMS, (json.dumps(self.json, indent=1) + "\n").encode())
-        text = page.markdown(self.paper.title, self.mode, self.seed, self.judged)
+        text = self._page()
         folder.write(f"{self.paper.name}.md", text.encode())
         drawn = {f["file"]: (self.out / f["file"]).read_text(encoding="utf-8") for c in self.judged for f in c["figures"]}
         folder.write("index.html", html.page(self.paper.title, self.json, drawn).encode())
-        if self.markdown is not None:
+        if self.markdown is not None and self.judged:
             beside = self.markdown.with_suffix("")
             for file, svg in drawn.items():
                 beside.mkdir(exist_ok=True)
-                (beside / Path(file).name).write_text(svg, encoding="utf-8")
-            self.markdown.write_text(text.replace("](figures/", f"]({beside.name}/"), encoding="utf-8")
+                write(beside / Path(file).name, svg.encode())
+            write(self.markdown, text.replace("](figures/", f"]({beside.name}/").encode())
 
     @property
     def json(self) -> dict[str, Any]:
@@ -164,6 +185,28 @@ class Reproducing:
         judged = [_built(ClaimResult, {**c, "checks": [_built(JudgedCheck, k) for k in c["checks"]]}) for c in self.judged]
         text = "\n".join([*(f"{c.id:<18} {c.verdict}: {c.measured}" for c in judged), "", f"Report: {self.out / 'index.html'}"])
         return Reproduction(**{**given, "claims": judged}, json=given, text=text)
+
+
+@contextlib.contextmanager
+def _named(claim: Claim) -> Iterator[None]:
+    """An error in a claim names its file, and one in a Python file of the folder its place there."""
+    try:
+        yield
+    except (ScenarioError, RunError) as e:
+        if str(claim.paper.folder) in str(e) or e.__cause__ is not None:
+            raise
+        raise type(e)(f"{claim.file}: {e}") from e
+    except Exception as e:
+        places = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename).parent == claim.paper.folder.resolve()]
+        place = f"{places[-1].filename}:{places[-1].lineno}: " if places else ""
+        raise ClaimError(f"{claim.file}: {place}{type(e).__name__}: {e}") from e
+
+
+def _claim(paper: Paper, id: str) -> Claim:
+    try:
+        return Claim(paper, id)
+    except (AttributeError, KeyError, TypeError, ValueError) as e:
+        raise e if isinstance(e, ScenarioError) else ClaimError(f"{paper.folder / id}.toml: {type(e).__name__}: {e}") from e
 
 
 def _built(kind: type, given: dict[str, Any]) -> Any:

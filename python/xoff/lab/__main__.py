@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import sys
+import traceback
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +17,9 @@ from . import Reproducing, claims, results
 
 def main(args: list[str] | None = None) -> int:
     """Exit code 0: there is an answer, maybe of a part; 2: there is none."""
+    # What a claim prints is no part of the answer.
+    answer = os.dup(1)
+    os.dup2(2, 1)
     parser = argparse.ArgumentParser(prog="python -m xoff.lab")
     parser.add_argument("paper")
     parser.add_argument("claims", nargs="*")
@@ -31,7 +37,13 @@ def main(args: list[str] | None = None) -> int:
         found, code = _answer(given), 0
     except (ScenarioError, RunError, OSError) as e:
         found, code = {"refused": str(e)}, 2
-    print(json.dumps(found))
+    except Exception as e:  # noqa: BLE001 - of a file of the paper, or a mistake here
+        at = traceback.extract_tb(e.__traceback__)[-1]
+        found, code = {"refused": f"{given.paper}: {type(e).__name__}: {e} ({at.filename}:{at.lineno})"}, 2
+    # An answer that is there is given.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with os.fdopen(answer, "w", encoding="utf-8") as out:
+        out.write(json.dumps(found))
     return code
 
 

@@ -63,6 +63,13 @@ class Paper:
             raise ClaimError(f"{folder} is not the folder of a paper: there is no {file.name} (expected a folder such as papers/gfc)")
         given = _toml(file, {"name", "title", "claims", "assumptions"})
         name = given.get("name", folder.resolve().name)
+        for key, kind in (("title", str), ("claims", list), ("assumptions", dict)):
+            if not isinstance(given.get(key, {}), kind):
+                raise ClaimError(f"{file}: {key} (expected a {'table' if kind is dict else 'text' if kind is str else 'list of names of claims'})")
+        if not given["claims"] or not all(isinstance(c, str) for c in given["claims"]) or len({*given["claims"]}) < len(given["claims"]):
+            raise ClaimError(f"{file}: claims (expected names of claims, each once)")
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.+-]+", name) or set(name) == {"."}:
+            raise ClaimError(f"{file}: name '{name}' (expected letters, digits, . + - _)")
         return cls(folder, given["title"], list(given["claims"]), dict(given.get("assumptions", {})), name)
 
 
@@ -177,6 +184,8 @@ class Claim:
     def __init__(self, paper: Paper, id: str) -> None:
         self.paper, self.id = paper, id
         self.file = paper.folder / f"{id}.toml"
+        if not re.fullmatch(r"[\w.+-]+", str(id)):
+            raise ClaimError(f"{paper.folder / PAPER}: claim '{id}' (expected the name of a file without .toml: letters, digits, . + - _)")
         if not self.file.is_file():
             raise ClaimError(f"{paper.folder} has no claim '{id}' (expected one of {', '.join(paper.claims)})")
         self.given = _toml(self.file, _CLAIM)
@@ -187,6 +196,11 @@ class Claim:
             for one in self.given.get(section, []):
                 _known(self.file, f"[[{section}]]", one, known)
                 _known(self.file, "testbed", one.get("testbed", {}), OPTIONS)
+        if self.given.get("kind", "claim") not in ("claim", "extension"):
+            raise ClaimError(f"{self.file}: kind '{self.given['kind']}' (expected claim or extension)")
+        for key in ("assumptions", "changes", "why", "notes"):
+            if isinstance(self.given.get(key, []), str):
+                raise ClaimError(f"{self.file}: {key} is a text (expected a list of texts)")
         self.is_extension = self.given.get("kind", "claim") == "extension"
         self.module = self.given.get("module", "metrics")
 
@@ -363,7 +377,7 @@ def _filled(text: str, args: Mapping[str, Any]) -> str:
 def _toml(file: Path, known: set[str]) -> dict[str, Any]:
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as e:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise ClaimError(f"{file}: {e}") from None
     _known(file, "the file", given, known)
     return given
@@ -382,7 +396,7 @@ def as_json(judged: Judged) -> dict[str, Any]:
         return v if v is not None and math.isfinite(v) else None
 
     checks = [
-        {**vars(c.judged()), "value": number(c.value), "low": number(c.low), "high": number(c.high), "interval": None if c.interval is None else list(c.interval), "unit": c.unit}
+        {**vars(c.judged()), "value": number(c.value), "low": number(c.low), "high": number(c.high), "interval": None if c.interval is None else [number(v) for v in c.interval], "unit": c.unit}
         for c in judged.checks
     ]
     figure = judged.figures[0]["file"] if judged.figures else None

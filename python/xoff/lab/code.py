@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.machinery
@@ -34,6 +35,30 @@ def package(folder: Path) -> str:
 def module(folder: Path, name: str) -> types.ModuleType:
     """A file of the folder by its name without ``.py``."""
     return importlib.import_module(f"{package(folder)}.{name}")
+
+
+def reads(folder: Path, name: str) -> str:
+    """Hash of what a module of the folder can read beside its own text: the modules that it imports from there, wherever it does, theirs
+    in turn, and all files of data."""
+    folder = folder.resolve()
+    todo, known = [folder / f"{name}.py"], set[Path]()
+    while todo:
+        file = todo.pop()
+        if file in known or not file.is_file():
+            continue
+        known.add(file)
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                place = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+                todo += [place.with_suffix(".py"), *place.glob("*.py")] if node.module else []
+                todo += [p for a in node.names for p in ((place / f"{a.name}.py"), *(place / a.name).glob("*.py"))]
+    data = [f for f in folder.rglob("*") if f.is_file() and f.suffix in _DATA and f.parent != folder]
+    texts = [(str(f.relative_to(folder)), hashlib.sha256(f.read_bytes()).hexdigest()) for f in sorted({*known, *data} - {folder / f"{name}.py"})]
+    return hashlib.sha256(repr(texts).encode()).hexdigest()
+
+
+_DATA = {".toml", ".txt", ".csv", ".cdf", ".json", ".parquet", ".py"}
+"""Files below the folder that functions read, such as scenarios; those beside the claims are claims, texts and results."""
 
 
 class Function:

@@ -63,8 +63,8 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """True if the value, and the whole interval of a mean, is in the band. NaN is in no band."""
-        return all(self.low <= v <= self.high for v in (self.value, *(self._ends() or ())))
+        """True if the value, and the whole interval of a mean, is in the band. NaN and infinity are in no band."""
+        return all(math.isfinite(v) and self.low <= v <= self.high for v in (self.value, *(self._ends() or ())))
 
     @property
     def failing_example(self) -> float | None:

@@ -25,7 +25,7 @@ _TABLE = re.compile(f"{re.escape(SUMMARY)}.*?{re.escape(END)}", re.DOTALL)
 
 def markdown(title: str, mode: str, seed: int, claims: Sequence[Mapping[str, Any]]) -> str:
     """Every claim with its verdict, checks, tables and figures; ``claims`` as in ``claims.json``."""
-    lines = [f"# {title}", "", f"Runs: {mode}, seed {seed}. The verdict on each claim follows from its checks.", ""]
+    lines = [f"# {_plain(title)}", "", f"Runs: {mode}, seed {seed}. The verdict on each claim follows from its checks.", ""]
     rows = ([f"`{c['id']}`", *(_plain(c[k]) for k in ("title", "paper", "measured")), c["verdict"]] for c in claims)
     lines += _table(["Claim", "Title", "Paper", "Measured", "Verdict"], rows)
     for claim in claims:

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import page
 from .claim import Paper
+from .runs import write
 
 _OF_A_CLAIM = ("id", "mode", "seed", "verdict", "measured", "why", "notes", "checks", "tables")
 """What is kept. Texts that no run changes are in the file of the claim."""
@@ -26,12 +27,12 @@ def record(folder: Path, answer: Mapping[str, Any]) -> None:
         said = page.failures(claim["checks"])
         own = {"why": [w for w in claim["why"] if w not in said], "checks": [_check(c, names) for c in claim["checks"]]}
         known[claim["id"]] = {k: given[k] for k in _OF_A_CLAIM} | own
-    file.write_text(_dumped([known[id] for id in paper.claims if id in known]), encoding="utf-8")
+    write(file, _dumped([known[id] for id in paper.claims if id in known]).encode())
     # Those of real frames are in a folder of their paper's, and papers in one with a page of its own.
     for place in (folder.resolve(), *folder.resolve().parents[:2]):
         readme = place / page.README
         if readme.is_file() and page.SUMMARY in (text := readme.read_text(encoding="utf-8")):
-            readme.write_text(page.with_summary(text, place), encoding="utf-8")
+            write(readme, page.with_summary(text, place).encode())
 
 
 def _check(check: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

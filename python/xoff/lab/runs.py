@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, _sweep
-from .._errors import RunError
+from .._errors import RunError, ScenarioError
 from .._identity import identity
 from .._progress import StepCallback
 from . import real
-from .code import Function
+from .code import Function, reads
 
 if TYPE_CHECKING:
     import polars as pl
@@ -128,9 +128,9 @@ class Runner:
             core: Any = RealRuns(self.folder / spec["scenario"], spec["testbed"], Function(self.folder, module, spec["measure"]), unique)
             executor, workers = None, 1
         elif "function" in spec:
-            core = Calls(Function(self.folder, module, spec["function"]), unique)
+            core = Calls(Function(self.folder, module, spec["function"]), unique, reads(self.folder, module))
         else:
-            core = _core.Sweep("", _plan(self.folder / spec["scenario"], unique), "" if measure is None else f"measure {identity(measure.function)}")
+            core = _core.Sweep("", _plan(self.folder / spec["scenario"], unique), "" if measure is None else f"measure {identity(measure.function)} {reads(self.folder, module)}")
         core.claim(self.out / "runs", self.force)
         try:
             lost = _sweep.drive(core, executor, measure, workers, self.report)
@@ -144,6 +144,8 @@ class Runner:
         for (name, given), own in zip(todo, real, strict=True):
             values, frames = at[json.dumps(own, sort_keys=True)]
             shown = {"case": name} | {k: v for k, v in given.items() if k != "run.seed"} | {"seed": given["run.seed"]}
+            for taken in ({*values, *frames} & {*shown, "keys"}) - {k for k, v in shown.items() if values.get(k) == v}:
+                raise ScenarioError(f"a run returns '{taken}', which is the name of a setting or of a column that each run has; choose another name")
             rows.append(Row({"case": name, **values, **shown, "keys": list(shown)}, frames))
         return Runs(rows)
 
@@ -183,11 +185,11 @@ def _plan(scenario: Path, todo: Sequence[Settings]) -> str:
 class Calls:
     """Calls of a function with settings as keywords, in place of runs of a scenario: what :class:`_core.Sweep` is for these."""
 
-    def __init__(self, function: Function, settings: Sequence[Settings]) -> None:
+    def __init__(self, function: Function, settings: Sequence[Settings], reads: str) -> None:
         takes_seed = "seed" in inspect.signature(function.function).parameters
         self.function: Callable[..., Any] = function
         self.settings = [{k: v for k, v in s.items() if takes_seed or k != "run.seed"} for s in settings]
-        self.keys = _keys(identity(function.function), self.settings)
+        self.keys = _keys([identity(function.function), reads], self.settings)
         self.folder = Path()
 
     def __len__(self) -> int:
@@ -213,8 +215,8 @@ class Calls:
     def put(self, index: int, shard: str, tables: list[tuple[str, bytes]]) -> bool:
         kept = json.loads(shard)
         for name, data in tables:
-            _write(self.folder / f"{self.keys[index]}.{name}.parquet", data)
-        _write(self.folder / f"{self.keys[index]}.json", json.dumps(kept | {"tables": [[name, ""] for name, _ in tables]}).encode())
+            write(self.folder / f"{self.keys[index]}.{name}.parquet", data)
+        write(self.folder / f"{self.keys[index]}.json", json.dumps(kept | {"tables": [[name, ""] for name, _ in tables]}).encode())
         return bool(kept["status"] == "done")
 
     def kept(self, index: int) -> str | None:
@@ -262,7 +264,7 @@ def _call(function: Callable[..., Any], settings: Settings) -> _sweep.Returned:
     return json.dumps(shard), tables
 
 
-def _write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes) -> None:
     """All of it or nothing."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.write_bytes(data)
