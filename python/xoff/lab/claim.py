@@ -196,6 +196,8 @@ class Claim:
             for one in self.given.get(section, []):
                 _known(self.file, f"[[{section}]]", one, known)
                 _known(self.file, "testbed", one.get("testbed", {}), OPTIONS)
+        for check in self.given.get("check", []):
+            self._is_whole(check)
         if self.given.get("kind", "claim") not in ("claim", "extension"):
             raise ClaimError(f"{self.file}: kind '{self.given['kind']}' (expected claim or extension)")
         for key in ("assumptions", "changes", "why", "notes"):
@@ -203,6 +205,20 @@ class Claim:
                 raise ClaimError(f"{self.file}: {key} is a text (expected a list of texts)")
         self.is_extension = self.given.get("kind", "claim") == "extension"
         self.module = self.given.get("module", "metrics")
+
+    def _is_whole(self, check: Mapping[str, Any]) -> None:
+        """Refuses a check without a name, a value or one band, before anything runs."""
+        what = f"{self.file}: the check '{check.get('what', '')}'"
+        for key in ("what", "value"):
+            if not isinstance(check.get(key), str):
+                raise ClaimError(f"{what}: missing text '{key}'")
+        bands = {"low" if k == "high" else k for k in ("none", "some", "exactly", "near", "low", "high") if k in check}
+        if not bands:
+            raise ClaimError(f"{what} has no band (none, some, exactly, near with within or off, low, high)")
+        if len(bands) > 1:
+            raise ClaimError(f"{what} has several bands: {', '.join(sorted(bands))} (expected one)")
+        if ("near" in check) != ("within" in check or "off" in check):
+            raise ClaimError(f"{what}: near needs within (a share of it) or off (a distance), and they need near")
 
     def measure(self, runner: Runner, mode: Mode, seed: int) -> Results:
         """Executes its runs."""
@@ -335,8 +351,6 @@ class Claim:
             middle = number(given["near"])
             off = number(given["off"]) if "off" in given else abs(middle * number(given["within"]))
             return middle - off, middle + off, "recomputed"
-        if "low" not in given and "high" not in given:
-            raise ClaimError(f"{self.file}: the check '{given['what']}' has no band (none, some, exactly, near with within or off, low, high)")
         return number(given.get("low", -math.inf)), number(given.get("high", math.inf)), "chosen"
 
     def _assumption(self, name: str) -> str:
