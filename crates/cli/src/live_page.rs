@@ -108,7 +108,8 @@ fn answer(
         "/api/data" => {
             let l = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if l.ports.is_empty() {
-                return HttpAnswer::text("503 Service Unavailable", "the run has not started\n");
+                // The run has not started; the page asks again.
+                return HttpAnswer::text("204 No Content", "");
             }
             let ideals = vec![None; l.flows.len()];
             let seen = Seen {

@@ -272,7 +272,7 @@ xoff.runLive = (run, redraw) => {
       return;
     }
     setTimeout(refresh, 1000);
-    if (!answer.ok) return;
+    if (answer.status !== 200) return;
     const sent = await answer.json();
     const follows = run.state.sample >= run.samples - 1;
     run.load(xoff.unpack(sent.data, await xoff.inflateText(sent.packed)));
