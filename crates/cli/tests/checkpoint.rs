@@ -287,7 +287,6 @@ fn resumed(from: &Path, dir: &Path, name: &str, spoil: impl Fn(&Path)) -> (Ran, 
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a list: one refusal an item")]
 fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
     let (dir, whole, out) = pair("checkpoint-refused");
     let refused = |(ran, copy): (Ran, PathBuf), texts: &[&str]| {

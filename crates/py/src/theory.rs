@@ -161,11 +161,14 @@ pub fn fat_tree_failures(k: u32, probability: f64, seed: u64) -> PyResult<Vec<St
         .map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+/// Points of a distribution (bytes, percent of the flows), mean and median [bytes].
+type FlowSizes = (Vec<(u64, f64)>, f64, f64);
+
 /// A built-in distribution of flow sizes, with flows cut to `at_most` bytes: its points (bytes,
 /// percent of the flows), mean and median [bytes].
 #[pyfunction]
 #[pyo3(signature = (name, at_most = None))]
-pub fn flow_sizes(name: &str, at_most: Option<u64>) -> PyResult<(Vec<(u64, f64)>, f64, f64)> {
+pub fn flow_sizes(name: &str, at_most: Option<u64>) -> PyResult<FlowSizes> {
     let points = cdf::built_in(name)
         .ok_or_else(|| PyValueError::new_err(format!("there is no distribution '{name}'")))?;
     let all = SizeCdf::new(points).map_err(|e| PyValueError::new_err(e.to_string()))?;

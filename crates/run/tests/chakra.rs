@@ -238,6 +238,7 @@ fn what_a_trace_does_not_know_is_warned_of() {
 type Case = (&'static str, Vec<Vec<u8>>, &'static str, &'static str, &'static str);
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn broken_traces_are_refused_with_rank_and_node() {
     let two = |a: Vec<Vec<u8>>, b: Vec<Vec<u8>>| vec![file(&a), file(&b)];
     let whole = file(&[compute(0, 120, &[]), compute(1, 5, &[0])]);

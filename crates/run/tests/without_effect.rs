@@ -29,7 +29,6 @@ fn refused(text: &str) -> String {
 
 /// One warning, at the line of the key, with the reason.
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of warnings")]
 fn a_key_that_nothing_reads_is_named_with_its_reason() {
     let pools = |more: &str| format!("{POOLS}{POOL}{PROFILE}{more}");
     let rows: &[(&str, String, &str, &str)] = &[
