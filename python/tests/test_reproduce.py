@@ -173,6 +173,12 @@ def test_a_function_runs_again_if_what_it_reads_has_changed(mine: Path, tmp_path
     assert xoff.reproduce(mine, out=out, progress=False).claims[0].measured == "4"
 
 
+def test_results_below_the_folder_are_no_input(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert xoff.reproduce(mine, out=mine / "out" / "results", progress=False)
+    monkeypatch.setattr("xoff.lab.runs._call", lambda *_: pytest.fail("a function was called again"))
+    assert xoff.reproduce(mine, out=mine / "out" / "results", progress=False)
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "texts"),
     [

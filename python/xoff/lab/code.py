@@ -52,7 +52,9 @@ def reads(folder: Path, name: str) -> str:
                 place = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
                 todo += [place.with_suffix(".py"), *place.glob("*.py")] if node.module else []
                 todo += [p for a in node.names for p in ((place / f"{a.name}.py"), *(place / a.name).glob("*.py"))]
-    data = [f for f in folder.rglob("*") if f.is_file() and f.suffix in _DATA and f.parent != folder]
+    # A user may keep results there too; they are no input.
+    results = {record.parent for record in folder.rglob(".xoff")}
+    data = [f for f in folder.rglob("*") if f.is_file() and f.suffix in _DATA and f.parent != folder and results.isdisjoint(f.parents)]
     texts = [(str(f.relative_to(folder)), hashlib.sha256(f.read_bytes()).hexdigest()) for f in sorted({*known, *data} - {folder / f"{name}.py"})]
     return hashlib.sha256(repr(texts).encode()).hexdigest()
 
