@@ -11,7 +11,8 @@ use super::{Context, Part, Read, Sections};
 use crate::network::buffers::PoolKeys;
 
 /// Key of pools and profiles.
-pub(super) const SWITCHES: ParamSpec = ParamSpec::optional("switches", Kind::Texts, "its switches, by name; default: all", "");
+pub(super) const SWITCHES: ParamSpec =
+    ParamSpec::optional("switches", Kind::Texts, "its switches, by name; default: all", "");
 
 const KEYS: &[ParamSpec] = &[
     ParamSpec::required("name", Kind::Text, "its name, unique at each switch"),
@@ -30,7 +31,11 @@ pub type Value = PoolKeys;
 
 impl Part for PoolKeys {
     fn specs() -> Vec<SectionSpec> {
-        vec![SectionSpec::many("buffer_pool", "A pool of a switch's memory; with switch.memory = \"pools\".", vec![KEYS])]
+        vec![SectionSpec::many(
+            "buffer_pool",
+            "A pool of a switch's memory; with switch.memory = \"pools\".",
+            vec![KEYS],
+        )]
     }
 
     fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, PoolKeys> {
@@ -52,7 +57,11 @@ impl Part for PoolKeys {
             };
             if found.iter().any(|p| p.name == pool.name && meets(p, &pool)) {
                 let what = format!("pool '{}' is already defined", pool.name);
-                return Err(ParamError::new("name", what, "each pool of a switch needs its own name"));
+                return Err(ParamError::new(
+                    "name",
+                    what,
+                    "each pool of a switch needs its own name",
+                ));
             }
             found.push(pool.clone());
             Ok(pool)
@@ -62,16 +71,28 @@ impl Part for PoolKeys {
 
 /// Rejects a pool or a profile where memory is not in pools.
 pub(super) fn refuse_without_pools(section: &Section<'_>, key: &str) {
-    section.refuse(&ParamError::new(key, "pools need switch.memory = \"pools\"", "set memory = \"pools\" in [switch]"));
+    section.refuse(&ParamError::new(
+        key,
+        "pools need switch.memory = \"pools\"",
+        "set memory = \"pools\" in [switch]",
+    ));
 }
 
-pub(super) fn switches(s: &mut Section<'_>, topology: &Topology) -> Result<Option<Vec<u32>>, ParamError> {
+pub(super) fn switches(
+    s: &mut Section<'_>,
+    topology: &Topology,
+) -> Result<Option<Vec<u32>>, ParamError> {
     let names = s.texts("switches")?;
     let find = |name: &String| {
-        let found = topology.find(name).filter(|&n| topology.nodes[n as usize].kind == NodeKind::Switch);
+        let found =
+            topology.find(name).filter(|&n| topology.nodes[n as usize].kind == NodeKind::Switch);
         found.ok_or_else(|| {
             let switches: Vec<&str> = topology.switches().map(|n| topology.name(n)).collect();
-            ParamError::new("switches", format!("there is no switch '{}'", suggest::clip(name)), suggest::hint(name, "switches", &switches))
+            ParamError::new(
+                "switches",
+                format!("there is no switch '{}'", suggest::clip(name)),
+                suggest::hint(name, "switches", &switches),
+            )
         })
     };
     let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
@@ -80,14 +101,26 @@ pub(super) fn switches(s: &mut Section<'_>, topology: &Topology) -> Result<Optio
 }
 
 /// Refuses an empty list, which would be for all, and warns of a name that it contains twice.
-pub(super) fn named_once<T: PartialEq>(s: &Section<'_>, key: &str, names: &[String], found: &[T]) -> Result<(), ParamError> {
+pub(super) fn named_once<T: PartialEq>(
+    s: &Section<'_>,
+    key: &str,
+    names: &[String],
+    found: &[T],
+) -> Result<(), ParamError> {
     if found.is_empty() && s.given(key) {
-        return Err(ParamError::new(key, "the list is empty", "remove the key: the default is all"));
+        return Err(ParamError::new(
+            key,
+            "the list is empty",
+            "remove the key: the default is all",
+        ));
     }
     if let Some(n) = (1..found.len()).find(|&n| found[..n].contains(&found[n])) {
         s.warn(&ParamError::new(
             key,
-            format!("'{}' is already in the list: the repetition has no effect", suggest::clip(&names[n])),
+            format!(
+                "'{}' is already in the list: the repetition has no effect",
+                suggest::clip(&names[n])
+            ),
             "each once",
         ));
     }

@@ -16,7 +16,12 @@ use super::{Context, Part, Read, Sections, priorities};
 use crate::network::buffers::{self, Buffers, Of, ProfileKeys, SwitchLinks};
 
 const KEYS: &[ParamSpec] = &[
-    ParamSpec::optional("name", Kind::Text, "its name, for messages; default: that of its pool", "SONiC BUFFER_PROFILE"),
+    ParamSpec::optional(
+        "name",
+        Kind::Text,
+        "its name, for messages; default: that of its pool",
+        "SONiC BUFFER_PROFILE",
+    ),
     ParamSpec::required("pool", Kind::Text, "the [[buffer_pool]] on which it draws"),
     ParamSpec::new(
         "side",
@@ -25,7 +30,11 @@ const KEYS: &[ParamSpec] = &[
         "ingress: for priority groups, by the port through which frames arrive; egress: for queues, by the port through which they leave",
         "SONiC BUFFER_PG, BUFFER_QUEUE",
     ),
-    ParamSpec::required("priorities", Kind::Texts, "priorities of these groups or queues, such as [\"3\", \"0-2\"]"),
+    ParamSpec::required(
+        "priorities",
+        Kind::Texts,
+        "priorities of these groups or queues, such as [\"3\", \"0-2\"]",
+    ),
     ParamSpec::optional(
         "ports",
         Kind::Texts,
@@ -33,7 +42,13 @@ const KEYS: &[ParamSpec] = &[
         "",
     ),
     SWITCHES,
-    ParamSpec::new("reserve", Kind::Bytes, "0B", "guaranteed to each group or queue, headroom not counted", "SONiC BUFFER_PROFILE size"),
+    ParamSpec::new(
+        "reserve",
+        Kind::Bytes,
+        "0B",
+        "guaranteed to each group or queue, headroom not counted",
+        "SONiC BUFFER_PROFILE size",
+    ),
     ParamSpec::optional(
         "headroom",
         Kind::Bytes,
@@ -58,16 +73,26 @@ pub type Value = ProfileKeys;
 
 impl Part for ProfileKeys {
     fn specs() -> Vec<SectionSpec> {
-        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
+        let kinds = REGISTRY.iter().map(|e| KindSpec {
+            name: e.name,
+            doc: e.about,
+            specs: e.params.to_vec(),
+        });
         let doc = "Limits of priority groups or queues in a pool, and their policy.";
-        vec![SectionSpec::many("buffer_profile", doc, vec![KEYS]).kinds("kind", Some("dynamic"), kinds.collect())]
+        vec![SectionSpec::many("buffer_profile", doc, vec![KEYS]).kinds(
+            "kind",
+            Some("dynamic"),
+            kinds.collect(),
+        )]
     }
 
     fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, ProfileKeys> {
         let in_pools = all.switch.value().map(|switch| matches!(switch.memory, Memory::Pools(_)));
         if in_pools != Some(true) {
             let read = Read::skipped(cx);
-            if let (Some(false), Some(section), true) = (in_pools, read.sections.first(), all.buffer_pool.is_empty()) {
+            if let (Some(false), Some(section), true) =
+                (in_pools, read.sections.first(), all.buffer_pool.is_empty())
+            {
                 refuse_without_pools(section, "name");
             }
             return read;
@@ -77,9 +102,17 @@ impl Part for ProfileKeys {
 
     /// Pools and profiles have to fit the switches, their links and the flow control.
     fn plan(cx: &Context<'_>, all: &mut Sections<'_>) {
-        let (Some(switch), Some(host), Some(classes)) = (all.switch.value(), all.host.value(), all.classes()) else { return };
-        let (Memory::Pools(_), Some((_, links))) = (&switch.memory, all.flow_control.links()) else { return };
-        let (pools, profiles) = (all.buffer_pool.values.iter().cloned(), all.buffer_profile.values.iter().cloned());
+        let (Some(switch), Some(host), Some(classes)) =
+            (all.switch.value(), all.host.value(), all.classes())
+        else {
+            return;
+        };
+        let (Memory::Pools(_), Some((_, links))) = (&switch.memory, all.flow_control.links())
+        else {
+            return;
+        };
+        let (pools, profiles) =
+            (all.buffer_pool.values.iter().cloned(), all.buffer_profile.values.iter().cloned());
         let (Some(pools), Some(profiles)) = (pools.collect(), profiles.collect()) else { return };
         let frame = host.longest_frame();
         let buffers = Buffers { pools, profiles, hysteresis: frame * 2 };
@@ -120,14 +153,22 @@ fn profile(s: &mut Section<'_>, topology: &Topology) -> Result<ProfileKeys, Para
     let side = if s.text("side")? == "egress" { Side::Egress } else { Side::Ingress };
     let given = s.texts("priorities")?;
     if given.is_empty() {
-        return Err(ParamError::new("priorities", "no priority", "expected priorities from 0 to 7, such as [\"3\"]"));
+        return Err(ParamError::new(
+            "priorities",
+            "no priority",
+            "expected priorities from 0 to 7, such as [\"3\"]",
+        ));
     }
     let priorities = priorities("priorities", &given)?;
     let find = |name: &String| {
         let (node, port) = find_port(topology, "ports", name, What::Port)?;
         if topology.nodes[node as usize].kind == NodeKind::Host {
             let what = format!("'{name}' is a port of a host");
-            return Err(ParamError::new("ports", what, "expected ports of switches: the switch first, such as S1:H1"));
+            return Err(ParamError::new(
+                "ports",
+                what,
+                "expected ports of switches: the switch first, such as S1:H1",
+            ));
         }
         Ok((node, port))
     };
@@ -136,7 +177,11 @@ fn profile(s: &mut Section<'_>, topology: &Topology) -> Result<ProfileKeys, Para
     named_once(s, "ports", &names, &ports)?;
     let switches = switches(s, topology)?;
     if switches.is_some() && !ports.is_empty() {
-        return Err(ParamError::new("switches", "both ports and switches", "keep one key: the name of a port includes its switch"));
+        return Err(ParamError::new(
+            "switches",
+            "both ports and switches",
+            "keep one key: the name of a port includes its switch",
+        ));
     }
     let (reserve, headroom) = (s.bytes("reserve")?, s.bytes_opt("headroom")?);
     let (xon, xon_offset) = (s.bytes_opt("xon")?, s.bytes_opt("xon_offset")?);
@@ -152,5 +197,17 @@ fn profile(s: &mut Section<'_>, topology: &Topology) -> Result<ProfileKeys, Para
     }
     let sharing = AnySharing::read(s.kind().unwrap_or("dynamic"), s)?;
     let ports = (!ports.is_empty()).then_some(ports);
-    Ok(ProfileKeys { name, pool, side, priorities, ports, switches, reserve, headroom, xon, xon_offset, sharing })
+    Ok(ProfileKeys {
+        name,
+        pool,
+        side,
+        priorities,
+        ports,
+        switches,
+        reserve,
+        headroom,
+        xon,
+        xon_offset,
+        sharing,
+    })
 }

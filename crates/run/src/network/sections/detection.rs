@@ -13,9 +13,14 @@ pub type Value = Named<Detection>;
 
 impl Part for Named<Detection> {
     fn specs() -> Vec<SectionSpec> {
-        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
-        let spec = SectionSpec::once("detection", "Congestion detection at every switch egress.", vec![]);
-        vec![spec.kinds("kind", Some("none"), kinds.collect()).aliases(&[("ecn", "red"), ("wred", "red")])]
+        let kinds =
+            REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
+        let spec =
+            SectionSpec::once("detection", "Congestion detection at every switch egress.", vec![]);
+        vec![
+            spec.kinds("kind", Some("none"), kinds.collect())
+                .aliases(&[("ecn", "red"), ("wred", "red")]),
+        ]
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Self> {
@@ -27,14 +32,21 @@ impl Part for Named<Detection> {
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
-        let (Some(switch), Some((_, links))) = (all.switch.value(), all.flow_control.links()) else { return };
+        let (Some(switch), Some((_, links))) = (all.switch.value(), all.flow_control.links())
+        else {
+            return;
+        };
         let memory = most_at_an_egress(cx.topology, switch);
         let place = |link, flow_control| Place { link, flow_control, to_host: false };
-        all.detection.check(|_, detection| links.iter().try_for_each(|(link, fc)| detection.law.validate(&place(link, fc), memory)));
+        all.detection.check(|_, detection| {
+            links.iter().try_for_each(|(link, fc)| detection.law.validate(&place(link, fc), memory))
+        });
     }
 
     fn warn(cx: &Context<'_>, all: &Sections<'_>, warnings: &mut Problems) {
-        let (Some(detection), Some(switch), Some((_, links))) = (all.detection.value(), all.switch.value(), all.flow_control.links()) else {
+        let (Some(detection), Some(switch), Some((_, links))) =
+            (all.detection.value(), all.switch.value(), all.flow_control.links())
+        else {
             return;
         };
         let at = NetworkFacts { links, memory: most_at_an_egress(cx.topology, switch) };

@@ -27,14 +27,26 @@ impl Part for LinkFailure {
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, LinkFailure> {
         Read::each(cx, |s| {
             let name = s.text("link")?;
-            let link = failures::find_link(cx.topology, &name).map_err(|e| ParamError::new("link", e.what, e.hint))?;
+            let link = failures::find_link(cx.topology, &name)
+                .map_err(|e| ParamError::new("link", e.what, e.hint))?;
             let (at, duration) = (s.span("at")?, cx.run.duration);
             if at >= duration {
-                s.warn(&ParamError::new("at", format!("the run ends at {duration}, before the link fails"), "give an earlier time"));
+                s.warn(&ParamError::new(
+                    "at",
+                    format!("the run ends at {duration}, before the link fails"),
+                    "give an earlier time",
+                ));
             }
             if at > duration && duration.0 > 0 {
-                let what = format!("the failure at {} is after the end of the run at {duration}: the link never fails", Time(at.0));
-                s.warn(&ParamError::new("at", what, "choose an earlier time, or extend run.duration"));
+                let what = format!(
+                    "the failure at {} is after the end of the run at {duration}: the link never fails",
+                    Time(at.0)
+                );
+                s.warn(&ParamError::new(
+                    "at",
+                    what,
+                    "choose an earlier time, or extend run.duration",
+                ));
             }
             Ok(LinkFailure { at: Time(at.0), link })
         })

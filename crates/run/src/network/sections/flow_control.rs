@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use xoff_analysis::plan::{Configured, Pool, configured};
-use xoff_mech::flow_control::{FlowControl, Pauses, REGISTRY};
 use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::{FlowControl, Pauses, REGISTRY};
 use xoff_net::topology::{NodeId, Topology};
 use xoff_net::workload::{Flows, UNLIMITED};
 use xoff_node::{ControlDelay, DisciplineKind};
@@ -63,14 +63,23 @@ impl Sections<'_> {
 
 impl Part for FlowControls {
     fn specs() -> Vec<SectionSpec> {
-        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
-        let spec = SectionSpec::once("flow_control", "Hop-by-hop flow control of every link.", vec![KEYS]);
+        let kinds =
+            REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
+        let spec =
+            SectionSpec::once("flow_control", "Hop-by-hop flow control of every link.", vec![KEYS]);
         vec![spec.kinds("kind", Some("pfc"), kinds.collect())]
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, FlowControls> {
-        let mut read = Read::each(cx, |s| Ok(FlowControls { lossy: Some(priorities("lossy", &s.texts("lossy")?)?), planned: None }));
-        read.values = vec![Some(read.values.pop().flatten().unwrap_or(FlowControls { lossy: None, planned: None }))];
+        let mut read = Read::each(cx, |s| {
+            Ok(FlowControls {
+                lossy: Some(priorities("lossy", &s.texts("lossy")?)?),
+                planned: None,
+            })
+        });
+        read.values = vec![Some(
+            read.values.pop().flatten().unwrap_or(FlowControls { lossy: None, planned: None }),
+        )];
         read
     }
 
@@ -79,9 +88,14 @@ impl Part for FlowControls {
         let cnms = all.detection.value().is_some_and(|d| d.law.sends_cnms());
         let points = if cnms { congestion_points(cx.topology, all.class_count()) } else { 0 };
         let ahead = LinkFacts::messages_of_other_classes(all.lossless_count()) + points;
-        let (Some(switch), Some(host), Some(delay)) = (all.switch.value(), all.host.value(), all.control_delay.value()) else { return };
+        let (Some(switch), Some(host), Some(delay)) =
+            (all.switch.value(), all.host.value(), all.control_delay.value())
+        else {
+            return;
+        };
         let section = &mut all.flow_control.sections[0];
-        let planned = plan_links(section, cx.topology, (switch, all.switch.section()), host, delay, ahead);
+        let planned =
+            plan_links(section, cx.topology, (switch, all.switch.section()), host, delay, ahead);
         if let Some(flow_control) = all.flow_control.value_mut() {
             flow_control.planned = planned;
         }
@@ -92,12 +106,23 @@ impl Part for FlowControls {
         let Some((name, links)) = all.flow_control.links() else { return };
         let mut refused = Vec::new();
         if let Some(switch) = all.switch.value() {
-            refused.push(shared_ports_fit((name, links), &switch.memory, classes, !lossy.is_empty()));
+            refused.push(shared_ports_fit(
+                (name, links),
+                &switch.memory,
+                classes,
+                !lossy.is_empty(),
+            ));
             refused.push(links.iter().try_for_each(|(facts, fc)| fc.messages_fit(facts, held)));
         }
-        if all.host.value().is_some_and(|h| h.nic.obeys_priorities) && links.iter().all(|(_, fc)| !fc.per_flow()) {
+        if all.host.value().is_some_and(|h| h.nic.obeys_priorities)
+            && links.iter().all(|(_, fc)| !fc.per_flow())
+        {
             let what = format!("{name} pauses priorities, so host.obeys has no other choice");
-            refused.push(Err(ParamError::new("kind", what, "remove host.obeys, or set kind = \"pffc\" or \"bfc\"")));
+            refused.push(Err(ParamError::new(
+                "kind",
+                what,
+                "remove host.obeys, or set kind = \"pffc\" or \"bfc\"",
+            )));
         }
         let section = all.flow_control.section();
         refused.iter().filter_map(|r| r.as_ref().err()).for_each(|e| section.refuse(e));
@@ -106,13 +131,22 @@ impl Part for FlowControls {
             && (0..classes.len()).all(|class| lossy.contains(&classes.priority(class)))
         {
             let what = format!("every priority in use is lossy: {name} never pauses a port");
-            section.warn(&ParamError::new("lossy", what, "list fewer priorities, or set kind = \"none\""));
+            section.warn(&ParamError::new(
+                "lossy",
+                what,
+                "list fewer priorities, or set kind = \"none\"",
+            ));
         }
     }
 
     fn warn(cx: &Context<'_>, all: &Sections<'_>, warnings: &mut Problems) {
-        let (Some((name, links)), Some(switch), Some(flows)) = (all.flow_control.links(), all.switch.value(), all.flows.value()) else { return };
-        let smallest = pool::smallest(cx.topology, &switch.memory, links, all.class_count()).ok().flatten();
+        let (Some((name, links)), Some(switch), Some(flows)) =
+            (all.flow_control.links(), all.switch.value(), all.flows.value())
+        else {
+            return;
+        };
+        let smallest =
+            pool::smallest(cx.topology, &switch.memory, links, all.class_count()).ok().flatten();
         let endless = endless_flows(flows);
         for (facts, fc) in links {
             let pool = smallest.map(|p| pool::at(p, &switch.memory, facts, fc));
@@ -123,7 +157,13 @@ impl Part for FlowControls {
             warn_of_entry_ports(name, fc, cx.topology, switch.discipline, warnings);
         }
         let Some(routing) = all.routing.value() else { return };
-        let drains = Drains { topology: cx.topology, flows, routing, scheduler: &switch.scheduler, duration: cx.run.duration };
+        let drains = Drains {
+            topology: cx.topology,
+            flows,
+            routing,
+            scheduler: &switch.scheduler,
+            duration: cx.run.duration,
+        };
         standstill::warn(name, &drains, links, warnings);
         if matches!(switch.memory, Memory::PerIngress) {
             flows_at_once::warn(name, cx.topology, flows, links, warnings);
@@ -182,12 +222,20 @@ fn plan_links(
     let mut all: Vec<(LinkFacts, FlowControl)> = Vec::new();
     let mut again = Replay::default();
     for link in &topology.links {
-        let facts = LinkFacts { processing, jitter, control_ahead, ..LinkFacts::plain(link.rate, link.delay, mtu, buffer) };
+        let facts = LinkFacts {
+            processing,
+            jitter,
+            control_ahead,
+            ..LinkFacts::plain(link.rate, link.delay, mtu, buffer)
+        };
         if all.iter().any(|(f, _)| *f == facts) {
             continue;
         }
-        let read =
-            if all.is_empty() { (entry.read)(&mut RecordingValues(section, &mut again), &facts) } else { (entry.read)(&mut again, &facts) };
+        let read = if all.is_empty() {
+            (entry.read)(&mut RecordingValues(section, &mut again), &facts)
+        } else {
+            (entry.read)(&mut again, &facts)
+        };
         let read = read.and_then(|fc| fc.holds_a_frame(&facts).map(|()| fc));
         match read {
             Ok(fc) => all.push((facts, fc)),
@@ -205,17 +253,28 @@ fn plan_links(
     if !shared && all.iter().any(|(_, fc)| fc.pauses() == Pauses::ByFreeMemory) {
         let what = "a dynamic threshold needs a shared pool: with a fixed buffer per ingress, ports would pause only when the buffer is \
                     full";
-        section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
+        section.refuse(&ParamError::new(
+            "threshold",
+            what,
+            "set memory = \"shared\" in [switch], or threshold = \"static\"",
+        ));
         return None;
     }
-    if let Some((_, fc)) = all.iter().find(|(_, fc)| (fc.pauses() == Pauses::ByProfile) != matches!(switch.memory, Memory::Pools(_)))
-        && !matches!(fc, FlowControl::None)
+    if let Some((_, fc)) = all.iter().find(|(_, fc)| {
+        (fc.pauses() == Pauses::ByProfile) != matches!(switch.memory, Memory::Pools(_))
+    }) && !matches!(fc, FlowControl::None)
     {
         let (what, hint) = match fc.pauses() {
-            Pauses::ByProfile => {
-                ("buffer profiles are for memory in pools".to_owned(), "set memory = \"pools\" in [switch], or another threshold")
-            }
-            _ => (format!("{kind} has its own thresholds, but memory in pools uses those of buffer profiles"), BY_PROFILE),
+            Pauses::ByProfile => (
+                "buffer profiles are for memory in pools".to_owned(),
+                "set memory = \"pools\" in [switch], or another threshold",
+            ),
+            _ => (
+                format!(
+                    "{kind} has its own thresholds, but memory in pools uses those of buffer profiles"
+                ),
+                BY_PROFILE,
+            ),
         };
         let key = if section.declares("threshold") { "threshold" } else { "kind" };
         section.refuse(&ParamError::new(key, what, hint));
@@ -223,7 +282,11 @@ fn plan_links(
     }
     if switch.discipline != DisciplineKind::Fifo && all.iter().any(|(_, fc)| fc.per_flow()) {
         let what = format!("{kind} has its own egress queues, which are FIFO");
-        switch_section.refuse(&ParamError::new("discipline", what, "set discipline = \"fifo\", or remove the key"));
+        switch_section.refuse(&ParamError::new(
+            "discipline",
+            what,
+            "set discipline = \"fifo\", or remove the key",
+        ));
         return None;
     }
     Some((entry.name, all))
@@ -239,13 +302,24 @@ fn shared_ports_fit(
     if !links.iter().any(|(_, fc)| fc.shares_port()) {
         return Ok(());
     }
-    let refuse =
-        |what, hint| Err(ParamError::new("sharing", format!("{name} shares the buffer of a port among its priorities, {what}"), hint));
+    let refuse = |what, hint| {
+        Err(ParamError::new(
+            "sharing",
+            format!("{name} shares the buffer of a port among its priorities, {what}"),
+            hint,
+        ))
+    };
     if !matches!(memory, Memory::PerIngress) {
-        return refuse("and switch.memory shares it among ports", "set memory = \"per-ingress\" in [switch], or sharing = \"none\"");
+        return refuse(
+            "and switch.memory shares it among ports",
+            "set memory = \"per-ingress\" in [switch], or sharing = \"none\"",
+        );
     }
     if lossy {
-        return refuse("and lossy priorities would use the buffer of the others", "remove flow_control.lossy, or set sharing = \"none\"");
+        return refuse(
+            "and lossy priorities would use the buffer of the others",
+            "remove flow_control.lossy, or set sharing = \"none\"",
+        );
     }
     links.iter().try_for_each(|(facts, fc)| fc.fits_priorities(facts, priorities))
 }
@@ -261,26 +335,42 @@ fn endless_flows(flows: &Flows) -> u64 {
 }
 
 /// Conditions of a flow control on a link of a host that sends this number of flows at once.
-fn warn_of_conditions(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, pool: Option<Pool>, warnings: &mut Problems) {
+fn warn_of_conditions(
+    name: &str,
+    link: &LinkFacts,
+    fc: &FlowControl,
+    flows: u64,
+    pool: Option<Pool>,
+    warnings: &mut Problems,
+) {
     for w in configured(name, fc, &Configured { link: *link, flows, pool }) {
         let (problem, fix) = w.parts();
         let fix = fix.map_or(String::new(), |fix| format!("{fix}; "));
         let hint = format!("{fix}the condition is {} ({})", w.condition, w.source);
-        warnings.push(Problem::new(format!("{name} on {} links: {problem}", link.rate), hint).warning());
+        warnings.push(
+            Problem::new(format!("{name} on {} links: {problem}", link.rate), hint).warning(),
+        );
     }
 }
 
 /// Entry ports, where more of them share an egress than the flow control is made for, or where a
 /// frame does not wait at its egress.
-fn warn_of_entry_ports(name: &str, fc: &FlowControl, topology: &Topology, discipline: DisciplineKind, warnings: &mut Problems) {
+fn warn_of_entry_ports(
+    name: &str,
+    fc: &FlowControl,
+    topology: &Topology,
+    discipline: DisciplineKind,
+    warnings: &mut Problems,
+) {
     let planned = fc.entry_ports();
     if planned == 0 {
         return;
     }
     let mut warn = |what: String, hint: &str| warnings.push(Problem::new(what, hint).warning());
     if discipline == DisciplineKind::InputFifo {
-        let what =
-            format!("entry_ports of {name} measures egress queues; under input-fifo those queues also delay frames for other egresses");
+        let what = format!(
+            "entry_ports of {name} measures egress queues; under input-fifo those queues also delay frames for other egresses"
+        );
         warn(what, "set discipline = \"fifo\", \"round-robin\" or \"drr\", or entry_ports = 0");
     }
     let tiers = topology.distances_to_hosts();
@@ -290,11 +380,19 @@ fn warn_of_entry_ports(name: &str, fc: &FlowControl, topology: &Topology, discip
         // A switch without other ports has no transit to protect.
         if entry < ports.len() { entry as u64 } else { 0 }
     };
-    if let Some((n, most)) = topology.switches().map(|n| (n, entries(n))).max_by_key(|(n, most)| (*most, std::cmp::Reverse(*n)))
+    if let Some((n, most)) = topology
+        .switches()
+        .map(|n| (n, entries(n)))
+        .max_by_key(|(n, most)| (*most, std::cmp::Reverse(*n)))
         && most > planned
     {
-        let what =
-            format!("entry_ports = {planned}, but {} has {most} entry ports, so transit traffic may lose its share", topology.name(n));
-        warn(what, "set it to the number of entry ports that can send to one egress at the same time");
+        let what = format!(
+            "entry_ports = {planned}, but {} has {most} entry ports, so transit traffic may lose its share",
+            topology.name(n)
+        );
+        warn(
+            what,
+            "set it to the number of entry ports that can send to one egress at the same time",
+        );
     }
 }

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use xoff_net::topology::Topology;
-use xoff_net::workload::{Context as Generation, Flow, Flows, GENERATORS, Generated, Repeat, SizeCdf, generators, repeat};
+use xoff_net::workload::{
+    Context as Generation, Flow, Flows, GENERATORS, Generated, Repeat, SizeCdf, generators, repeat,
+};
 use xoff_node::Classes;
 use xoff_scenario::Problem;
-use xoff_scenario::document::{Document, KindSpec, Section, SectionSpec};
 use xoff_scenario::Problems;
+use xoff_scenario::document::{Document, KindSpec, Section, SectionSpec};
 use xoff_sim::classes_in_use;
 use xoff_units::Time;
 use xoff_units::params::ParamError;
@@ -26,7 +28,11 @@ fn flow() -> SectionSpec {
 fn workload() -> SectionSpec {
     let patterns = GENERATORS.iter().filter(|g| g.name != FLOWS);
     let kinds = patterns.map(|g| KindSpec { name: g.name, doc: g.doc, specs: vec![g.params] });
-    SectionSpec::many("workload", "A pattern of flows.", vec![repeat::PARAMS]).kinds("kind", None, kinds.collect())
+    SectionSpec::many("workload", "A pattern of flows.", vec![repeat::PARAMS]).kinds(
+        "kind",
+        None,
+        kinds.collect(),
+    )
 }
 
 pub type Value = Flows;
@@ -50,7 +56,13 @@ impl Part for Flows {
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Flows> {
-        let flows = read(cx.doc, cx.topology, (cx.run.seed, Time(cx.run.duration.0)), cx.folder, cx.handed_in);
+        let flows = read(
+            cx.doc,
+            cx.topology,
+            (cx.run.seed, Time(cx.run.duration.0)),
+            cx.folder,
+            cx.handed_in,
+        );
         Read { sections: Vec::new(), values: vec![flows] }
     }
 
@@ -64,17 +76,31 @@ impl Part for Flows {
 /// True if a host receives frames, of this priority if one is given. Flows that are added during
 /// the run may end at any host.
 pub(super) fn receives(flows: &Flows, answers: bool, host: u32, priority: Option<u8>) -> bool {
-    let is_for = |f: &Flow| f.dst == host && priority.is_none_or(|p| p == f.priority) || answers && f.src == host;
+    let is_for = |f: &Flow| {
+        f.dst == host && priority.is_none_or(|p| p == f.priority) || answers && f.src == host
+    };
     !flows.all_listed() || flows.flows.iter().any(is_for)
 }
 
-fn read(doc: &Document, topology: &Topology, (seed, end): (u64, Time), folder: &Path, handed_in: &[u8]) -> Option<Flows> {
+fn read(
+    doc: &Document,
+    topology: &Topology,
+    (seed, end): (u64, Time),
+    folder: &Path,
+    handed_in: &[u8],
+) -> Option<Flows> {
     let cdfs = |name: &str| -> Result<SizeCdf, ParamError> {
         let points = xoff_scenario::cdf::find(name, folder).map_err(|problems| {
-            let (what, hint) = problems.iter().next().map(|p| (p.place_and_message(), p.hint.clone())).unwrap_or_default();
+            let (what, hint) = problems
+                .iter()
+                .next()
+                .map(|p| (p.place_and_message(), p.hint.clone()))
+                .unwrap_or_default();
             ParamError::new("cdf", what, hint)
         })?;
-        SizeCdf::new(points).map_err(|e| ParamError::new("cdf", e.what, "expected sizes and percentages that grow from 0 to 100"))
+        SizeCdf::new(points).map_err(|e| {
+            ParamError::new("cdf", e.what, "expected sizes and percentages that grow from 0 to 100")
+        })
     };
     let (mut labels, mut parts) = (Vec::new(), Vec::new());
     let mut complete = true;
@@ -115,14 +141,21 @@ fn read(doc: &Document, topology: &Topology, (seed, end): (u64, Time), folder: &
         // A section that is written wrongly has been reported.
         if !doc.has(&flow()) && !doc.has(&workload()) {
             let place = doc.source().place(0..0);
-            doc.push(Problem::new("the scenario has no flows", "add a [[flow]] or a [[workload]]").at(place));
+            doc.push(
+                Problem::new("the scenario has no flows", "add a [[flow]] or a [[workload]]")
+                    .at(place),
+            );
         }
         return None;
     }
     match Flows::new(topology, labels, parts) {
-        Ok(mut flows) => jobs::read_jobs(doc, topology, (seed, end), folder, &mut flows).map(|()| flows),
+        Ok(mut flows) => {
+            jobs::read_jobs(doc, topology, (seed, end), folder, &mut flows).map(|()| flows)
+        }
         Err(e) => {
-            doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(doc.source().place(0..0)));
+            doc.push(
+                Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(doc.source().place(0..0)),
+            );
             None
         }
     }
@@ -137,7 +170,11 @@ fn warn_of_flows(section: &Section<'_>, made: &Generated, end: Time) {
     };
     let Some(first) = first else {
         let hint = "use a higher load or rate, a longer duration, or more hosts";
-        section.warn(&ParamError::new("kind", "the workload generates no flow: its hosts send nothing", hint));
+        section.warn(&ParamError::new(
+            "kind",
+            "the workload generates no flow: its hosts send nothing",
+            hint,
+        ));
         return;
     };
     if end.0 == 0 {
@@ -145,20 +182,37 @@ fn warn_of_flows(section: &Section<'_>, made: &Generated, end: Time) {
     }
     let late = made.flows.iter().filter(|f| f.start >= end).count();
     if first >= end {
-        let what = format!("the first flow starts at {first}, but the run ends at {end}: its hosts send nothing");
+        let what = format!(
+            "the first flow starts at {first}, but the run ends at {end}: its hosts send nothing"
+        );
         section.warn(&ParamError::new("start", what, hint));
     } else if late > 0 {
-        let what = format!("{late} of {} flows start after the end of the run at {end}: xoff leaves these flows out", made.flows.len());
+        let what = format!(
+            "{late} of {} flows start after the end of the run at {end}: xoff leaves these flows out",
+            made.flows.len()
+        );
         section.warn(&ParamError::new("start", what, hint));
     }
 }
 
 /// The flows of a scenario to which others are handed in while it runs.
-fn driven_flows(doc: &Document, topology: &Topology, labels: Vec<String>, parts: Vec<Generated>, handed_in: &[u8]) -> Option<Flows> {
+fn driven_flows(
+    doc: &Document,
+    topology: &Topology,
+    labels: Vec<String>,
+    parts: Vec<Generated>,
+    handed_in: &[u8],
+) -> Option<Flows> {
     let place = || doc.source().place(0..0);
-    if doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective()) || parts.iter().any(|p| p.closed_loop.is_some()) {
+    if doc.has(&jobs::keys::job())
+        || doc.has(&jobs::keys::collective())
+        || parts.iter().any(|p| p.closed_loop.is_some())
+    {
         let what = "the scenario has a job, a collective or a closed loop, but another program submits the messages";
-        doc.push(Problem::new(what, "remove them: only the other program may start messages").at(place()));
+        doc.push(
+            Problem::new(what, "remove them: only the other program may start messages")
+                .at(place()),
+        );
         return None;
     }
     match Flows::new(topology, labels, parts) {

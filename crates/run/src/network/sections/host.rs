@@ -13,8 +13,14 @@ use xoff_units::{Bytes, Span};
 use super::{Context, Part, Read, Sections};
 
 const KEYS: &[ParamSpec] = &[
-    ParamSpec::new("frame_max", Kind::Bytes, "1500B", "largest frame on the wire, header included", "GFC section 5.4")
-        .renamed_from(&["mtu"]),
+    ParamSpec::new(
+        "frame_max",
+        Kind::Bytes,
+        "1500B",
+        "largest frame on the wire, header included",
+        "GFC section 5.4",
+    )
+    .renamed_from(&["mtu"]),
     ParamSpec::new(
         "header",
         Kind::Bytes,
@@ -49,7 +55,12 @@ const KEYS: &[ParamSpec] = &[
         "per-message: each message of a workload starts with a new rate control; per-pair: messages from one source to one receiver in one priority share a connection, are sent one at a time, and continue the rate control of the previous message; endless flows, flows with a rate and flows without rate control keep their own",
         "TCD section 5.2.2: multiple I/O messages are sending in one connection",
     ),
-    ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
+    ParamSpec::optional(
+        "window",
+        Kind::Bytes,
+        "bytes in flight per flow, needs acknowledgements; default: unlimited",
+        "",
+    ),
     ParamSpec::new(
         "recovery",
         Kind::Choice(&["nack", "go-back-n", "selective"]),
@@ -57,7 +68,13 @@ const KEYS: &[ParamSpec] = &[
         "loss recovery of a source: nack: go back when the receiver reports a gap, and a lost tail stays lost; go-back-n: also by a timer; selective: receivers keep frames ahead of the gap, and the source resends only the missing frames",
         "nack: HPCC simulator; selective: IRN, SIGCOMM 2018",
     ),
-    ParamSpec::new("rto", Kind::Span, "320us", "go-back-n, selective: retransmission timer, from the last progress", "IRN: RTO_high"),
+    ParamSpec::new(
+        "rto",
+        Kind::Span,
+        "320us",
+        "go-back-n, selective: retransmission timer, from the last progress",
+        "IRN: RTO_high",
+    ),
     ParamSpec::optional(
         "rto_low",
         Kind::Span,
@@ -125,14 +142,22 @@ impl Part for Host {
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
-        let (Some(flows), rate_control) = (all.flows.value(), all.rate_control.value()) else { return };
+        let (Some(flows), rate_control) = (all.flows.value(), all.rate_control.value()) else {
+            return;
+        };
         all.host.check(|s, host| {
             cnps_are_alone(host, flows)?;
             warn_of_timers(s, host, flows, cx.topology);
             Ok(())
         });
         let (Some(host), Some(rate_control)) = (all.host.value(), rate_control) else { return };
-        name_what_no_flow_reads(all.host.section(), host, flows, &rate_control.law, cx.run.duration);
+        name_what_no_flow_reads(
+            all.host.section(),
+            host,
+            flows,
+            &rate_control.law,
+            cx.run.duration,
+        );
     }
 
     fn set(self, model: &mut Model<'static>) {
@@ -147,14 +172,22 @@ pub(super) fn find_host(s: &mut Section<'_>, topology: &Topology) -> Result<u32,
     let found = topology.find(&name).filter(|&n| topology.nodes[n as usize].kind == NodeKind::Host);
     found.ok_or_else(|| {
         let hosts: Vec<&str> = topology.hosts().map(|h| topology.name(h)).collect();
-        ParamError::new("host", format!("there is no host '{name}'"), xoff_scenario::suggest::hint(&name, "hosts", &hosts))
+        ParamError::new(
+            "host",
+            format!("there is no host '{name}'"),
+            xoff_scenario::suggest::hint(&name, "hosts", &hosts),
+        )
     })
 }
 
 fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("frame_max")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
-        return Err(ParamError::new("frame_max", format!("a frame of {mtu}"), format!("expected 1 B to {LEN_MAX} B")));
+        return Err(ParamError::new(
+            "frame_max",
+            format!("a frame of {mtu}"),
+            format!("expected 1 B to {LEN_MAX} B"),
+        ));
     }
     if header >= mtu {
         return Err(ParamError::new(
@@ -170,20 +203,37 @@ fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Ho
     };
     let (ack_priority, cnp_priority) = (priority("ack_priority")?, priority("cnp_priority")?);
     let payload_max = (mtu - header).0 as u32;
-    let payload_max = connection.and_then(|c| c.mss).map_or(payload_max, |mss| payload_max.min(mss.0 as u32));
+    let payload_max =
+        connection.and_then(|c| c.mss).map_or(payload_max, |mss| payload_max.min(mss.0 as u32));
     let acks = s.text("acks")? == "per-frame" || connection.is_some();
     if acks && !(1..=LEN_MAX as u64).contains(&ack_len.0) {
-        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1 B to {LEN_MAX} B")));
+        return Err(ParamError::new(
+            "ack_len",
+            format!("an acknowledgement of {ack_len}"),
+            format!("expected 1 B to {LEN_MAX} B"),
+        ));
     }
     let window = s.bytes_opt("window")?;
     if window.is_some() && !acks {
-        return Err(ParamError::new("window", "a window needs acknowledgements, but hosts send none", "set acks = \"per-frame\""));
+        return Err(ParamError::new(
+            "window",
+            "a window needs acknowledgements, but hosts send none",
+            "set acks = \"per-frame\"",
+        ));
     }
     if connection.is_some() && window.is_some_and(|w| w.0 < u64::from(payload_max)) {
-        return Err(ParamError::new("window", "the window is smaller than a segment", format!("expected {payload_max} B or more")));
+        return Err(ParamError::new(
+            "window",
+            "the window is smaller than a segment",
+            format!("expected {payload_max} B or more"),
+        ));
     }
     if window == Some(Bytes::ZERO) {
-        return Err(ParamError::new("window", "the window is 0: hosts can send nothing", "expected a size above zero"));
+        return Err(ParamError::new(
+            "window",
+            "the window is 0: hosts can send nothing",
+            "expected a size above zero",
+        ));
     }
     let transport = if acks {
         Transport::Acks {
@@ -222,7 +272,9 @@ fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Ho
 
 /// Keys about acknowledgements and losses that nothing reads.
 fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
-    let unread = |keys: &[&str], why: &str, hint: &str| keys.iter().for_each(|key| s.has_no_effect(key, why, hint));
+    let unread = |keys: &[&str], why: &str, hint: &str| {
+        keys.iter().for_each(|key| s.has_no_effect(key, why, hint))
+    };
     let acknowledge = "remove the key, or set acks = \"per-frame\"";
     let recovery = s.chosen("recovery");
     match (recovery.as_deref(), acks, connections) {
@@ -237,23 +289,42 @@ fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
         }
         (_, _, true) => {
             let why = "connections detect losses themselves, and have their own timers";
-            unread(&["rto", "rto_low", "nack_interval"], why, "set transport.rto_min and rto_initial instead");
+            unread(
+                &["rto", "rto_low", "nack_interval"],
+                why,
+                "set transport.rto_min and rto_initial instead",
+            );
         }
         (Some("selective"), ..) => {
             let why = "recovery = \"selective\" reports missing frames with every acknowledgement";
             unread(&["nack_interval"], why, "remove the key, or set recovery = \"go-back-n\"");
         }
         (Some("nack"), ..) => {
-            unread(&["rto"], "recovery = \"nack\" has no timer", "set recovery = \"go-back-n\" or \"selective\", or remove the key");
+            unread(
+                &["rto"],
+                "recovery = \"nack\" has no timer",
+                "set recovery = \"go-back-n\" or \"selective\", or remove the key",
+            );
         }
         _ => {}
     }
 }
 
 /// Keys that nothing reads in a run of these flows.
-fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_control: &RateControlKind, duration: Span) {
-    if let Some(recovery) = host.nic.recovery.filter(|r| duration.0 > 0 && r.timer_of_few >= duration) {
-        let why = format!("no timer expires before the run ends at {duration}, {} after a loss", recovery.timer_of_few);
+fn name_what_no_flow_reads(
+    s: &Section<'_>,
+    host: &Host,
+    flows: &Flows,
+    rate_control: &RateControlKind,
+    duration: Span,
+) {
+    if let Some(recovery) =
+        host.nic.recovery.filter(|r| duration.0 > 0 && r.timer_of_few >= duration)
+    {
+        let why = format!(
+            "no timer expires before the run ends at {duration}, {} after a loss",
+            recovery.timer_of_few
+        );
         s.has_no_effect("rto", &why, "shorten the time, or extend run.duration");
     }
     let own_class = match host.nic.transport {
@@ -262,12 +333,20 @@ fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_con
     };
     let sends_cnps = matches!(rate_control.cnp_mode(), CnpMode::Frame { .. });
     if host.cnp_priority.is_some() && host.cnp_priority != own_class && !sends_cnps {
-        s.has_no_effect("cnp_priority", "this rate control sends no CNPs", "remove the key, or choose a rate control that sends CNPs");
+        s.has_no_effect(
+            "cnp_priority",
+            "this rate control sends no CNPs",
+            "remove the key, or choose a rate control that sends CNPs",
+        );
     }
     if let (Some(window), None) = (host.nic.window, host.nic.connection) {
         let frame = u64::from(host.nic.payload_max);
         if window < frame {
-            let what = format!("window {} < {}, the payload of a frame: hosts still send one frame at a time", Bytes(window), Bytes(frame));
+            let what = format!(
+                "window {} < {}, the payload of a frame: hosts still send one frame at a time",
+                Bytes(window),
+                Bytes(frame)
+            );
             s.warn(&ParamError::new("window", what, "expected at least a frame"));
         }
     }
@@ -275,9 +354,15 @@ fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_con
         return; // others come during the run
     }
     if host.nic.pacing == Pacing::Gap && flows.flows.iter().all(|f| f.rate.is_none()) {
-        s.has_no_effect("pacing", "no flow has its own rate", "remove the key, or give flows a rate");
+        s.has_no_effect(
+            "pacing",
+            "no flow has its own rate",
+            "remove the key, or give flows a rate",
+        );
     }
-    if host.nic.shared_connections && !flows.flows.iter().any(|f| f.controlled && f.rate.is_none() && f.size != UNLIMITED) {
+    if host.nic.shared_connections
+        && !flows.flows.iter().any(|f| f.controlled && f.rate.is_none() && f.size != UNLIMITED)
+    {
         let why = "endless flows, flows with a rate and flows without rate control keep their own connection, and the scenario has no \
                    other flows";
         s.has_no_effect("connections", why, "remove the key, or give the flows a size");
@@ -301,7 +386,11 @@ fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
 
 /// Retransmission timers that expire before any acknowledgement can be in.
 fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topology) {
-    let (Some(recovery), Transport::Acks { ack_len, .. }) = (host.nic.recovery, &host.nic.transport) else { return };
+    let (Some(recovery), Transport::Acks { ack_len, .. }) =
+        (host.nic.recovery, &host.nic.transport)
+    else {
+        return;
+    };
     // Of the first frame and its acknowledgement over the links at both ends: those between them
     // add to it.
     let round_trip = |f: &Flow| {
@@ -309,22 +398,38 @@ fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topolo
         let ends = if std::ptr::eq(ends[0], ends[1]) { &ends[..1] } else { &ends[..] };
         let frame = Bytes(f.size.min(host.nic.payload_max.into()) + u64::from(host.nic.header));
         ends.iter()
-            .map(|l| l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2)
+            .map(|l| {
+                l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2
+            })
             .fold(Span::ZERO, |sum, s| sum + s)
     };
-    let Some((longest, f)) = flows.flows.iter().map(|f| (round_trip(f), f)).max_by_key(|(trip, _)| *trip) else { return };
+    let Some((longest, f)) =
+        flows.flows.iter().map(|f| (round_trip(f), f)).max_by_key(|(trip, _)| *trip)
+    else {
+        return;
+    };
     let mut keys = vec![("rto", recovery.timer)];
-    keys.extend((recovery.timer_of_few != recovery.timer).then_some(("rto_low", recovery.timer_of_few)));
+    keys.extend(
+        (recovery.timer_of_few != recovery.timer).then_some(("rto_low", recovery.timer_of_few)),
+    );
     for (key, timer) in keys.into_iter().filter(|(_, timer)| *timer < longest) {
         let (src, dst) = (topology.name(f.src), topology.name(f.dst));
         let what = format!(
             "{key} {timer} is shorter than {longest}, the least round trip from {src} to {dst}: hosts repeat frames that are not lost"
         );
-        s.warn(&ParamError::new(key, what, "expected more than a round trip with queues and pauses"));
+        s.warn(&ParamError::new(
+            key,
+            what,
+            "expected more than a round trip with queues and pauses",
+        ));
     }
 }
 
-fn read_recovery(s: &mut Section<'_>, acks: bool, connections: bool) -> Result<Option<Recovery>, ParamError> {
+fn read_recovery(
+    s: &mut Section<'_>,
+    acks: bool,
+    connections: bool,
+) -> Result<Option<Recovery>, ParamError> {
     let (kind, timer, low) = (s.text("recovery")?, s.span("rto")?, s.span_opt("rto_low")?);
     let order = s.text_opt("order")?;
     let keeps = kind == "selective";
@@ -336,32 +441,63 @@ fn read_recovery(s: &mut Section<'_>, acks: bool, connections: bool) -> Result<O
     match (order.as_deref(), kind.as_str()) {
         (Some("strict"), "selective") => {
             let what = "order = \"strict\" conflicts with selective repeat, whose receivers keep frames ahead of a gap";
-            return Err(ParamError::new("order", what, "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\""));
+            return Err(ParamError::new(
+                "order",
+                what,
+                "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\"",
+            ));
         }
         (Some(order @ ("buffer" | "count")), "nack" | "go-back-n") => {
-            let what = format!("order = \"{order}\" conflicts with {kind}, whose receivers discard frames ahead of a gap");
-            return Err(ParamError::new("order", what, "set recovery = \"selective\", or order = \"strict\""));
+            let what = format!(
+                "order = \"{order}\" conflicts with {kind}, whose receivers discard frames ahead of a gap"
+            );
+            return Err(ParamError::new(
+                "order",
+                what,
+                "set recovery = \"selective\", or order = \"strict\"",
+            ));
         }
         _ => {}
     }
     if kind == "nack" {
         return match low {
-            Some(_) => Err(ParamError::new("rto_low", "nack has no timer", "set recovery = \"go-back-n\" or \"selective\"")),
+            Some(_) => Err(ParamError::new(
+                "rto_low",
+                "nack has no timer",
+                "set recovery = \"go-back-n\" or \"selective\"",
+            )),
             None => Ok(None),
         };
     }
     if !acks {
-        return Err(ParamError::new("recovery", format!("{kind} needs acknowledgements, but hosts send none"), "set acks = \"per-frame\""));
+        return Err(ParamError::new(
+            "recovery",
+            format!("{kind} needs acknowledgements, but hosts send none"),
+            "set acks = \"per-frame\"",
+        ));
     }
     if timer == Span::ZERO {
-        return Err(ParamError::new("rto", "a retransmission timer of 0", "expected more than a round trip with queues"));
+        return Err(ParamError::new(
+            "rto",
+            "a retransmission timer of 0",
+            "expected more than a round trip with queues",
+        ));
     }
     if let Some(low) = low.filter(|&low| low == Span::ZERO || low > timer) {
         let what = match low {
             Span::ZERO => "a retransmission timer of 0".to_owned(),
             _ => format!("rto_low {low} > rto {timer}"),
         };
-        return Err(ParamError::new("rto_low", what, "expected more than a round trip with queues, and at most rto"));
+        return Err(ParamError::new(
+            "rto_low",
+            what,
+            "expected more than a round trip with queues, and at most rto",
+        ));
     }
-    Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: keeps, any_order: order.as_deref() == Some("count") }))
+    Ok(Some(Recovery {
+        timer,
+        timer_of_few: low.unwrap_or(timer),
+        selective: keeps,
+        any_order: order.as_deref() == Some("count"),
+    }))
 }

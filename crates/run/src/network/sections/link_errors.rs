@@ -13,7 +13,13 @@ use super::{Context, Part, Read, Sections};
 
 /// Keys of every kind of errors.
 const KEYS: &[ParamSpec] = &[
-    ParamSpec::new("ports", Kind::Texts, "all", "link directions, by the port that transmits, `H1->S1` or `H1:S1`, or [\"all\"]", ""),
+    ParamSpec::new(
+        "ports",
+        Kind::Texts,
+        "all",
+        "link directions, by the port that transmits, `H1->S1` or `H1:S1`, or [\"all\"]",
+        "",
+    ),
     ParamSpec::new(
         "frames",
         Kind::Choice(&["all", "flows", "control"]),
@@ -31,7 +37,11 @@ const KEYS: &[ParamSpec] = &[
 ];
 
 const BITS: &[ParamSpec] = &[
-    ParamSpec::required("ber", Kind::Float, "bit error ratio, 0 to 0.5; before correction, if there is any"),
+    ParamSpec::required(
+        "ber",
+        Kind::Float,
+        "bit error ratio, 0 to 0.5; before correction, if there is any",
+    ),
     ParamSpec::new(
         "overhead",
         Kind::Bytes,
@@ -48,13 +58,37 @@ const BITS: &[ParamSpec] = &[
     ),
 ];
 
-const FRAMES: &[ParamSpec] = &[ParamSpec::required("loss", Kind::Float, "probability that a frame is hit after error correction, 0 to 1")];
+const FRAMES: &[ParamSpec] = &[ParamSpec::required(
+    "loss",
+    Kind::Float,
+    "probability that a frame is hit after error correction, 0 to 1",
+)];
 
 const BURSTS: &[ParamSpec] = &[
-    ParamSpec::required("to_bad", Kind::Float, "probability of a change from the good state to the bad one, before each frame"),
-    ParamSpec::required("to_good", Kind::Float, "probability of a change back; bursts are 1 / this long on average"),
-    ParamSpec::new("loss_bad", Kind::Float, "1", "probability that a frame is hit in the bad state", "Gilbert 1960; netem: 1 - h"),
-    ParamSpec::new("loss_good", Kind::Float, "0", "probability that a frame is hit in the good state", "Elliott 1963; netem: 1 - k"),
+    ParamSpec::required(
+        "to_bad",
+        Kind::Float,
+        "probability of a change from the good state to the bad one, before each frame",
+    ),
+    ParamSpec::required(
+        "to_good",
+        Kind::Float,
+        "probability of a change back; bursts are 1 / this long on average",
+    ),
+    ParamSpec::new(
+        "loss_bad",
+        Kind::Float,
+        "1",
+        "probability that a frame is hit in the bad state",
+        "Gilbert 1960; netem: 1 - h",
+    ),
+    ParamSpec::new(
+        "loss_good",
+        Kind::Float,
+        "0",
+        "probability that a frame is hit in the good state",
+        "Elliott 1963; netem: 1 - k",
+    ),
 ];
 
 const NTH: &[ParamSpec] = &[ParamSpec::required(
@@ -67,7 +101,11 @@ pub type Value = LinkErrors;
 
 impl Part for LinkErrors {
     fn specs() -> Vec<SectionSpec> {
-        vec![SectionSpec::many("link_errors", "Links that corrupt frames.", vec![KEYS]).kinds("kind", Some("bit"), kinds())]
+        vec![SectionSpec::many("link_errors", "Links that corrupt frames.", vec![KEYS]).kinds(
+            "kind",
+            Some("bit"),
+            kinds(),
+        )]
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, LinkErrors> {
@@ -93,8 +131,16 @@ fn kinds() -> Vec<KindSpec> {
     let kind = |name, doc, specs| KindSpec { name, doc, specs: vec![specs] };
     vec![
         kind("bit", "every bit has the same error probability", BITS),
-        kind("frame", "every frame has the same probability of being hit, whatever its length", FRAMES),
-        kind("burst", "two states, good and bad, each with a probability (Gilbert, Elliott)", BURSTS),
+        kind(
+            "frame",
+            "every frame has the same probability of being hit, whatever its length",
+            FRAMES,
+        ),
+        kind(
+            "burst",
+            "two states, good and bad, each with a probability (Gilbert, Elliott)",
+            BURSTS,
+        ),
         kind("nth", "given frames are hit, without randomness", NTH),
     ]
 }
@@ -103,20 +149,37 @@ fn kinds() -> Vec<KindSpec> {
 fn read(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamError> {
     let names = s.texts("ports")?;
     if names.is_empty() {
-        return Err(ParamError::new("ports", "the list of links is empty", "expected ports such as [\"H1->S1\"], or [\"all\"]"));
+        return Err(ParamError::new(
+            "ports",
+            "the list of links is empty",
+            "expected ports such as [\"H1->S1\"], or [\"all\"]",
+        ));
     }
     let ports = if names.iter().any(|n| n == "all") {
-        (0..topology.nodes.len() as u32).flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p))).collect()
+        (0..topology.nodes.len() as u32)
+            .flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)))
+            .collect()
     } else {
-        let found = names.iter().map(|n| find_port(topology, "ports", n, What::Port)).collect::<Result<Vec<_>, _>>()?;
+        let found = names
+            .iter()
+            .map(|n| find_port(topology, "ports", n, What::Port))
+            .collect::<Result<Vec<_>, _>>()?;
         if let Some(n) = (1..found.len()).find(|&n| found[..n].contains(&found[n])) {
             let what = format!("'{}' names a link direction that is already in the list", names[n]);
-            return Err(ParamError::new("ports", what, "remove it; for errors of a second kind, add another [[link_errors]]"));
+            return Err(ParamError::new(
+                "ports",
+                what,
+                "remove it; for errors of a second kind, add another [[link_errors]]",
+            ));
         }
         found
     };
     if names.len() > 1 && names.iter().any(|n| n == "all") {
-        s.warn(&ParamError::new("ports", "\"all\" names every link direction: the others in the list have no effect", "one of the two"));
+        s.warn(&ParamError::new(
+            "ports",
+            "\"all\" names every link direction: the others in the list have no effect",
+            "one of the two",
+        ));
     }
     let down = |&(n, p): &(u32, u16)| !topology.link_at(n, p).up;
     if ports.iter().all(down) {
@@ -134,7 +197,11 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamErr
         if (0.0..=most).contains(&p) {
             Ok(p)
         } else {
-            Err(ParamError::new(key, format!("a probability of {p}"), format!("expected 0 to {most}")))
+            Err(ParamError::new(
+                key,
+                format!("a probability of {p}"),
+                format!("expected 0 to {most}"),
+            ))
         }
     };
     let kind = match kind {
@@ -154,7 +221,11 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamErr
             }
             let overhead = s.bytes("overhead")?;
             if overhead > Bytes(1000) {
-                return Err(ParamError::new("overhead", format!("an overhead of {overhead} for each frame"), "expected at most 1000 B"));
+                return Err(ParamError::new(
+                    "overhead",
+                    format!("an overhead of {overhead} for each frame"),
+                    "expected at most 1000 B",
+                ));
             }
             let code = match s.text("fec")?.as_str() {
                 "rs-528-514" => Some(Code::KR4),
@@ -167,18 +238,35 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamErr
     if let ErrorKind::Bursts { loss_bad, loss_good, .. } = kind
         && loss_bad < loss_good
     {
-        let what = format!("loss_bad {loss_bad} < loss_good {loss_good}: the bad state loses fewer frames");
-        s.warn(&ParamError::new("loss_bad", what, "swap loss_bad and loss_good, and to_bad and to_good"));
+        let what = format!(
+            "loss_bad {loss_bad} < loss_good {loss_good}: the bad state loses fewer frames"
+        );
+        s.warn(&ParamError::new(
+            "loss_bad",
+            what,
+            "swap loss_bad and loss_good, and to_bad and to_good",
+        ));
     }
     Ok(LinkErrors { ports, kind, frames, seen })
 }
 
 /// Warns of errors that meet no frame, and of settings that make no difference without retry.
-fn name_what_is_unread(s: &Section<'_>, e: &LinkErrors, retry: bool, links: &[(LinkFacts, FlowControl)]) {
-    let has_messages = |(_, fc): &(LinkFacts, FlowControl)| !matches!(fc, FlowControl::None) && fc.message_len() > Bytes::ZERO;
+fn name_what_is_unread(
+    s: &Section<'_>,
+    e: &LinkErrors,
+    retry: bool,
+    links: &[(LinkFacts, FlowControl)],
+) {
+    let has_messages = |(_, fc): &(LinkFacts, FlowControl)| {
+        !matches!(fc, FlowControl::None) && fc.message_len() > Bytes::ZERO
+    };
     if e.frames == HitFrames::Control && !retry && !links.iter().any(has_messages) {
         let what = "this flow control sends no frames: no frame is hit";
-        s.warn(&ParamError::new("frames", what, "set frames = \"all\", or choose another flow control"));
+        s.warn(&ParamError::new(
+            "frames",
+            what,
+            "set frames = \"all\", or choose another flow control",
+        ));
     }
     if !retry {
         let why = "without [link_retry], a frame is lost in both cases";
@@ -188,14 +276,24 @@ fn name_what_is_unread(s: &Section<'_>, e: &LinkErrors, retry: bool, links: &[(L
 
 fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
     let refuse = |text: &str| {
-        ParamError::new("numbers", format!("'{text}' is not the number of a frame"), "expected numbers from 1, such as [\"3\"]")
+        ParamError::new(
+            "numbers",
+            format!("'{text}' is not the number of a frame"),
+            "expected numbers from 1, such as [\"3\"]",
+        )
     };
     let texts = s.texts("numbers")?;
     if texts.is_empty() {
-        return Err(ParamError::new("numbers", "no frame is hit", "expected numbers from 1, such as [\"3\"]"));
+        return Err(ParamError::new(
+            "numbers",
+            "no frame is hit",
+            "expected numbers from 1, such as [\"3\"]",
+        ));
     }
-    let mut numbers =
-        texts.iter().map(|t| t.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(|| refuse(t))).collect::<Result<Vec<_>, _>>()?;
+    let mut numbers = texts
+        .iter()
+        .map(|t| t.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(|| refuse(t)))
+        .collect::<Result<Vec<_>, _>>()?;
     numbers.sort_unstable();
     if let Some(w) = numbers.windows(2).find(|w| w[0] == w[1]) {
         s.warn(&ParamError::new(

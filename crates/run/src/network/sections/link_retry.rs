@@ -14,8 +14,16 @@ pub type Value = Option<Config>;
 
 impl Part for Option<Config> {
     fn specs() -> Vec<SectionSpec> {
-        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
-        vec![SectionSpec::once("link_retry", "Links that resend corrupted frames.", vec![]).kinds("kind", Some("none"), kinds.collect())]
+        let kinds = REGISTRY.iter().map(|e| KindSpec {
+            name: e.name,
+            doc: e.about,
+            specs: e.params.to_vec(),
+        });
+        vec![SectionSpec::once("link_retry", "Links that resend corrupted frames.", vec![]).kinds(
+            "kind",
+            Some("none"),
+            kinds.collect(),
+        )]
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Self> {
@@ -28,7 +36,9 @@ impl Part for Option<Config> {
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
         let Some(host) = all.host.value() else { return };
-        all.link_retry.check(|s, retry| retry.as_ref().map_or(Ok(()), |retry| fits(s, retry, (cx.topology, host))));
+        all.link_retry.check(|s, retry| {
+            retry.as_ref().map_or(Ok(()), |retry| fits(s, retry, (cx.topology, host)))
+        });
     }
 
     fn set(self, model: &mut Model<'static>) {
@@ -37,7 +47,11 @@ impl Part for Option<Config> {
 }
 
 /// Rejects a retry that no link could use, and warns of settings that make it slow.
-fn fits(s: &mut Section<'_>, retry: &Config, (topology, host): (&Topology, &Host)) -> Result<(), ParamError> {
+fn fits(
+    s: &mut Section<'_>,
+    retry: &Config,
+    (topology, host): (&Topology, &Host),
+) -> Result<(), ParamError> {
     let mtu = host.longest_frame();
     let mut kinds: Vec<_> = topology.links.iter().map(|l| (l.rate, l.delay)).collect();
     kinds.sort_unstable();

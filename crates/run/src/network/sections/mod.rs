@@ -1,7 +1,8 @@
 //! Sections of a network's scenario, one file each.
 //!
 //! A file declares the keys of its section, reads them, checks them against other sections, warns,
-//! and sets its part of the model. A new section is a file and its name in the list below.
+//! and sets its part of the model. A new section is a file, its `mod` line, and its place in the
+//! order of reading.
 
 use std::path::Path;
 
@@ -12,16 +13,32 @@ use xoff_scenario::{Problem, Problems};
 use xoff_sim::Model;
 use xoff_units::params::ParamError;
 
+pub(super) mod buffer_pool;
+pub(super) mod buffer_profile;
+pub(super) mod control_delay;
+pub(super) mod detection;
+pub(super) mod failure;
 pub(super) mod failures;
+pub(super) mod flow_control;
+pub(super) mod flows;
+pub(super) mod host;
+pub(super) mod link_errors;
+pub(super) mod link_retry;
+pub(super) mod pause_storm;
+pub(super) mod probes;
+pub(super) mod rate_control;
+pub(super) mod routing;
 pub(super) mod run;
+pub(super) mod slow_receiver;
+pub(super) mod switch;
 pub(super) mod topology;
+pub(super) mod transport;
+pub(super) mod watchdog;
 
 use run::Run;
 
 macro_rules! sections {
     ($($name:ident)*) => {
-        $(pub(super) mod $name;)*
-
         /// All sections after `[run]`, `[topology]` and `[failures]`.
         #[derive(Default)]
         pub(super) struct Sections<'d> {

@@ -15,12 +15,29 @@ use super::host::find_host;
 use super::{Context, Part, Read, Sections};
 
 const KEYS: &[ParamSpec] = &[
-    ParamSpec::required("host", Kind::Text, "host whose NIC keeps pausing its switch, whatever it receives"),
+    ParamSpec::required(
+        "host",
+        Kind::Text,
+        "host whose NIC keeps pausing its switch, whatever it receives",
+    ),
     ParamSpec::new("priority", Kind::Count, "0", "priority that it pauses, 0 to 7", ""),
-    ParamSpec::new("start", Kind::Span, "0us", "time of its first message, which is the longest pause that the flow control has", "")
-        .renamed_from(&["from"]),
-    ParamSpec::optional("stop", Kind::Span, "time of its release; default: the end of the run", "").renamed_from(&["until"]),
-    ParamSpec::new("interval", Kind::Span, "100us", "time between two messages", "802.3 Annex 31D: a pause ends after 65,535 quanta"),
+    ParamSpec::new(
+        "start",
+        Kind::Span,
+        "0us",
+        "time of its first message, which is the longest pause that the flow control has",
+        "",
+    )
+    .renamed_from(&["from"]),
+    ParamSpec::optional("stop", Kind::Span, "time of its release; default: the end of the run", "")
+        .renamed_from(&["until"]),
+    ParamSpec::new(
+        "interval",
+        Kind::Span,
+        "100us",
+        "time between two messages",
+        "802.3 Annex 31D: a pause ends after 65,535 quanta",
+    ),
 ];
 
 pub type Value = PauseStorm;
@@ -35,8 +52,13 @@ impl Part for PauseStorm {
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
-        let (answers, lossy, storms) = (all.hosts_answer(), all.lossy().to_vec(), all.pause_storm.values.clone());
-        let (Some((name, links)), Some(classes), Some(flows)) = (all.flow_control.links(), all.classes(), all.flows.value()) else { return };
+        let (answers, lossy, storms) =
+            (all.hosts_answer(), all.lossy().to_vec(), all.pause_storm.values.clone());
+        let (Some((name, links)), Some(classes), Some(flows)) =
+            (all.flow_control.links(), all.classes(), all.flows.value())
+        else {
+            return;
+        };
         for (n, section) in all.pause_storm.sections.iter_mut().enumerate() {
             let of = (&*lossy, flows, answers);
             section.take(|s| fits(s, (n, &storms), (name, links), (cx.topology, &classes), of));
@@ -49,7 +71,11 @@ impl Part for PauseStorm {
 }
 
 /// Reads a `[[pause_storm]]`.
-fn read(s: &mut Section<'_>, topology: &Topology, duration: Span) -> Result<PauseStorm, ParamError> {
+fn read(
+    s: &mut Section<'_>,
+    topology: &Topology,
+    duration: Span,
+) -> Result<PauseStorm, ParamError> {
     let host = find_host(s, topology)?;
     let priority = s.count("priority")?;
     if priority > 7 {
@@ -57,10 +83,18 @@ fn read(s: &mut Section<'_>, topology: &Topology, duration: Span) -> Result<Paus
     }
     let (from, until, interval) = (s.span("start")?, s.span_opt("stop")?, s.span("interval")?);
     if interval.0 == 0 {
-        return Err(ParamError::new("interval", "the interval is 0: the time of the run could not advance", "expected a time above zero"));
+        return Err(ParamError::new(
+            "interval",
+            "the interval is 0: the time of the run could not advance",
+            "expected a time above zero",
+        ));
     }
     if let Some(until) = until.filter(|&u| u <= from) {
-        return Err(ParamError::new("stop", format!("stop {until} <= start {from}: no storm"), "choose a later time"));
+        return Err(ParamError::new(
+            "stop",
+            format!("stop {until} <= start {from}: no storm"),
+            "choose a later time",
+        ));
     }
     if duration.0 > 0 && from >= duration {
         s.warn(&ParamError::new(
@@ -81,7 +115,13 @@ fn read(s: &mut Section<'_>, topology: &Topology, duration: Span) -> Result<Paus
         let why = format!("the storm ends at {until}, before a second message");
         s.has_no_effect("interval", &why, "remove the key, or shorten the interval");
     }
-    Ok(PauseStorm { host, priority: priority as u8, from: Time(from.0), until: until.map_or(Time::NEVER, |u| Time(u.0)), interval })
+    Ok(PauseStorm {
+        host,
+        priority: priority as u8,
+        from: Time(from.0),
+        until: until.map_or(Time::NEVER, |u| Time(u.0)),
+        interval,
+    })
 }
 
 /// Refuses a storm without a message that could hold a peer, one that the wire does not carry, and
@@ -96,41 +136,73 @@ fn fits(
     let Some(storm) = &storms[n] else { return Ok(()) };
     if lossy.contains(&storm.priority) {
         let what = format!("priority {} is lossy: no message pauses it", storm.priority);
-        return Err(ParamError::new("priority", what, "choose a priority that is not in flow_control.lossy"));
+        return Err(ParamError::new(
+            "priority",
+            what,
+            "choose a priority that is not in flow_control.lossy",
+        ));
     }
     let link = topology.link_at(storm.host, 0);
-    let found = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
+    let found =
+        links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
     let Some((facts, fc)) = found else { return Ok(()) };
     let messages = storms.iter().flatten().filter(|s| s.host == storm.host).count() as u64;
     let wire = facts.rate.time_for(fc.message_len().max(Bytes(1)) * messages);
     if storm.interval < wire {
-        let which = if messages == 1 { "a message".to_owned() } else { format!("{messages} messages, one of each storm of the host,") };
-        let what = format!("interval {} < {wire}, the time of {which} at {}", storm.interval, link.rate);
+        let which = if messages == 1 {
+            "a message".to_owned()
+        } else {
+            format!("{messages} messages, one of each storm of the host,")
+        };
+        let what =
+            format!("interval {} < {wire}, the time of {which} at {}", storm.interval, link.rate);
         return Err(ParamError::new("interval", what, "expected at least that time"));
     }
-    let same = |o: &&PauseStorm| (o.host, o.priority) == (storm.host, storm.priority) && o.from < storm.until && storm.from < o.until;
+    let same = |o: &&PauseStorm| {
+        (o.host, o.priority) == (storm.host, storm.priority)
+            && o.from < storm.until
+            && storm.from < o.until
+    };
     if let Some(other) = storms[..n].iter().flatten().find(same) {
         let what = format!(
             "the storm of priority {} from {} overlaps the one from {}: the first to end would release both",
             storm.priority, storm.from, other.from
         );
-        return Err(ParamError::new("start", what, "separate the storms in time, or merge them into one"));
+        return Err(ParamError::new(
+            "start",
+            what,
+            "separate the storms in time, or merge them into one",
+        ));
     }
     if fc.halves(facts).0.hold().is_none() {
         let what = format!("{name} has no message that pauses a whole priority");
-        return Err(ParamError::new("host", what, "remove [[pause_storm]], or choose another flow control"));
+        return Err(ParamError::new(
+            "host",
+            what,
+            "remove [[pause_storm]], or choose another flow control",
+        ));
     }
     if classes.class(storm.priority).is_none() {
         let what = format!("no flow has priority {}: the storm blocks no frame", storm.priority);
         s.warn(&ParamError::new("priority", what, "choose the priority of a flow"));
     } else if !receives(flows, answers, storm.host, Some(storm.priority)) {
-        let what = format!("no flow of priority {} ends at {}: the storm blocks no frame", storm.priority, topology.name(storm.host));
+        let what = format!(
+            "no flow of priority {} ends at {}: the storm blocks no frame",
+            storm.priority,
+            topology.name(storm.host)
+        );
         s.warn(&ParamError::new("host", what, "choose the destination and the priority of a flow"));
     }
     if let Some(ends) = held_by_a_message(facts, fc).filter(|&ends| storm.interval > ends) {
-        let what =
-            format!("interval {} > {ends}, the longest pause of a message of {name}: the peer sends between two messages", storm.interval);
-        s.warn(&ParamError::new("interval", what, "shorten the interval to pause the peer all the time"));
+        let what = format!(
+            "interval {} > {ends}, the longest pause of a message of {name}: the peer sends between two messages",
+            storm.interval
+        );
+        s.warn(&ParamError::new(
+            "interval",
+            what,
+            "shorten the interval to pause the peer all the time",
+        ));
     }
     Ok(())
 }
@@ -140,5 +212,7 @@ fn fits(
 fn held_by_a_message(facts: &LinkFacts, fc: &FlowControl) -> Option<Span> {
     let (rx, mut tx) = fc.halves(facts);
     tx.on_message(Time::ZERO, rx.hold()?);
-    tx.stopped_until(Time::ZERO, facts.mtu, Span(u64::MAX)).filter(|&t| t != Time::NEVER).map(|t| Span(t.0))
+    tx.stopped_until(Time::ZERO, facts.mtu, Span(u64::MAX))
+        .filter(|&t| t != Time::NEVER)
+        .map(|t| Span(t.0))
 }

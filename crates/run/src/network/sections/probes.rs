@@ -11,18 +11,33 @@ use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
 
 use super::{Context, Part, Read, Sections};
 
-const SAMPLES: &[ParamSpec] = &[ParamSpec::new("interval", Kind::Span, "0us", "distance between samples; 0 us: none", "")];
+const SAMPLES: &[ParamSpec] =
+    &[ParamSpec::new("interval", Kind::Span, "0us", "distance between samples; 0 us: none", "")];
 
 /// A key for each probe of ports.
 static PORT_KEYS: LazyLock<Vec<ParamSpec>> = LazyLock::new(|| {
     let ports = "ports by name, `H1->S1` or `H1:S1`, or [\"all\"]";
-    let key = |p: &PortProbe| ParamSpec::optional(p.key, Kind::Texts, p.about, ports).renamed_from(p.renamed_from);
+    let key = |p: &PortProbe| {
+        ParamSpec::optional(p.key, Kind::Texts, p.about, ports).renamed_from(p.renamed_from)
+    };
     PORT_PROBES.iter().map(key).collect()
 });
 
 const PROBES: &[ParamSpec] = &[
-    ParamSpec::new("flow_rates", Kind::Flag, "false", "sampled: rate of every flow; on change: rate control's rate", ""),
-    ParamSpec::new("causes", Kind::Flag, "false", "flows that fill the buffer whenever a port is paused or slowed down", ""),
+    ParamSpec::new(
+        "flow_rates",
+        Kind::Flag,
+        "false",
+        "sampled: rate of every flow; on change: rate control's rate",
+        "",
+    ),
+    ParamSpec::new(
+        "causes",
+        Kind::Flag,
+        "false",
+        "flows that fill the buffer whenever a port is paused or slowed down",
+        "",
+    ),
 ];
 
 pub type Value = Probes;
@@ -38,8 +53,14 @@ impl Part for Probes {
             let probes = read(s, cx.topology)?;
             let (interval, duration) = (probes.interval, cx.run.duration);
             if interval > duration && duration.0 > 0 {
-                let what = format!("the interval of {interval} is longer than the run of {duration}: xoff takes no samples");
-                s.warn(&ParamError::new("interval", what, "expected, for example, a hundredth of run.duration"));
+                let what = format!(
+                    "the interval of {interval} is longer than the run of {duration}: xoff takes no samples"
+                );
+                s.warn(&ParamError::new(
+                    "interval",
+                    what,
+                    "expected, for example, a hundredth of run.duration",
+                ));
             }
             Ok(probes)
         })
@@ -68,7 +89,11 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> 
         if names.iter().any(|n| n == "all") {
             return Ok(Selection::All);
         }
-        names.iter().map(|n| find_port(topology, key, n, What::Port).map(PortId::from)).collect::<Result<Vec<_>, _>>().map(Selection::Some)
+        names
+            .iter()
+            .map(|n| find_port(topology, key, n, What::Port).map(PortId::from))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Selection::Some)
     };
     let mut p = Probes::default();
     for probe in PORT_PROBES {
@@ -77,8 +102,14 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> 
     p.interval = s.span("interval")?;
     p.flow_rates = s.flag("flow_rates")?;
     p.causes = s.flag("causes")?;
-    if p.interval.0 == 0 && PORT_PROBES.iter().any(|probe| probe.sampled && !(probe.of)(&p).is_none()) {
-        return Err(ParamError::new("interval", "sampling needs an interval", "set, for example, interval = \"10us\""));
+    if p.interval.0 == 0
+        && PORT_PROBES.iter().any(|probe| probe.sampled && !(probe.of)(&p).is_none())
+    {
+        return Err(ParamError::new(
+            "interval",
+            "sampling needs an interval",
+            "set, for example, interval = \"10us\"",
+        ));
     }
     // A port is named by the link direction; its queue as an ingress is at the far end.
     for probe in PORT_PROBES.iter().filter(|probe| probe.ingress_too) {

@@ -23,8 +23,10 @@ impl Sections<'_> {
 
 impl Part for Named<RateControlKind> {
     fn specs() -> Vec<SectionSpec> {
-        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
-        let spec = SectionSpec::once("rate_control", "End-to-end rate control of every flow.", vec![]);
+        let kinds =
+            REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
+        let spec =
+            SectionSpec::once("rate_control", "End-to-end rate control of every flow.", vec![]);
         vec![spec.kinds("kind", Some("none"), kinds.collect())]
     }
 
@@ -42,17 +44,26 @@ impl Part for Named<RateControlKind> {
             if !law.needs_acks() || !matches!(host.nic.transport, Transport::None) {
                 return Ok(());
             }
-            let what = format!("{name} reacts to acknowledgements, but hosts send none: rates never change");
+            let what = format!(
+                "{name} reacts to acknowledgements, but hosts send none: rates never change"
+            );
             Err(ParamError::new("kind", what, "set host.acks = \"per-frame\""))
         });
     }
 
     fn warn(_: &Context<'_>, all: &Sections<'_>, warnings: &mut Problems) {
-        let (Some(rate), Some(host), Some(detection)) = (all.rate_control.value(), all.host.value(), all.detection.value()) else { return };
+        let (Some(rate), Some(host), Some(detection)) =
+            (all.rate_control.value(), all.host.value(), all.detection.value())
+        else {
+            return;
+        };
         let (detection, rate_control) = ((detection.name, &detection.law), (rate.name, &rate.law));
         warn_of_header(rate_control, host.nic.header, warnings);
         warn_of_marks(detection, rate_control, warnings);
-        let slowest = all.flow_control.links().and_then(|(_, links)| links.iter().map(|(link, _)| link.rate).min());
+        let slowest = all
+            .flow_control
+            .links()
+            .and_then(|(_, links)| links.iter().map(|(link, _)| link.rate).min());
         warn_of_unmet(slowest.map(|slowest| rate.law.unmet(slowest)).unwrap_or_default(), warnings);
         warn_of_cnms(detection, rate_control, warnings);
     }
@@ -70,14 +81,21 @@ fn rate_controls(which: impl Fn(&RateControlKind) -> bool) -> String {
 
 /// Records of the way for which frames have no room: they would travel for nothing, and the ideal
 /// times of the run would be those of shorter frames than those of a run with room.
-fn warn_of_header((name, rate_control): (&str, &RateControlKind), header: u32, warnings: &mut Problems) {
+fn warn_of_header(
+    (name, rate_control): (&str, &RateControlKind),
+    header: u32,
+    warnings: &mut Problems,
+) {
     if rate_control.telemetry().is_some() && header < RecordFormat::HEADER {
         let what = format!(
             "{name}: frames carry up to {} B of records, but host.header = \"{header}B\" is smaller: completion and ideal times \
                      are too short",
             RecordFormat::HEADER
         );
-        let hint = format!("set host.header = \"{}B\", also in runs that you compare with this one", RecordFormat::HEADER);
+        let hint = format!(
+            "set host.header = \"{}B\", also in runs that you compare with this one",
+            RecordFormat::HEADER
+        );
         warnings.push(Problem::new(what, hint).warning());
     }
 }
@@ -94,17 +112,25 @@ fn warn_of_marks(
     match rate_control {
         RateControlKind::None | RateControlKind::Custom(_) => {}
         _ if ternary && !rate_control.knows_undetermined() => {
-            let what = format!("detection {detection_name} marks UE, which {name} treats like no mark");
+            let what =
+                format!("detection {detection_name} marks UE, which {name} treats like no mark");
             let hint = "set rate_control.tcd = true where the rate control has it; UE is code point 10, ECT(0) of RFC 3168";
             warn(what, hint.into());
         }
         _ if !ternary && rate_control.knows_undetermined() => {
-            let what = format!("{name} follows TCD's rules, but no port marks UE: it cuts the rate of every flow more deeply");
+            let what = format!(
+                "{name} follows TCD's rules, but no port marks UE: it cuts the rate of every flow more deeply"
+            );
             warn(what, detections(|d| d.has_states()));
         }
         _ if rate_control.reads_marks() && matches!(detection, Detection::None) => {
-            let what = format!("rate_control {name} needs marks, but no port marks without a detection: no rate ever changes");
-            warn(what, detections(|d| !matches!(d, Detection::None) && !d.sends_cnms() && !d.has_states()));
+            let what = format!(
+                "rate_control {name} needs marks, but no port marks without a detection: no rate ever changes"
+            );
+            warn(
+                what,
+                detections(|d| !matches!(d, Detection::None) && !d.sends_cnms() && !d.has_states()),
+            );
         }
         _ => {}
     }
@@ -120,12 +146,16 @@ fn warn_of_cnms(
     let custom = matches!(rate_control, RateControlKind::Custom(_));
     if detection.sends_cnms() && !rate_control.wants_quantized() && !custom {
         warn(
-            format!("detection {name} sends CNMs with a value, which rate_control {rate_name} ignores"),
+            format!(
+                "detection {name} sends CNMs with a value, which rate_control {rate_name} ignores"
+            ),
             rate_controls(|r| r.wants_quantized()),
         );
     } else if !detection.sends_cnms() && rate_control.wants_quantized() && !custom {
         warn(
-            format!("rate_control {rate_name} needs CNMs with a value, which detection {name} never sends: no rate ever changes"),
+            format!(
+                "rate_control {rate_name} needs CNMs with a value, which detection {name} never sends: no rate ever changes"
+            ),
             detections(Detection::sends_cnms),
         );
     }

@@ -9,7 +9,12 @@ use super::{Context, Part, Read, Sections};
 
 const KEYS: &[ParamSpec] = &[
     ParamSpec { key: "kind", ..Routing::PARAM },
-    ParamSpec::optional("seed", Kind::Count, "seed of the hashes that choose among several paths; default: that of the run", ""),
+    ParamSpec::optional(
+        "seed",
+        Kind::Count,
+        "seed of the hashes that choose among several paths; default: that of the run",
+        "",
+    ),
 ];
 
 pub type Value = Routing;
@@ -22,7 +27,8 @@ impl Part for Routing {
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Routing> {
         Read::each(cx, |s| {
             let (kind, seed) = (s.text("kind")?, s.count_opt("seed")?.unwrap_or(cx.run.seed));
-            let rule = Routing::named(&kind, seed).and_then(|rule| rule.fits(cx.topology).map(|()| rule));
+            let rule =
+                Routing::named(&kind, seed).and_then(|rule| rule.fits(cx.topology).map(|()| rule));
             rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
         })
     }

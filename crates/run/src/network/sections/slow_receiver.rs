@@ -17,14 +17,23 @@ use crate::network::pool;
 
 const KEYS: &[ParamSpec] = &[
     ParamSpec::required("host", Kind::Text, "host that drains frames slowly"),
-    ParamSpec::required("rate", Kind::Rate, "rate at which its NIC drains frames (PCIe, table misses); at most the rate of its link"),
+    ParamSpec::required(
+        "rate",
+        Kind::Rate,
+        "rate at which its NIC drains frames (PCIe, table misses); at most the rate of its link",
+    ),
     ParamSpec::optional(
         "buffer",
         Kind::Bytes,
         "memory of the NIC for each priority; default: switch.buffer, the value in the plan of the flow control",
         "",
     ),
-    ParamSpec::optional("stalls", Kind::Texts, "times without draining, `FROM+FOR`, such as `100us+20us`", ""),
+    ParamSpec::optional(
+        "stalls",
+        Kind::Texts,
+        "times without draining, `FROM+FOR`, such as `100us+20us`",
+        "",
+    ),
     ParamSpec::optional(
         "message_rate",
         Kind::Count,
@@ -37,12 +46,17 @@ pub type Value = SlowReceiver;
 
 impl Part for SlowReceiver {
     fn specs() -> Vec<SectionSpec> {
-        vec![SectionSpec::many("slow_receiver", "A host that drains frames more slowly than they can arrive.", vec![KEYS])]
+        vec![SectionSpec::many(
+            "slow_receiver",
+            "A host that drains frames more slowly than they can arrive.",
+            vec![KEYS],
+        )]
     }
 
     fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, SlowReceiver> {
         let Some(switch) = all.switch.value() else { return Read::skipped(cx) };
-        let mut read = Read::each(cx, |s| read(s, cx.topology, switch.ingress_buffer, cx.run.duration));
+        let mut read =
+            Read::each(cx, |s| read(s, cx.topology, switch.ingress_buffer, cx.run.duration));
         refuse_twice(&mut read);
         read
     }
@@ -69,7 +83,11 @@ fn refuse_twice(read: &mut Read<'_, SlowReceiver>) {
     for n in 1..values.len() {
         let host = values[n].as_ref().map(|s| s.host);
         if host.is_some() && values[..n].iter().any(|s| s.as_ref().map(|s| s.host) == host) {
-            let twice = ParamError::new("host", "the host already has a [[slow_receiver]]", "keep one for each host");
+            let twice = ParamError::new(
+                "host",
+                "the host already has a [[slow_receiver]]",
+                "keep one for each host",
+            );
             values[n] = sections[n].take(|_| Err(twice));
         }
     }
@@ -85,7 +103,11 @@ fn read(
     let host = find_host(s, topology)?;
     let (rate, line) = (s.rate("rate")?, topology.link_at(host, 0).rate);
     if rate.0 == 0 {
-        return Err(ParamError::new("rate", "the rate is 0", "expected a rate above zero; use stalls to stop the drain for a time"));
+        return Err(ParamError::new(
+            "rate",
+            "the rate is 0",
+            "expected a rate above zero; use stalls to stop the drain for a time",
+        ));
     }
     if rate > line {
         return Err(ParamError::new(
@@ -96,31 +118,58 @@ fn read(
     }
     let own = s.bytes_opt("buffer")?.unwrap_or(buffer);
     if own < buffer {
-        let what = format!("buffer {own} < switch.buffer {buffer}, the value in the plan of the flow control: frames would be lost");
+        let what = format!(
+            "buffer {own} < switch.buffer {buffer}, the value in the plan of the flow control: frames would be lost"
+        );
         return Err(ParamError::new("buffer", what, "expected at least switch.buffer"));
     }
-    let stalls = s.texts("stalls")?.iter().map(|text| read_stall(text)).collect::<Result<Vec<_>, _>>()?;
+    let stalls =
+        s.texts("stalls")?.iter().map(|text| read_stall(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(w) = stalls.windows(2).find(|w| w[1].0 < w[0].1) {
-        let what = format!("a stall starts at {}, before the previous one ends at {}", w[1].0, w[0].1);
+        let what =
+            format!("a stall starts at {}, before the previous one ends at {}", w[1].0, w[0].1);
         return Err(ParamError::new("stalls", what, "list the stalls by time, without overlaps"));
     }
     if let Some(late) = stalls.iter().find(|stall| duration.0 > 0 && stall.0.0 >= duration.0) {
-        let what = format!("a stall starts at {} >= run.duration {duration}: it never takes place", late.0);
+        let what = format!(
+            "a stall starts at {} >= run.duration {duration}: it never takes place",
+            late.0
+        );
         s.warn(&ParamError::new("stalls", what, "choose an earlier time"));
-    } else if let Some(last) = stalls.last().filter(|stall| duration.0 > 0 && stall.1.0 > duration.0) {
-        let what = format!("a stall lasts until {}, after run.duration {duration}: the host never drains again", last.1);
+    } else if let Some(last) =
+        stalls.last().filter(|stall| duration.0 > 0 && stall.1.0 > duration.0)
+    {
+        let what = format!(
+            "a stall lasts until {}, after run.duration {duration}: the host never drains again",
+            last.1
+        );
         s.warn(&ParamError::new("stalls", what, "shorten the stall, or extend run.duration"));
     }
     let message_gap = match s.count_opt("message_rate")? {
         None => Span::ZERO,
-        Some(0) => return Err(ParamError::new("message_rate", "the message rate is 0", "expected messages per second, above zero")),
+        Some(0) => {
+            return Err(ParamError::new(
+                "message_rate",
+                "the message rate is 0",
+                "expected messages per second, above zero",
+            ));
+        }
         Some(n) => Span(PS_PER_SECOND.div_ceil(n)),
     };
-    Ok(SlowReceiver { host, drain: DrainConfig { rate, buffer: own, plain: own, limit: own, stalls, message_gap } })
+    Ok(SlowReceiver {
+        host,
+        drain: DrainConfig { rate, buffer: own, plain: own, limit: own, stalls, message_gap },
+    })
 }
 
 /// A slow receiver that nothing is for, and messages that never end or are never as frequent.
-fn has_frames(s: &Section<'_>, slow: &SlowReceiver, topology: &Topology, flows: &Flows, answers: bool) {
+fn has_frames(
+    s: &Section<'_>,
+    slow: &SlowReceiver,
+    topology: &Topology,
+    flows: &Flows,
+    answers: bool,
+) {
     let name = topology.name(slow.host);
     if !receives(flows, answers, slow.host, None) {
         s.warn(&ParamError::new(
@@ -131,11 +180,17 @@ fn has_frames(s: &Section<'_>, slow: &SlowReceiver, topology: &Topology, flows: 
         return;
     }
     let mut own = flows.flows.iter().filter(|f| f.dst == slow.host);
-    if slow.drain.message_gap > Span::ZERO && flows.all_listed() && own.all(|f| f.size == UNLIMITED) {
+    if slow.drain.message_gap > Span::ZERO && flows.all_listed() && own.all(|f| f.size == UNLIMITED)
+    {
         let why = format!("every flow to {name} is endless: no message completes");
         s.has_no_effect("message_rate", &why, "give the flows a size, or remove the key");
-    } else if slow.drain.message_gap > Span::ZERO && slow.drain.message_gap <= slow.drain.rate.time_for(Bytes(1)) {
-        let why = format!("at {}, no message completes within {}", slow.drain.rate, slow.drain.message_gap);
+    } else if slow.drain.message_gap > Span::ZERO
+        && slow.drain.message_gap <= slow.drain.rate.time_for(Bytes(1))
+    {
+        let why = format!(
+            "at {}, no message completes within {}",
+            slow.drain.rate, slow.drain.message_gap
+        );
         s.has_no_effect("message_rate", &why, "use fewer messages per second");
     }
 }
@@ -149,26 +204,42 @@ fn fits(
     (name, links): (&str, &[(LinkFacts, FlowControl)]),
 ) -> Result<(), ParamError> {
     let what = match () {
-        _ if !links.iter().all(|(_, fc)| fc.holds_priorities()) => "pauses single flows by their bytes in a switch",
-        _ if links.iter().any(|(_, fc)| fc.shares_port()) => "shares the buffer of a port among its priorities",
+        _ if !links.iter().all(|(_, fc)| fc.holds_priorities()) => {
+            "pauses single flows by their bytes in a switch"
+        }
+        _ if links.iter().any(|(_, fc)| fc.shares_port()) => {
+            "shares the buffer of a port among its priorities"
+        }
         _ => return follow_its_buffer(slow, topology, links),
     };
     let hint = "remove [[slow_receiver]], or choose a flow control, or a threshold, by the buffer of a port";
-    Err(ParamError::new("host", format!("{name} {what}, which the memory of a NIC cannot do"), hint))
+    Err(ParamError::new(
+        "host",
+        format!("{name} {what}, which the memory of a NIC cannot do"),
+        hint,
+    ))
 }
 
-fn follow_its_buffer(slow: &mut SlowReceiver, topology: &Topology, links: &[(LinkFacts, FlowControl)]) -> Result<(), ParamError> {
+fn follow_its_buffer(
+    slow: &mut SlowReceiver,
+    topology: &Topology,
+    links: &[(LinkFacts, FlowControl)],
+) -> Result<(), ParamError> {
     let link = topology.link_at(slow.host, 0);
-    let found = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
+    let found =
+        links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
     let Some((facts, fc)) = found else { return Ok(()) };
     let pauses = fc.pauses();
     if !matches!(pauses, Pauses::ByFreeMemory | Pauses::ByProfile) {
         return Ok(());
     }
-    let (headroom, buffer, interval) = (pool::headroom(None, facts, fc), slow.drain.buffer, facts.mtu * 2);
+    let (headroom, buffer, interval) =
+        (pool::headroom(None, facts, fc), slow.drain.buffer, facts.mtu * 2);
     let least = headroom + interval + facts.mtu;
     if buffer < least {
-        let what = format!("buffer {buffer} < {least}: the NIC needs {headroom} of headroom and 3 MTU between its pause and resume levels");
+        let what = format!(
+            "buffer {buffer} < {least}: the NIC needs {headroom} of headroom and 3 MTU between its pause and resume levels"
+        );
         return Err(ParamError::new("buffer", what, "use a larger buffer"));
     }
     slow.drain.plain = buffer.saturating_sub(headroom);
@@ -188,7 +259,13 @@ fn read_stall(text: &str) -> Result<(Time, Time), ParamError> {
     let hint = "expected FROM+FOR, such as \"100us+20us\"";
     let refuse = || ParamError::new("stalls", format!("'{text}' is not a stall"), hint);
     let (from, lasting) = text.split_once('+').ok_or_else(refuse)?;
-    let span = |text: &str| text.trim().parse::<Span>().ok().filter(|s| *s <= xoff_units::params::SPAN_MAX).ok_or_else(refuse);
+    let span = |text: &str| {
+        text.trim()
+            .parse::<Span>()
+            .ok()
+            .filter(|s| *s <= xoff_units::params::SPAN_MAX)
+            .ok_or_else(refuse)
+    };
     let (from, lasting) = (span(from)?, span(lasting)?);
     if lasting.0 == 0 {
         return Err(ParamError::new("stalls", format!("'{text}' has a duration of 0"), hint));

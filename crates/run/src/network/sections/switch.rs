@@ -5,7 +5,9 @@ use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
 use xoff_net::topology::Topology;
-use xoff_node::{BufferPolicy, Classes, DisciplineKind, SchedulerKind, SharedPool, VlArbitration, VlEntry};
+use xoff_node::{
+    BufferPolicy, Classes, DisciplineKind, SchedulerKind, SharedPool, VlArbitration, VlEntry,
+};
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, SwitchAt};
 use xoff_units::Bytes;
@@ -35,7 +37,13 @@ const KEYS: &[ParamSpec] = &[
         "per-ingress: buffer of each ingress port and priority; shared: the value in the plan of the flow control",
         "GFC section 6.2.2",
     ),
-    ParamSpec::new("shared_buffer", Kind::Bytes, "16MiB", "shared: all memory of the switch", "HPCC simulator"),
+    ParamSpec::new(
+        "shared_buffer",
+        Kind::Bytes,
+        "16MiB",
+        "shared: all memory of the switch",
+        "HPCC simulator",
+    ),
     ParamSpec::new(
         "alpha_shift",
         Kind::Count,
@@ -43,7 +51,13 @@ const KEYS: &[ParamSpec] = &[
         "shared: an ingress may use the free pool divided by 2^this",
         "HPCC simulator: alpha = 1/8",
     ),
-    ParamSpec::new("reserve", Kind::Bytes, "4KiB", "shared: guaranteed to each port before the pool is touched", "HPCC simulator"),
+    ParamSpec::new(
+        "reserve",
+        Kind::Bytes,
+        "4KiB",
+        "shared: guaranteed to each port before the pool is touched",
+        "HPCC simulator",
+    ),
     ParamSpec::optional(
         "headroom",
         Kind::Bytes,
@@ -74,8 +88,14 @@ const KEYS: &[ParamSpec] = &[
         source: "",
         renamed_from: &[],
     },
-    vl_table("vl_high", "vl-arbitration: table of high priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
-    vl_table("vl_low", "vl-arbitration: table of low priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
+    vl_table(
+        "vl_high",
+        "vl-arbitration: table of high priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty",
+    ),
+    vl_table(
+        "vl_low",
+        "vl-arbitration: table of low priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty",
+    ),
     ParamSpec::new(
         "vl_high_limit",
         Kind::Count,
@@ -110,16 +130,28 @@ impl Memory {
         let links = at.model.flow_control.kinds();
         match self {
             Memory::Pools(Some(buffers)) => {
-                let links = SwitchLinks::new(at.node, at.links.iter().map(|l| (l.rate, l.delay)), links, &at.model.lossy);
-                let made = buffers.at(&links).unwrap_or_else(|(_, e)| panic!("was checked when it was read: {e}"));
+                let links = SwitchLinks::new(
+                    at.node,
+                    at.links.iter().map(|l| (l.rate, l.delay)),
+                    links,
+                    &at.model.lossy,
+                );
+                let made = buffers
+                    .at(&links)
+                    .unwrap_or_else(|(_, e)| panic!("was checked when it was read: {e}"));
                 BufferPolicy::Pools(made.in_classes(at.links.len() as u16, at.classes))
             }
-            Memory::PerIngress if links.iter().any(|(_, fc)| fc.shares_port()) => BufferPolicy::PerPort(ingress_buffer),
+            Memory::PerIngress if links.iter().any(|(_, fc)| fc.shares_port()) => {
+                BufferPolicy::PerPort(ingress_buffer)
+            }
             Memory::PerIngress | Memory::Pools(None) => BufferPolicy::PerIngress(ingress_buffer),
             &Memory::Shared { total, reserve, headroom, shift } => {
                 let kind = |l| at.model.flow_control.kind(l);
-                let headroom = |l| kind(l).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(headroom, facts, fc));
-                let (headroom, shift) = (at.links.iter().map(headroom).collect(), vec![shift; at.links.len()]);
+                let headroom = |l| {
+                    kind(l).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(headroom, facts, fc))
+                };
+                let (headroom, shift) =
+                    (at.links.iter().map(headroom).collect(), vec![shift; at.links.len()]);
                 BufferPolicy::Shared(SharedPool { total, reserve, headroom, shift })
             }
         }
@@ -152,7 +184,8 @@ impl Part for Switch {
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
-        let (classes, count, slow) = (all.classes(), all.class_count(), !all.slow_receiver.is_empty());
+        let (classes, count, slow) =
+            (all.classes(), all.class_count(), !all.slow_receiver.is_empty());
         let corrupts = match &all.link_errors {
             errors if !errors.is_empty() => Some("link_errors"),
             _ if matches!(all.link_retry.value(), Some(Some(_))) => Some("link_retry"),
@@ -161,9 +194,12 @@ impl Part for Switch {
         if let Some(classes) = &classes {
             all.switch.check(|_, switch| every_class_is_served(switch, classes));
         }
-        all.switch.check(|_, switch| corrupts.map_or(Ok(()), |section| stores_frames(switch, section)));
+        all.switch
+            .check(|_, switch| corrupts.map_or(Ok(()), |section| stores_frames(switch, section)));
         let Some((_, links)) = all.flow_control.links() else { return };
-        all.switch.check(|_, switch| pool::smallest(cx.topology, &switch.memory, links, count).map(|_| ()));
+        all.switch.check(|_, switch| {
+            pool::smallest(cx.topology, &switch.memory, links, count).map(|_| ())
+        });
         if let (Some(classes), Some(switch)) = (&classes, all.switch.value()) {
             name_what_has_no_effect(all.switch.section(), switch, classes, links, slow);
         }
@@ -183,7 +219,11 @@ fn read(s: &mut Section<'_>, host: &Host) -> Result<Switch, ParamError> {
     let mtu = Bytes((host.nic.payload_max + host.nic.header) as u64);
     let buffer = s.bytes("buffer")?;
     let positive = |key: &'static str, v: Bytes| {
-        if v.0 == 0 { Err(ParamError::new(key, "0 bytes", "expected a size above zero")) } else { Ok(v) }
+        if v.0 == 0 {
+            Err(ParamError::new(key, "0 bytes", "expected a size above zero"))
+        } else {
+            Ok(v)
+        }
     };
     let longest = host.longest_frame();
     if positive("buffer", buffer)? < longest {
@@ -193,10 +233,18 @@ fn read(s: &mut Section<'_>, host: &Host) -> Result<Switch, ParamError> {
             "use a larger buffer, or a smaller host.frame_max",
         ));
     }
-    let (total, reserve, headroom, shift) =
-        (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
+    let (total, reserve, headroom, shift) = (
+        s.bytes("shared_buffer")?,
+        s.bytes("reserve")?,
+        s.bytes_opt("headroom")?,
+        s.count("alpha_shift")?,
+    );
     if shift > 31 {
-        return Err(ParamError::new("alpha_shift", format!("2^-{shift} of the pool"), "expected 0 to 31"));
+        return Err(ParamError::new(
+            "alpha_shift",
+            format!("2^-{shift} of the pool"),
+            "expected 0 to 31",
+        ));
     }
     let memory = match s.text("memory")?.as_str() {
         "shared" => Memory::Shared { total, reserve, headroom, shift: shift as u8 },
@@ -227,14 +275,22 @@ fn read(s: &mut Section<'_>, host: &Host) -> Result<Switch, ParamError> {
         "vl-arbitration" => SchedulerKind::VlArbitration(Box::new(read_vl_arbitration(s)?)),
         _ => SchedulerKind::Strict,
     };
-    let cut_through = s.bytes_opt("cut_through")?.map(|head| positive("cut_through", head)).transpose()?;
+    let cut_through =
+        s.bytes_opt("cut_through")?.map(|head| positive("cut_through", head)).transpose()?;
     name_what_is_unread(s, &memory, discipline, &scheduler);
     Ok(Switch { memory, ingress_buffer: buffer, discipline, scheduler, cut_through })
 }
 
 /// Keys of another memory, discipline or scheduler.
-fn name_what_is_unread(s: &Section<'_>, memory: &Memory, discipline: DisciplineKind, scheduler: &SchedulerKind) {
-    let unread = |keys: &[&str], why: &str, hint: &str| keys.iter().for_each(|key| s.has_no_effect(key, why, hint));
+fn name_what_is_unread(
+    s: &Section<'_>,
+    memory: &Memory,
+    discipline: DisciplineKind,
+    scheduler: &SchedulerKind,
+) {
+    let unread = |keys: &[&str], why: &str, hint: &str| {
+        keys.iter().for_each(|key| s.has_no_effect(key, why, hint))
+    };
     let of_shared = ["shared_buffer", "alpha_shift", "reserve", "headroom"];
     match memory {
         Memory::Shared { .. } => {}
@@ -243,24 +299,41 @@ fn name_what_is_unread(s: &Section<'_>, memory: &Memory, discipline: DisciplineK
             unread(&of_shared, why, "set buffer, or memory = \"shared\"");
         }
         Memory::Pools(_) => {
-            let why = "with memory = \"pools\", [[buffer_pool]] and [[buffer_profile]] divide the memory";
+            let why =
+                "with memory = \"pools\", [[buffer_pool]] and [[buffer_profile]] divide the memory";
             unread(&of_shared, why, "use their keys, or set memory = \"shared\"");
         }
     }
     if !matches!(discipline, DisciplineKind::Drr { .. }) {
-        unread(&["quantum"], "only discipline = \"drr\" gives quanta to ingresses", "remove the key, or set discipline = \"drr\"");
+        unread(
+            &["quantum"],
+            "only discipline = \"drr\" gives quanta to ingresses",
+            "remove the key, or set discipline = \"drr\"",
+        );
     }
     if !matches!(scheduler, SchedulerKind::Drr(_)) {
-        unread(&["weights"], "only scheduler = \"drr\" has weights", "remove the key, or set scheduler = \"drr\"");
+        unread(
+            &["weights"],
+            "only scheduler = \"drr\" has weights",
+            "remove the key, or set scheduler = \"drr\"",
+        );
     }
     match scheduler {
         SchedulerKind::VlArbitration(v) if v.high.is_empty() => {
-            unread(&["vl_high_limit"], "the table of high priority is empty", "remove the key, or set vl_high");
+            unread(
+                &["vl_high_limit"],
+                "the table of high priority is empty",
+                "remove the key, or set vl_high",
+            );
         }
         SchedulerKind::VlArbitration(_) => {}
         _ => {
             let why = "only scheduler = \"vl-arbitration\" has tables of virtual lanes";
-            unread(&["vl_high", "vl_low", "vl_high_limit"], why, "remove the key, or set scheduler = \"vl-arbitration\"");
+            unread(
+                &["vl_high", "vl_low", "vl_high_limit"],
+                why,
+                "remove the key, or set scheduler = \"vl-arbitration\"",
+            );
         }
     }
 }
@@ -276,12 +349,25 @@ fn name_what_has_no_effect(
     if matches!(switch.scheduler, SchedulerKind::Drr(_)) {
         let given = s.chosen("weights").map_or(0, |w| w.lines().count());
         if given > classes.len() {
-            let what = format!("{given} weights, but {} priorities in use: the last weights have no effect", classes.len());
-            s.warn(&ParamError::new("weights", what, "expected one for each priority in use, the lowest first"));
+            let what = format!(
+                "{given} weights, but {} priorities in use: the last weights have no effect",
+                classes.len()
+            );
+            s.warn(&ParamError::new(
+                "weights",
+                what,
+                "expected one for each priority in use, the lowest first",
+            ));
         }
     }
-    let plans = |fc: &FlowControl| !matches!(fc, FlowControl::None) && !matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile);
-    if !matches!(switch.memory, Memory::PerIngress) && !slow_receivers && !links.iter().any(|(_, fc)| plans(fc)) {
+    let plans = |fc: &FlowControl| {
+        !matches!(fc, FlowControl::None)
+            && !matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile)
+    };
+    if !matches!(switch.memory, Memory::PerIngress)
+        && !slow_receivers
+        && !links.iter().any(|(_, fc)| plans(fc))
+    {
         let why = match switch.memory {
             Memory::Pools(_) => "with memory = \"pools\", [[buffer_pool]] gives the size",
             _ => "shared_buffer gives the memory, and this flow control plans with its free part",
@@ -295,7 +381,11 @@ fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError>
         let texts = s.texts(key)?;
         if texts.len() > VlArbitration::VL_ENTRIES_MAX {
             let what = format!("a table of {} entries", texts.len());
-            return Err(ParamError::new(key, what, format!("IBA 7.6.9 has at most {}", VlArbitration::VL_ENTRIES_MAX)));
+            return Err(ParamError::new(
+                key,
+                what,
+                format!("IBA 7.6.9 has at most {}", VlArbitration::VL_ENTRIES_MAX),
+            ));
         }
         texts.iter().map(|text| read_turn(key, text)).collect()
     };
@@ -321,18 +411,35 @@ fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError>
 /// An entry of a table of arbitration, `VL:WEIGHT`, in the form that subnet managers use.
 fn read_turn(key: &str, text: &str) -> Result<VlEntry, ParamError> {
     let refuse = |what: String, hint: &str| Err(ParamError::new(key, what, hint));
-    let parsed = text.split_once(':').map(|(vl, weight)| (vl.trim().parse::<u64>(), weight.trim().parse::<u64>()));
+    let parsed = text
+        .split_once(':')
+        .map(|(vl, weight)| (vl.trim().parse::<u64>(), weight.trim().parse::<u64>()));
     let Some((Ok(vl), Ok(weight))) = parsed else {
-        return refuse(format!("'{text}' is not a table entry"), "expected VL:WEIGHT, such as \"0:64\"");
+        return refuse(
+            format!("'{text}' is not a table entry"),
+            "expected VL:WEIGHT, such as \"0:64\"",
+        );
     };
     match vl {
         0..=7 => {}
-        15 => return refuse("VL 15 carries management and is not arbitrated".into(), "virtual lanes are the priorities 0 to 7"),
-        _ => return refuse(format!("there is no virtual lane {vl}"), "virtual lanes are the priorities 0 to 7"),
+        15 => {
+            return refuse(
+                "VL 15 carries management and is not arbitrated".into(),
+                "virtual lanes are the priorities 0 to 7",
+            );
+        }
+        _ => {
+            return refuse(
+                format!("there is no virtual lane {vl}"),
+                "virtual lanes are the priorities 0 to 7",
+            );
+        }
     }
     match weight.try_into() {
         Ok(weight) => Ok(VlEntry { vl: vl as u8, weight }),
-        Err(_) => refuse(format!("a weight of {weight}"), "expected 0 (skipped) to 255, in units of 64 B"),
+        Err(_) => {
+            refuse(format!("a weight of {weight}"), "expected 0 (skipped) to 255, in units of 64 B")
+        }
     }
 }
 
@@ -342,10 +449,15 @@ fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &Swit
     let (whole, all) = xoff_sim::stored_and_forwarded(topology);
     let warn = |what: String, why: &str| section.warn(&ParamError::new("cut_through", what, why));
     if head >= host.longest_frame() {
-        warn(format!("no frame is longer than {head}: switches store and forward all frames"), "expected less than the length of a frame");
+        warn(
+            format!("no frame is longer than {head}: switches store and forward all frames"),
+            "expected less than the length of a frame",
+        );
     } else if whole > 0 {
         warn(
-            format!("switches still store and forward the frames of {whole} of {all} link directions"),
+            format!(
+                "switches still store and forward the frames of {whole} of {all} link directions"
+            ),
             "these links are slower than another link of their switch: bits would be missing in the middle of a frame",
         );
     }
@@ -366,13 +478,19 @@ fn every_class_is_served(switch: &Switch, classes: &Classes) -> Result<(), Param
 /// CNMs that congestion points may send through one port at once: one of every queue of the largest
 /// switch, at both of its ends.
 pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
-    2 * classes * topology.switches().map(|s| topology.nodes[s as usize].ports.len() as u64).max().unwrap_or(0)
+    2 * classes
+        * topology
+            .switches()
+            .map(|s| topology.nodes[s as usize].ports.len() as u64)
+            .max()
+            .unwrap_or(0)
 }
 
 /// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from
 /// all ingresses.
 pub(super) fn most_at_an_egress(topology: &Topology, switch: &Switch) -> Bytes {
-    let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
+    let ports =
+        topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
     match switch.memory {
         Memory::Shared { total, .. } => total,
         Memory::Pools(_) => Bytes(u64::MAX),
@@ -386,8 +504,14 @@ fn stores_frames(switch: &Switch, section: &str) -> Result<(), ParamError> {
     match switch.cut_through {
         None => Ok(()),
         Some(_) => {
-            let what = format!("{section} conflicts with cut-through: a switch forwards a frame before its check sequence arrives");
-            Err(ParamError::new("cut_through", what, format!("remove switch.cut_through, or {section}")))
+            let what = format!(
+                "{section} conflicts with cut-through: a switch forwards a frame before its check sequence arrives"
+            );
+            Err(ParamError::new(
+                "cut_through",
+                what,
+                format!("remove switch.cut_through, or {section}"),
+            ))
         }
     }
 }

@@ -15,8 +15,16 @@ pub type Value = Option<Config>;
 
 impl Part for Option<Config> {
     fn specs() -> Vec<SectionSpec> {
-        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
-        vec![SectionSpec::once("transport", "Transport of every flow.", vec![]).kinds("kind", Some("none"), kinds.collect())]
+        let kinds = REGISTRY.iter().map(|e| KindSpec {
+            name: e.name,
+            doc: e.about,
+            specs: e.params.to_vec(),
+        });
+        vec![SectionSpec::once("transport", "Transport of every flow.", vec![]).kinds(
+            "kind",
+            Some("none"),
+            kinds.collect(),
+        )]
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Self> {
@@ -28,8 +36,16 @@ impl Part for Option<Config> {
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
-        let (Some(host), Some(flows), Some(rate_control)) = (all.host.value(), all.flows.value(), all.rate_control.value()) else { return };
-        all.transport.check(|s, config| config.as_ref().map_or(Ok(()), |c| fits(s, c, (cx.topology, host, flows), rate_control.name)));
+        let (Some(host), Some(flows), Some(rate_control)) =
+            (all.host.value(), all.flows.value(), all.rate_control.value())
+        else {
+            return;
+        };
+        all.transport.check(|s, config| {
+            config
+                .as_ref()
+                .map_or(Ok(()), |c| fits(s, c, (cx.topology, host, flows), rate_control.name))
+        });
     }
 }
 
@@ -42,7 +58,10 @@ fn fits(
     rate_control: &str,
 ) -> Result<(), ParamError> {
     if let Some(mss) = c.mss.filter(|mss| mss.0 != u64::from(host.nic.payload_max)) {
-        let what = format!("segments of {mss} do not fit in frames with room for {}", Bytes(u64::from(host.nic.payload_max)));
+        let what = format!(
+            "segments of {mss} do not fit in frames with room for {}",
+            Bytes(u64::from(host.nic.payload_max))
+        );
         return Err(ParamError::new("mss", what, "expected at most host.frame_max - host.header"));
     }
     let refuse = |what: &str, hint: &str| Err(ParamError::new("kind", what, hint));
@@ -60,7 +79,10 @@ fn fits(
     }
     if flows.jobs.is_some() || !flows.handed_in.is_empty() {
         let hint = "remove [transport]; such messages use [rate_control]";
-        return refuse("messages of jobs and of other programs use queue pairs, but [transport] gives each flow its own connection", hint);
+        return refuse(
+            "messages of jobs and of other programs use queue pairs, but [transport] gives each flow its own connection",
+            hint,
+        );
     }
     if flows.all_listed() && flows.flows.iter().all(|f| !f.controlled) {
         s.has_no_effect(
@@ -72,7 +94,11 @@ fn fits(
     let longest = topology.links.iter().map(|l| l.delay).max().unwrap_or_default();
     if c.rto_min <= longest * 2 {
         let what = format!("a timeout of {} is shorter than a link with {longest}", c.rto_min);
-        return Err(ParamError::new("rto_min", what, "expected more than a round trip with queues"));
+        return Err(ParamError::new(
+            "rto_min",
+            what,
+            "expected more than a round trip with queues",
+        ));
     }
     Ok(())
 }

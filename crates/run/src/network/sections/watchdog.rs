@@ -17,9 +17,17 @@ pub type Value = Option<Config>;
 
 impl Part for Option<Config> {
     fn specs() -> Vec<SectionSpec> {
-        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
+        let kinds = REGISTRY.iter().map(|e| KindSpec {
+            name: e.name,
+            doc: e.about,
+            specs: e.params.to_vec(),
+        });
         let doc = "Releases egress queues of switches that their peer pauses for too long.";
-        vec![SectionSpec::once("watchdog", doc, vec![]).kinds("kind", Some("none"), kinds.collect())]
+        vec![SectionSpec::once("watchdog", doc, vec![]).kinds(
+            "kind",
+            Some("none"),
+            kinds.collect(),
+        )]
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Self> {
@@ -57,10 +65,15 @@ fn warn_of_times(s: &Section<'_>, c: &Config, duration: Span) {
     let longer = "shorten the times, or extend run.duration";
     let restored = Span(c.detect.0.saturating_add(c.restore.0));
     if c.detect >= duration {
-        let what = format!("detect {} >= run.duration {duration}: the watchdog never finds a storm", c.detect);
+        let what = format!(
+            "detect {} >= run.duration {duration}: the watchdog never finds a storm",
+            c.detect
+        );
         s.warn(&ParamError::new("detect", what, longer));
     } else if restored >= duration && c.action != Action::Alert {
-        let what = format!("detect + restore = {restored} >= run.duration {duration}: the watchdog restores no queue before the run ends");
+        let what = format!(
+            "detect + restore = {restored} >= run.duration {duration}: the watchdog restores no queue before the run ends"
+        );
         s.warn(&ParamError::new("restore", what, longer));
     }
 }
@@ -79,16 +92,29 @@ fn has_queues(s: &Section<'_>, classes: &Classes, lossy: &[u8]) {
 /// Refuses a watchdog that could do nothing.
 fn fits(name: &str, links: &[(LinkFacts, FlowControl)]) -> Result<(), ParamError> {
     let why = match () {
-        _ if links.iter().any(|(_, fc)| !fc.holds_priorities()) => "pauses single flows, but a watchdog releases whole priorities",
-        _ if links.iter().all(|(_, fc)| matches!(fc, FlowControl::None)) => "pauses no queue that a watchdog could release",
+        _ if links.iter().any(|(_, fc)| !fc.holds_priorities()) => {
+            "pauses single flows, but a watchdog releases whole priorities"
+        }
+        _ if links.iter().all(|(_, fc)| matches!(fc, FlowControl::None)) => {
+            "pauses no queue that a watchdog could release"
+        }
         _ => return Ok(()),
     };
-    Err(ParamError::new("kind", format!("{name} {why}"), "set watchdog.kind = \"none\", or another flow control"))
+    Err(ParamError::new(
+        "kind",
+        format!("{name} {why}"),
+        "set watchdog.kind = \"none\", or another flow control",
+    ))
 }
 
 /// Warns of pauses that come again later than the next poll, where a poll has to see one
 /// (`status`).
-fn sees(s: &Section<'_>, c: &Config, links: &[(LinkFacts, FlowControl)], storms: &Read<'_, PauseStorm>) {
+fn sees(
+    s: &Section<'_>,
+    c: &Config,
+    links: &[(LinkFacts, FlowControl)],
+    storms: &Read<'_, PauseStorm>,
+) {
     let stops = |fc: &FlowControl| fc.pauses() != Pauses::Never;
     if c.detector != Detector::Status || !links.iter().any(|(_, fc)| stops(fc)) {
         return;
@@ -96,16 +122,31 @@ fn sees(s: &Section<'_>, c: &Config, links: &[(LinkFacts, FlowControl)], storms:
     // Storms come by their own clock.
     let again = match storms.found().map(|storm| storm.interval).max() {
         Some(interval) => Some(interval),
-        None => links.iter().filter(|(_, fc)| stops(fc)).filter_map(|(facts, fc)| pause_comes_again(facts, fc)).max(),
+        None => links
+            .iter()
+            .filter(|(_, fc)| stops(fc))
+            .filter_map(|(facts, fc)| pause_comes_again(facts, fc))
+            .max(),
     };
     match again {
         None => {
             let what = "status counts repeated pauses, but this flow control sends each pause once: the watchdog finds no storm";
-            s.warn(&ParamError::new("kind", what, "set kind = \"duration\", pause = \"quanta\", or repeat"));
+            s.warn(&ParamError::new(
+                "kind",
+                what,
+                "set kind = \"duration\", pause = \"quanta\", or repeat",
+            ));
         }
         Some(again) if again > c.poll => {
-            let what = format!("poll {} < {again}, the time between two pauses: most polls of status find no pause", c.poll);
-            s.warn(&ParamError::new("poll", what, "use a longer poll, shorter pauses, or kind = \"duration\""));
+            let what = format!(
+                "poll {} < {again}, the time between two pauses: most polls of status find no pause",
+                c.poll
+            );
+            s.warn(&ParamError::new(
+                "poll",
+                what,
+                "use a longer poll, shorter pauses, or kind = \"duration\"",
+            ));
         }
         Some(_) => {}
     }
