@@ -9,6 +9,7 @@
 //!  flow_control/    Receiver (measures one ingress buffer, sends upstream) and Sender (obeys, answers `gate`)
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
+//!  balancing/       Balancer (which of several next hops a frame takes)
 //!  sharing/         Sharing (how much of a pool of memory a queue may hold)
 //!  transport/       Source and Sink of a connection: window, acknowledgements, retransmissions
 //!  link_retry       frames that a link corrupts are sent again by the link
@@ -18,6 +19,7 @@
 //! No file of the node crate and of the simulator names a mechanism (`sim/tests/names.rs`): a
 //! switch and a NIC use traits only.
 
+pub mod balancing;
 pub mod choice;
 mod control_loop;
 pub mod detection;

@@ -1,0 +1,136 @@
+//! Load balancing: which of several equal next hops a frame takes.
+//!
+//! ```text
+//!   frame in -> next hops of its destination -> Balancer::pick -> egress queue
+//!                 one: no choice               by what this switch knows: its queues, pauses, the time, earlier choices
+//! ```
+//!
+//! A switch has one balancer. It chooses for frames of data; acknowledgements and notifications
+//! keep the path of their hash, as in the simulator of ConWeave (SIGCOMM 2023). Without a balancer
+//! a flow keeps the path of its hash (ECMP), which the environment caches.
+
+pub mod adaptive;
+pub mod drill;
+mod flow_table;
+pub mod flowlet;
+mod registry;
+pub mod spray_random;
+pub mod spray_round_robin;
+pub mod wcmp;
+
+pub use registry::{AnyBalancer, Balancing, Entry, REGISTRY};
+
+use std::fmt::Debug;
+
+use xoff_units::{Bytes, Rate, Time};
+
+use flow_table::FlowTable;
+
+/// A frame that has several next hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Arrival of its last bit.
+    pub now: Time,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Length on the wire.
+    pub len: Bytes,
+    /// Number of the set of its next hops: destinations with the same next hops share it.
+    pub set: u32,
+}
+
+/// The next hops of a frame, numbered from 0, as its switch sees them.
+pub trait NextHops {
+    /// Number of next hops, at least 2.
+    fn count(&self) -> usize;
+    /// Bytes of the frame's class that wait there; the frame on the wire no longer does.
+    fn waiting(&self, hop: usize) -> Bytes;
+    /// True if the peer's flow control lets no frame of the class go there now.
+    fn is_held(&self, hop: usize) -> bool;
+    /// Rate at which the network can carry traffic to the destination through it, alone.
+    fn capacity(&mut self, hop: usize) -> Rate;
+    /// The hash of the flow at this switch, scaled to 0..`n`; for all next hops that of ECMP.
+    fn hashed(&mut self, n: u64) -> u64;
+    /// The next random number in [0, 1) of this switch.
+    fn draw(&mut self) -> f64;
+
+    /// A next hop at random.
+    fn any(&mut self) -> usize {
+        let n = self.count();
+        ((self.draw() * n as f64) as usize).min(n - 1)
+    }
+}
+
+/// The law of one switch.
+pub trait Balancer {
+    /// The next hop of a frame, below [`NextHops::count`].
+    fn pick(&mut self, frame: &Arrival, hops: &mut dyn NextHops) -> usize;
+    /// True if frames of a flow may overtake each other.
+    fn reorders(&self) -> bool {
+        true
+    }
+}
+
+/// A law from outside this crate.
+pub trait Custom: Debug + Send + Sync {
+    /// The law of one switch, given its number.
+    fn balancer(&self, switch: u32) -> Box<dyn Balancer + Send + Sync>;
+    /// True if frames of a flow may overtake each other.
+    fn reorders(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Next hops with the given queues; its draws are those of the list, then from its start again.
+    pub struct Hops {
+        pub waiting: Vec<u64>,
+        pub held: Vec<bool>,
+        pub capacity: Vec<u64>,
+        pub hash: f64,
+        pub draws: Vec<f64>,
+        pub drawn: usize,
+    }
+
+    impl Hops {
+        pub fn new(waiting: &[u64]) -> Hops {
+            Hops {
+                waiting: waiting.to_vec(),
+                held: vec![false; waiting.len()],
+                capacity: vec![100; waiting.len()],
+                hash: 0.0,
+                draws: vec![0.0],
+                drawn: 0,
+            }
+        }
+    }
+
+    impl NextHops for Hops {
+        fn count(&self) -> usize {
+            self.waiting.len()
+        }
+        fn waiting(&self, hop: usize) -> Bytes {
+            Bytes(self.waiting[hop])
+        }
+        fn is_held(&self, hop: usize) -> bool {
+            self.held[hop]
+        }
+        fn capacity(&mut self, hop: usize) -> Rate {
+            Rate(self.capacity[hop])
+        }
+        fn hashed(&mut self, n: u64) -> u64 {
+            (self.hash * n as f64) as u64
+        }
+        fn draw(&mut self) -> f64 {
+            self.drawn += 1;
+            self.draws[(self.drawn - 1) % self.draws.len()]
+        }
+    }
+
+    pub fn frame(us: u64, flow: u32) -> Arrival {
+        Arrival { now: Time(us * 1_000_000), flow, len: Bytes(1000), set: 1 }
+    }
+}

@@ -1,0 +1,94 @@
+//! The registry: one line per law, and nothing else lists them.
+
+use std::sync::Arc;
+
+use xoff_units::params::{ParamError, Values};
+use xoff_units::state::State;
+
+use super::{Arrival, Balancer, Custom, NextHops};
+
+/// A law, with its parameters and their reader.
+pub type Entry = crate::choice::Choice<Balancing>;
+
+macro_rules! laws {
+    ($($Law:ident($law:ident) $name:literal: $about:literal;)+) => {
+        /// A law with its parameters.
+        #[derive(Clone, Debug, Default)]
+        pub enum Balancing {
+            /// A flow keeps the path of its hash.
+            #[default]
+            Ecmp,
+            $(#[doc = concat!("[`super::", stringify!($law), "`].")] $Law(super::$law::$Law),)+
+            /// From outside.
+            Custom(Arc<dyn Custom>),
+        }
+
+        /// All laws.
+        pub const REGISTRY: &[Entry] = &[
+            Entry {
+                name: "ecmp",
+                about: "a flow keeps the path of its hash",
+                params: &[],
+                read: |_: &mut dyn Values| -> Result<Balancing, ParamError> { Ok(Balancing::Ecmp) },
+            },
+            $(Entry {
+                name: $name,
+                about: $about,
+                params: &[super::$law::PARAMS],
+                read: |v| super::$law::$Law::read(v).map(Balancing::$Law),
+            },)+
+        ];
+
+        /// The balancer of one switch, of any law.
+        #[derive(State)]
+        pub enum AnyBalancer {
+            $(#[doc = concat!("Of [`super::", stringify!($law), "`].")] $Law(super::$law::$Law),)+
+            /// From outside.
+            #[state(refused)]
+            Custom(Box<dyn Balancer + Send + Sync>),
+        }
+
+        impl Balancing {
+            /// The balancer of a switch; `None`: the environment's cached path of a flow's hash.
+            pub fn balancer(&self, switch: u32) -> Option<AnyBalancer> {
+                match self {
+                    Balancing::Ecmp => None,
+                    $(Balancing::$Law(law) => Some(AnyBalancer::$Law(law.clone())),)+
+                    Balancing::Custom(law) => Some(AnyBalancer::Custom(law.balancer(switch))),
+                }
+            }
+
+            /// True if flows keep the path of their hash.
+            pub fn is_ecmp(&self) -> bool {
+                matches!(self, Balancing::Ecmp)
+            }
+
+            /// True if frames of a flow may overtake each other.
+            pub fn reorders(&self) -> bool {
+                match self {
+                    Balancing::Ecmp => false,
+                    $(Balancing::$Law(law) => law.reorders(),)+
+                    Balancing::Custom(law) => law.reorders(),
+                }
+            }
+        }
+
+        impl Balancer for AnyBalancer {
+            fn pick(&mut self, frame: &Arrival, hops: &mut dyn NextHops) -> usize {
+                match self {
+                    $(AnyBalancer::$Law(law) => law.pick(frame, hops),)+
+                    AnyBalancer::Custom(law) => law.pick(frame, hops),
+                }
+            }
+        }
+    };
+}
+
+laws! {
+    Wcmp(wcmp) "wcmp": "a flow keeps the path of its hash, next hops weighted by their capacity to the destination";
+    Flowlet(flowlet) "flowlet": "after a gap in a flow its frames take a random next hop (LetFlow)";
+    Drill(drill) "drill": "the shortest queue of some random next hops and the best of the previous choice";
+    SprayRandom(spray_random) "spray-random": "every frame takes a random next hop";
+    SprayRoundRobin(spray_round_robin) "spray-round-robin": "frames take the next hops in turn";
+    Adaptive(adaptive) "adaptive": "the shortest queue, at once or with hysteresis or a gap";
+}
