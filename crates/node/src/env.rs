@@ -408,6 +408,26 @@ pub trait Env {
     fn call_at(&mut self, node: u32, at: Time, call: Call);
     /// Egress port for a frame at this node.
     fn route(&mut self, node: u32, frame: &Frame) -> Option<u16>;
+    /// Ports of the next hops of a frame of data at this node, put into `ports`. Returns the number
+    /// of their set: destinations with the same next hops share it.
+    fn next_hops(&mut self, node: u32, frame: &Frame, ports: &mut Vec<u16>) -> u32 {
+        ports.clear();
+        ports.extend(self.route(node, frame));
+        0
+    }
+    /// Rate at which the network can carry traffic to the destination of a frame through this port,
+    /// alone.
+    fn capacity(&mut self, _at: PortId, _frame: &Frame) -> Rate {
+        Rate::ZERO
+    }
+    /// The hash of the flow of a frame at this node, scaled to 0..`n`.
+    fn hashed(&mut self, _node: u32, _frame: &Frame, _n: u64) -> u64 {
+        0
+    }
+    /// A random number in [0, 1) from the stream of this node's load balancer.
+    fn draw_for_balancing(&mut self, _node: u32) -> f64 {
+        0.0
+    }
     /// A random number in [0, 1) from the stream of this port.
     fn draw(&mut self, at: PortId) -> f64;
     /// Something happened.

@@ -1,6 +1,7 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
 use xoff_mech::LinkFacts;
+use xoff_mech::balancing::Balancing as Law;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState, Waiting};
 use xoff_mech::rate_control::RecordFormat;
@@ -18,10 +19,12 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 use crate::port::{Arrived, ClassState, Hit, Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
+mod balancing;
 mod congestion_points;
 mod inspect;
 mod watchdog;
 
+use balancing::Balancing;
 use congestion_points::CongestionPoints;
 use watchdog::Watchdog;
 
@@ -59,6 +62,8 @@ pub struct SwitchConfig {
     pub telemetry: Option<RecordFormat>,
     /// Frees queues that their peers hold for too long.
     pub watchdog: Option<WatchdogConfig>,
+    /// Choice among several next hops.
+    pub balancing: Law,
     /// Rules of a simulator that is replayed; default: none.
     pub compat: Compat,
 }
@@ -91,6 +96,9 @@ pub struct Switch {
     /// Buffers that notify sources of congestion; most switches have none.
     #[state(each)]
     congestion_points: Option<Box<CongestionPoints>>,
+    /// Choice among several next hops; `None`: the hash of a flow decides, in the environment.
+    #[state(each)]
+    balancing: Option<Box<Balancing>>,
     /// The watchdog; most switches have none.
     #[state(each)]
     watchdog: Option<Box<Watchdog>>,
@@ -171,6 +179,7 @@ impl Switch {
             failed_port_keeps_memory: c.compat.failed_port_keeps_memory,
             hairpin_overlap: c.compat.hairpin_overlap,
             telemetry: c.telemetry.is_some(),
+            balancing: c.balancing.balancer(node).map(Balancing::new),
             watchdog: c.watchdog.map(|w| Watchdog::new(w, frame, n * c.classes)),
             asks_more: c.flow_control.iter().any(|f| f.per_flow() || f.entry_ports() > 0),
         }
@@ -199,7 +208,11 @@ impl Switch {
             return;
         }
         let (class, len) = (frame.class(), frame.len());
-        let Some(out_port) = env.route(self.node, &frame) else {
+        let routed = match self.balancing {
+            None => env.route(self.node, &frame),
+            Some(_) => self.balanced(now, &frame, env),
+        };
+        let Some(out_port) = routed else {
             return self.drop_arrived(now, port, id, Loss::NoRoute.into(), env);
         };
         if self.unpaused == Some(class) {

@@ -82,6 +82,7 @@ fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
         messages_first: false,
         telemetry: None,
         watchdog: None,
+        balancing: Default::default(),
         compat: Compat::default(),
     };
     change(&mut config);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::jobs::{Job, Jobs};
-use crate::topology::routing::ExplicitPaths;
+use crate::topology::routing::{ExplicitPaths, FlowKey};
 use crate::topology::{NodeId, Topology};
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
@@ -62,6 +62,12 @@ flat!(Flow {
     path: Option<u32>,
     label: u32,
 });
+
+impl From<&Flow> for FlowKey {
+    fn from(f: &Flow) -> FlowKey {
+        FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port }
+    }
+}
 
 /// A path given node by node.
 #[derive(Clone, Debug, PartialEq, Eq)]

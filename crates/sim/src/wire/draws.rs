@@ -1,10 +1,10 @@
-//! Random draws of ports: a stream each, or the order of another simulator's generator.
+//! Random draws of ports and switches: a stream each, or the order of another simulator's generator.
 
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
-/// Random numbers in an order of another simulator's, instead of our streams.
+/// Random numbers in an order of another simulator's, instead of the streams of ports.
 pub trait RngSource: Send {
     /// A number in [0, 1).
     fn draw(&mut self) -> f64;
@@ -15,36 +15,82 @@ pub trait RngSource: Send {
 /// Purpose of the random streams of ports (the workload crate counts from 1, the topology crate
 /// from 1000).
 const PORT_DRAWS: u64 = 2000;
+/// Purpose of the random streams of switches that balance load.
+const BALANCING_DRAWS: u64 = 2001;
 
-/// The draws of ports.
-pub(crate) struct Draws {
+/// Streams of one purpose, by entity, each made at its first draw.
+struct Streams {
     seed: u64,
-    /// By port, made at its first draw.
+    purpose: u64,
     streams: Vec<Option<Box<ChaCha8Rng>>>,
+}
+
+impl Streams {
+    fn new(seed: u64, purpose: u64, entities: usize) -> Streams {
+        Streams { seed, purpose, streams: (0..entities).map(|_| None).collect() }
+    }
+
+    fn draw(&mut self, entity: usize) -> f64 {
+        let (seed, purpose) = (self.seed, self.purpose);
+        let stream = self.streams[entity]
+            .get_or_insert_with(|| Box::new(random::stream(seed, entity as u64, purpose)));
+        random::uniform(stream.as_mut())
+    }
+}
+
+/// Position of each stream: the generator counts.
+impl State for Streams {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        let begun = self.streams.iter().zip(0u64..);
+        let begun = begun.filter_map(|(s, entity)| Some((entity, s.as_ref()?.get_word_pos())));
+        begun.collect::<Vec<(u64, u128)>>().walk(w)
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        for (entity, at) in Vec::<(u64, u128)>::read(from)? {
+            let mut stream = random::stream(self.seed, entity, self.purpose);
+            stream.set_word_pos(at);
+            let place = self.streams.get_mut(entity as usize);
+            *place.ok_or(Broken("an entity that is not there"))? = Some(Box::new(stream));
+        }
+        Ok(())
+    }
+}
+
+/// The draws of ports and switches.
+pub(crate) struct Draws {
+    ports: Streams,
+    balancing: Streams,
     /// Numbers drawn.
     pub drawn: u64,
-    /// Replaces the streams.
+    /// Replaces the streams of ports.
     pub source: Option<Box<dyn RngSource>>,
 }
 
 impl Draws {
-    /// Streams of a number of ports.
-    pub fn new(seed: u64, ports: usize) -> Draws {
-        Draws { seed, streams: (0..ports).map(|_| None).collect(), drawn: 0, source: None }
+    /// Streams of a number of ports, and of as many nodes as balance load.
+    pub fn new(seed: u64, ports: usize, balancing: usize) -> Draws {
+        Draws {
+            ports: Streams::new(seed, PORT_DRAWS, ports),
+            balancing: Streams::new(seed, BALANCING_DRAWS, balancing),
+            drawn: 0,
+            source: None,
+        }
     }
 
     /// A number in [0, 1) for a port.
     pub fn draw(&mut self, port: usize) -> f64 {
         self.drawn += 1;
-        if let Some(source) = &mut self.source {
-            return source.draw();
+        match &mut self.source {
+            Some(source) => source.draw(),
+            None => self.ports.draw(port),
         }
-        let seed = self.seed;
-        random::uniform(
-            self.streams[port]
-                .get_or_insert_with(|| Box::new(random::stream(seed, port as u64, PORT_DRAWS)))
-                .as_mut(),
-        )
+    }
+
+    /// A number in [0, 1) for the load balancer of a node.
+    pub fn draw_for_balancing(&mut self, node: usize) -> f64 {
+        self.drawn += 1;
+        self.balancing.draw(node)
     }
 
     /// A port has sent a control message, which consumes randomness in some simulators.
@@ -56,29 +102,20 @@ impl Draws {
     }
 }
 
-/// Position of each stream: the generator counts.
 impl State for Draws {
     fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
-        let Draws { seed: _, streams, drawn, source } = self;
+        let Draws { ports, balancing, drawn, source } = self;
         if source.is_some() {
             w.refuse("random numbers in the order of another simulator")?;
         }
         drawn.walk(w)?;
-        let begun = streams
-            .iter()
-            .zip(0u64..)
-            .filter_map(|(s, port)| Some((port, s.as_ref()?.get_word_pos())));
-        begun.collect::<Vec<(u64, u128)>>().walk(w)
+        ports.walk(w)?;
+        balancing.walk(w)
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
         self.drawn = Value::read(from)?;
-        for (port, at) in Vec::<(u64, u128)>::read(from)? {
-            let mut stream = random::stream(self.seed, port, PORT_DRAWS);
-            stream.set_word_pos(at);
-            *self.streams.get_mut(port as usize).ok_or(Broken("a port that is not there"))? =
-                Some(Box::new(stream));
-        }
-        Ok(())
+        self.ports.restore(from)?;
+        self.balancing.restore(from)
     }
 }

@@ -4,7 +4,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::{Choice, ExplicitPaths};
 use xoff_net::workload::Flow;
 use xoff_node::{ClassSet, Classes};
-use xoff_units::{At, PortId, WireClock};
+use xoff_units::{At, PortId, Rate, WireClock};
 
 use crate::observe::probe::Probes;
 
@@ -19,6 +19,10 @@ pub(crate) struct Layout {
     pub clock: WireClock,
     pub seed: u64,
     pub choice: Choice,
+    /// Rate of each port's link, by [`Layout::port_index`], where switches balance load.
+    pub rates: Vec<Rate>,
+    /// Frames of a flow may overtake each other on their paths.
+    pub reorders: bool,
     pub paths: ExplicitPaths,
     pub acks: bool,
     /// Flows are connections, and datagrams where end-to-end control does not apply.

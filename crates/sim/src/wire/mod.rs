@@ -1,5 +1,6 @@
 //! The network between nodes: links and what happens on them, the egress port of a frame.
 
+pub(crate) mod capacity;
 pub(crate) mod cut_through;
 pub(crate) mod draws;
 pub(crate) mod errors;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use xoff_net::topology::routing::{FlowKey, Routes};
 use xoff_node::{Frame, FrameKind};
-use xoff_units::PortId;
+use xoff_units::{PortId, Rate};
 
 use crate::observe::records::Records;
+use crate::wire::capacity::Capacities;
 use crate::wire::layout::Layout;
 use crate::wire::route_cache::RouteCache;
 
@@ -22,12 +23,13 @@ pub const NO_PORT: u16 = u16::MAX;
 pub(crate) struct Router {
     routes: Arc<Routes>,
     cache: RouteCache,
+    capacities: Capacities,
 }
 
 impl Router {
     /// Largest number of flows whose routes are cached at a time.
     pub fn new(routes: Arc<Routes>, flows_max: Option<u32>) -> Router {
-        Router { routes, cache: RouteCache::new(flows_max) }
+        Router { routes, cache: RouteCache::new(flows_max), capacities: Capacities::default() }
     }
 
     /// The port of a frame at a node, if a frame of its flow and direction has been there.
@@ -65,12 +67,7 @@ impl Router {
                 0 => None,
                 1 => Some(candidates[0]),
                 n => {
-                    let key = FlowKey {
-                        src: flow.src,
-                        dst: flow.dst,
-                        src_port: flow.src_port,
-                        dst_port: flow.dst_port,
-                    };
+                    let key = FlowKey::from(&flow);
                     let key = if back { key.reversed() } else { key };
                     Some(candidates[layout.choice.index(&key, node, n)])
                 }
@@ -78,6 +75,16 @@ impl Router {
         }?;
         self.cache.put(f.flow, back, node, port);
         Some(port)
+    }
+
+    /// All ports that lead towards a destination, and the number of their set.
+    pub fn next_hops(&self, node: u32, dst: u32) -> (&[u16], u32) {
+        (self.routes.candidates(node, dst), self.routes.set_number(node, dst))
+    }
+
+    /// Capacity of the network through a port towards a destination.
+    pub fn capacity(&mut self, at: PortId, dst: u32, layout: &Layout) -> Rate {
+        self.capacities.through(at, dst, &self.routes, layout)
     }
 
     /// The port of a frame at a node will be asked for soon.
@@ -90,6 +97,7 @@ impl Router {
     pub fn replace(&mut self, routes: Arc<Routes>) {
         self.routes = routes;
         self.cache.clear();
+        self.capacities.clear();
     }
 }
 

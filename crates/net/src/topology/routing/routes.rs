@@ -210,9 +210,7 @@ impl Routes {
     /// when there is no route.
     #[inline]
     pub fn candidates(&self, node: NodeId, dst: NodeId) -> &[u16] {
-        let entry = self.table
-            [self.rows[node as usize] as usize * self.width + self.columns[dst as usize] as usize];
-        let ports = self.set(if entry == LOCAL { self.last_hop(node, dst) } else { entry });
+        let ports = self.set(self.set_number(node, dst));
         match &self.digits {
             Some(digits) if ports.len() > 1 => {
                 let i = digits.index(node, dst, ports.len());
@@ -220,6 +218,15 @@ impl Routes {
             }
             _ => ports,
         }
+    }
+
+    /// Number of the set of [`Routes::candidates`]: destinations with the same candidates at a node
+    /// share it.
+    #[inline]
+    pub fn set_number(&self, node: NodeId, dst: NodeId) -> u32 {
+        let entry = self.table
+            [self.rows[node as usize] as usize * self.width + self.columns[dst as usize] as usize];
+        if entry == LOCAL { self.last_hop(node, dst) } else { entry }
     }
 
     /// True if the hosts of a group may have different candidates at one node.
