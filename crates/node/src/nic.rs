@@ -41,7 +41,7 @@ mod sending;
 mod state;
 mod storm;
 
-pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
+pub use config::{Delivery, FlowStart, NicConfig, Pacing, PausedWith, Transport};
 use connection::Destination;
 use drain::Drain;
 pub use drain::DrainConfig;

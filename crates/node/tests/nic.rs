@@ -105,6 +105,7 @@ impl Bench {
             },
             cnp_class: None,
             recovery: None,
+            order: Default::default(),
             connection: None,
             obeys_priorities: false,
             rate_control,

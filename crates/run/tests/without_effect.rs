@@ -63,7 +63,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ("lossy", "[flow_control]\nlossy = [\"0\"]\n".into(), "lossy", "every priority in use is lossy: pfc never pauses a port"),
         ("acks", "[host]\nack_len = \"100B\"\n".into(), "ack_len", "hosts send no acknowledgements"),
         ("timer", "[host]\nrto = \"50us\"\n".into(), "rto", "sources cannot detect losses"),
-        ("order", "[host]\norder = \"strict\"\n".into(), "order", "receivers accept frames in any order"),
+        ("order", "[host]\norder = \"strict\"\n".into(), "order", "no frame overtakes another"),
         ("nack", "[host]\nacks = \"per-frame\"\nrto = \"50us\"\n".into(), "rto", "recovery = \"nack\" has no timer"),
         (
             "selective",

@@ -45,6 +45,18 @@ pub enum PausedWith {
     Class(Option<u8>),
 }
 
+/// Treatment of frames ahead of a gap at the receiver of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// They are discarded.
+    #[default]
+    Strict,
+    /// They are kept, and delivered once they are in order.
+    Buffer,
+    /// They are delivered as they arrive, each byte once.
+    Count,
+}
+
 /// Settings of all NICs of a network, whatever their links.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
@@ -73,6 +85,8 @@ pub struct NicConfig {
     pub cnp_class: Option<u8>,
     /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
     pub recovery: Option<Recovery>,
+    /// Treatment of frames ahead of a gap; connections keep them.
+    pub order: Delivery,
     /// Flows that the end-to-end control applies to are connections of such a transport, those that
     /// it does not apply to datagrams, which are not acknowledged; `None`: [`NicConfig::transport`]
     /// says how data are acknowledged, and nothing more.

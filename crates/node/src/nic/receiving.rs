@@ -5,7 +5,7 @@ use xoff_mech::rate_control::{CnpMode, NotificationPoint};
 use xoff_units::Time;
 use xoff_units::state::State;
 
-use super::{Nic, NicConfig, Transport};
+use super::{Delivery, Nic, NicConfig, Transport};
 use crate::env::{Env, NodeEvent, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind};
 
@@ -30,19 +30,22 @@ fn acknowledge(
     r: &mut Receiving,
     f: &Frame,
     expected: u64,
-    keeps: bool,
 ) -> Option<Frame> {
     let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } =
         c.transport
     else {
         return None;
     };
+    let keeps = c.order != Delivery::Strict;
+    let selective = c.recovery.is_some_and(|r| r.selective);
     let kind = if f.seq == expected {
         (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)?
     } else if c.recovery.is_some() && f.seq < expected {
         FrameKind::Ack // the source does not know that it came
-    } else if keeps {
+    } else if selective {
         FrameKind::Nack
+    } else if keeps && f.seq > expected {
+        FrameKind::Ack // it may only have overtaken others
     } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
         r.nack_after = now + nack_interval;
         r.nacked = expected;
@@ -55,7 +58,7 @@ fn acknowledge(
     };
     let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
     ack.seq = r.expected;
-    ack.sent_at = if keeps && kind == FrameKind::Nack { Time(f.seq) } else { f.sent_at };
+    ack.sent_at = if selective && kind == FrameKind::Nack { Time(f.seq) } else { f.sent_at };
     ack.set_reported(f.mark());
     Some(ack)
 }
@@ -74,18 +77,16 @@ impl Nic {
             r.expected += payload as u64;
             if let Some(ahead) = self.ahead.get_mut(&f.flow) {
                 let (until, end) = ahead.join(r.expected);
-                let any_order = self.c.recovery.is_some_and(|r| r.any_order);
                 let all = (until - expected) as u32;
-                (released, ended) = (if any_order { payload } else { all }, ended || end);
+                let counts = self.c.order == Delivery::Count;
+                (released, ended) = (if counts { payload } else { all }, ended || end);
                 r.expected = until;
             }
         }
-        let recovery = self.c.recovery;
-        let keeps = recovery.is_some_and(|r| r.selective);
-        let kept = keeps
+        let kept = self.c.order != Delivery::Strict
             && f.seq > expected
             && self.ahead.entry(f.flow).or_default().keep(f.seq, payload as u64, f.ends_flow());
-        let mut answers = [acknowledge(now, &self.c, r, f, expected, keeps), None];
+        let mut answers = [acknowledge(now, &self.c, r, f, expected), None];
         let complete = in_order && ended;
         let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has dropped it
         if f.mark() != Mark::None
@@ -106,6 +107,7 @@ impl Nic {
         if in_order {
             if over {
                 self.receiving.remove(&f.flow);
+                self.ahead.remove(&f.flow);
             } else if complete && self.c.clears_flows {
                 self.clear_received(f.flow);
             }
@@ -114,7 +116,7 @@ impl Nic {
                 now,
                 NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete },
             );
-        } else if kept && recovery.is_some_and(|r| r.any_order) {
+        } else if kept && self.c.order == Delivery::Count {
             // Delivered at once, whatever is missing before it.
             env.emit(
                 self.node,

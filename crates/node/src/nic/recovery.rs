@@ -34,9 +34,6 @@ pub struct Recovery {
     pub timer_of_few: Span,
     /// Repeat missing bytes only; else everything from there.
     pub selective: bool,
-    /// True if frames ahead of a gap count as delivered at once; otherwise they count once they are
-    /// in order.
-    pub any_order: bool,
 }
 
 /// N of IRN: up to this number of frames outstanding, a lost frame may have none behind it that

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
+use xoff_mech::balancing::Balancing;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn, hpcc, timely};
@@ -10,8 +11,8 @@ use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{Link, LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{
-    BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind,
-    SharedPool, Transport,
+    BufferPolicy, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PausedWith,
+    SchedulerKind, SharedPool, Transport,
 };
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
@@ -124,6 +125,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
     let telemetry = telemetry_len(c.cc_mode);
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
     Model {
+        balancing: Balancing::Ecmp,
         flow_control: PerLink::All(FlowControl::Pfc(pfc::Params {
             threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) },
             quanta: None,
@@ -168,6 +170,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             },
             cnps_unpaused: false,
             recovery: None,
+            order: Delivery::Strict,
             connection: None,
             obeys_priorities: false,
             rate_control: match c.cc_mode {

@@ -240,7 +240,8 @@ impl Monitor {
         // A frame that arrives twice was sent twice: sources with a timer, and those of
         // connections, repeat frames that are only late.
         let twice = (self.layout.connections || self.layout.sends_again) && got < expected;
-        if self.layout.is_lossless(class) && !twice && !self.link_failed && !self.links_lose {
+        let promised = self.layout.is_lossless(class) && !self.layout.reorders;
+        if promised && !twice && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);
             let describe = || layout.describe_out_of_order(flow, flow_of, (expected, got));
             let at = EventKey { time: clock.of_run(), rank: clock.place().rank };

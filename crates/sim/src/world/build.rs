@@ -284,6 +284,7 @@ fn node(
                 message_len: m.message_len,
                 unpaused,
                 messages_first: m.nic.cnps_unpaused,
+                balancing: m.balancing.clone(),
                 compat: m.compat,
             },
         ))),
@@ -447,6 +448,7 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport, clears_flows: 
         transport,
         cnp_class: classes.unpaused().filter(|_| m.nic.cnps_unpaused),
         recovery: m.nic.recovery,
+        order: m.nic.order,
         connection: m.nic.connection.map(|c| c.with_mss(m.nic.payload_max)),
         obeys_priorities: m.nic.obeys_priorities,
         rate_control: m.nic.rate_control.clone(),
@@ -499,6 +501,12 @@ fn facts_by_ends<'m>(
             Arc::new(move |src, dst| path_facts(topology, routes, m, src, dst))
         })
     })
+}
+
+/// Rate of each port's link, in the order of [`PortNumbers`](xoff_net::topology::PortNumbers).
+fn rates(topology: &Topology) -> Vec<Rate> {
+    let ports = topology.nodes.iter().flat_map(|n| &n.ports);
+    ports.map(|p| topology.links[p.link as usize].rate).collect()
 }
 
 /// Refuses a flow that no route leads to.
@@ -578,6 +586,8 @@ impl World {
             clock: m.clock,
             seed: m.seed,
             choice: m.routing.choice,
+            rates: if m.balancing.is_ecmp() { Vec::new() } else { rates(topology) },
+            reorders: m.balancing.reorders(),
             paths: std::mem::take(&mut flows.paths),
             acks: !matches!(transport, Transport::None),
             connections: m.nic.connection.is_some(),
@@ -764,6 +774,7 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
             "simultaneous events follow the order of insertion, which never recurs",
         ),
         (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
+        (!m.balancing.is_ecmp(), "switches choose a next hop for each frame"),
         (!m.faults.errors.is_empty(), "links corrupt frames"),
         (m.faults.link_retry.is_some(), "links number their frames"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_net::topology::routing::Routes;
+use xoff_net::topology::routing::{FlowKey, Routes};
+use xoff_net::workload::Flow;
 use xoff_node::{
     Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent,
     WireTimes,
@@ -28,7 +29,7 @@ use crate::wire::fault::Losses;
 use crate::wire::ideal::HandedOver;
 use crate::wire::layout::Layout;
 use crate::wire::line::{Line, RemoteArrival, TAPPED};
-use crate::wire::routing::Router;
+use crate::wire::routing::{Router, UNKNOWN_SOURCE};
 
 /// Flows whose routes are cached where there may be more messages than memory.
 const STREAMED_ROUTES: u32 = 1 << 16;
@@ -111,7 +112,11 @@ impl Core {
             first_outgoing: EventKey::NEVER,
             losses: None,
             errors: Vec::new(),
-            draws: Draws::new(layout.seed, lines.len()),
+            draws: Draws::new(
+                layout.seed,
+                lines.len(),
+                if layout.rates.is_empty() { 0 } else { layout.partition_of.len() },
+            ),
             handed_over: HandedOver::default(),
             queue_pairs: FxHashMap::default(),
             lines,
@@ -229,6 +234,13 @@ impl Core {
     #[inline]
     pub fn known_route(&self, node: u32, f: &Frame) -> Option<u16> {
         self.router.known(node, f)
+    }
+
+    /// The flow of a frame of data; `None`: its path is explicit, or given by its source.
+    fn routed_flow(&self, frame: &Frame) -> Option<Flow> {
+        let known = frame.flow < UNKNOWN_SOURCE;
+        let flow = known.then(|| self.monitor.flows.records.known(frame.flow))??;
+        flow.path.is_none().then_some(flow)
     }
 
     /// The port of a frame at a node that no frame of its flow and direction has been to.
@@ -476,6 +488,35 @@ impl Env for Core {
     #[inline]
     fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
         self.router.known(node, frame).or_else(|| self.find_route(node, frame))
+    }
+
+    fn next_hops(&mut self, node: u32, frame: &Frame, ports: &mut Vec<u16>) -> u32 {
+        ports.clear();
+        match self.routed_flow(frame) {
+            Some(flow) => {
+                let (all, set) = self.router.next_hops(node, flow.dst);
+                ports.extend_from_slice(all);
+                set
+            }
+            None => {
+                ports.extend(self.route(node, frame));
+                0
+            }
+        }
+    }
+
+    fn capacity(&mut self, at: PortId, frame: &Frame) -> Rate {
+        let flow = self.routed_flow(frame);
+        flow.map_or(Rate::ZERO, |flow| self.router.capacity(at, flow.dst, &self.layout))
+    }
+
+    fn hashed(&mut self, node: u32, frame: &Frame, n: u64) -> u64 {
+        let key = self.routed_flow(frame).map(|flow| FlowKey::from(&flow));
+        key.map_or(0, |key| self.layout.choice.index(&key, node, n as usize) as u64)
+    }
+
+    fn draw_for_balancing(&mut self, node: u32) -> f64 {
+        self.draws.draw_for_balancing(node as usize)
     }
 
     fn draw(&mut self, port: PortId) -> f64 {

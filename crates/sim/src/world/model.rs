@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
+use xoff_mech::balancing::Balancing;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
@@ -11,8 +12,8 @@ use xoff_mech::watchdog;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_net::topology::{LinkId, Topology};
 use xoff_node::{
-    BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind,
-    Transport,
+    BufferPolicy, Classes, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, Recovery,
+    SchedulerKind, Transport,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Span, WireClock};
@@ -128,6 +129,8 @@ pub struct NicModel {
     pub cnps_unpaused: bool,
     /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
     pub recovery: Option<Recovery>,
+    /// Treatment of frames ahead of a gap at receivers.
+    pub order: Delivery,
     /// Flows that end-to-end control applies to are connections of this transport, the others
     /// datagrams that are not acknowledged; `None`: data are acknowledged as `transport` says, and
     /// nothing more.
@@ -177,6 +180,8 @@ pub struct Model<'a> {
     pub clock: WireClock,
     /// Routing rule.
     pub routing: Routing,
+    /// Choice of switches among the next hops of a frame.
+    pub balancing: Balancing,
     /// End systems.
     pub nic: NicModel,
     /// Rules of a simulator that is replayed; default: none.
@@ -248,12 +253,14 @@ impl<'a> Model<'a> {
             message_len: None,
             clock: WireClock::Picoseconds,
             routing: Routing::named("ecmp", 1).expect("a known name"),
+            balancing: Balancing::default(),
             nic: NicModel {
                 payload_max: 1500,
                 header: 0,
                 transport: Transport::None,
                 cnps_unpaused: false,
                 recovery: None,
+                order: Delivery::Strict,
                 connection: None,
                 obeys_priorities: false,
                 rate_control: RateControlKind::None,

@@ -1,10 +1,11 @@
 //! `[host]`: frames, acknowledgements, recovery from losses.
 
+use xoff_mech::balancing::Balancing;
 use xoff_mech::rate_control::{CnpMode, RateControlKind};
 use xoff_mech::transport;
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, UNLIMITED};
-use xoff_node::{LEN_MAX, Pacing, PausedWith, Recovery, Transport};
+use xoff_node::{Delivery, LEN_MAX, Pacing, PausedWith, Recovery, Transport};
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, NicModel, classes_in_use};
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
@@ -84,7 +85,7 @@ const KEYS: &[ParamSpec] = &[
     ParamSpec::optional(
         "order",
         Kind::Choice(&["strict", "buffer", "count"]),
-        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: strict or buffer, as `recovery` needs",
+        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: buffer where `recovery` is selective or load_balancing lets frames overtake each other, otherwise strict",
         "",
     ),
     ParamSpec::new(
@@ -138,7 +139,8 @@ impl Part for Host {
 
     fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, Host> {
         let Some(&connection) = all.transport.value() else { return Read::skipped(cx) };
-        Read::each(cx, |s| read(s, connection))
+        let reorders = all.load_balancing.value().is_some_and(Balancing::reorders);
+        Read::each(cx, |s| read(s, connection, reorders))
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
@@ -180,7 +182,11 @@ pub(super) fn find_host(s: &mut Section<'_>, topology: &Topology) -> Result<u32,
     })
 }
 
-fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
+fn read(
+    s: &mut Section<'_>,
+    connection: Option<transport::Config>,
+    reorders: bool,
+) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("frame_max")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
         return Err(ParamError::new(
@@ -249,7 +255,8 @@ fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Ho
         Transport::None
     };
     let recovery = read_recovery(s, acks, connection.is_some())?;
-    name_what_is_unread(s, acks, connection.is_some());
+    let order = read_order(s, acks, recovery, connection.is_some(), reorders)?;
+    name_what_is_unread(s, acks, connection.is_some(), reorders);
     let obeys_priorities = s.text("obeys")? == "priorities";
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
     let nic = NicModel {
@@ -258,6 +265,7 @@ fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Ho
         transport,
         cnps_unpaused: cnp_priority.is_some(),
         recovery,
+        order,
         connection,
         rate_control: RateControlKind::None,
         window_follows_rate: false,
@@ -271,7 +279,7 @@ fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Ho
 }
 
 /// Keys about acknowledgements and losses that nothing reads.
-fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
+fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool, reorders: bool) {
     let unread = |keys: &[&str], why: &str, hint: &str| {
         keys.iter().for_each(|key| s.has_no_effect(key, why, hint))
     };
@@ -284,8 +292,12 @@ fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
             if s.chosen("ack_priority") != s.chosen("cnp_priority") {
                 unread(&["ack_priority"], "hosts send no acknowledgements", acknowledge);
             }
-            let why = "without acknowledgements, sources cannot detect losses, and receivers accept frames in any order";
-            unread(&["rto", "order", "nack_interval"], why, acknowledge);
+            let why = "without acknowledgements, sources cannot detect losses";
+            unread(&["rto", "nack_interval"], why, acknowledge);
+            if !reorders {
+                let why = "no frame overtakes another, and without acknowledgements sources cannot detect losses";
+                unread(&["order"], why, acknowledge);
+            }
         }
         (_, _, true) => {
             let why = "connections detect losses themselves, and have their own timers";
@@ -431,33 +443,10 @@ fn read_recovery(
     connections: bool,
 ) -> Result<Option<Recovery>, ParamError> {
     let (kind, timer, low) = (s.text("recovery")?, s.span("rto")?, s.span_opt("rto_low")?);
-    let order = s.text_opt("order")?;
-    let keeps = kind == "selective";
-    let refused = if kind != "nack" { Some("recovery") } else { order.as_ref().map(|_| "order") };
-    if let Some(key) = refused.filter(|_| connections) {
-        let what = "connections already keep frames ahead of a gap, deliver in order and resend lost frames";
-        return Err(ParamError::new(key, what, "remove the key, or set transport.kind = \"none\""));
-    }
-    match (order.as_deref(), kind.as_str()) {
-        (Some("strict"), "selective") => {
-            let what = "order = \"strict\" conflicts with selective repeat, whose receivers keep frames ahead of a gap";
-            return Err(ParamError::new(
-                "order",
-                what,
-                "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\"",
-            ));
-        }
-        (Some(order @ ("buffer" | "count")), "nack" | "go-back-n") => {
-            let what = format!(
-                "order = \"{order}\" conflicts with {kind}, whose receivers discard frames ahead of a gap"
-            );
-            return Err(ParamError::new(
-                "order",
-                what,
-                "set recovery = \"selective\", or order = \"strict\"",
-            ));
-        }
-        _ => {}
+    if connections && kind != "nack" {
+        let what = "connections already keep frames ahead of a gap and resend lost frames";
+        let hint = "remove the key, or set transport.kind = \"none\"";
+        return Err(ParamError::new("recovery", what, hint));
     }
     if kind == "nack" {
         return match low {
@@ -494,10 +483,39 @@ fn read_recovery(
             "expected more than a round trip with queues, and at most rto",
         ));
     }
-    Ok(Some(Recovery {
-        timer,
-        timer_of_few: low.unwrap_or(timer),
-        selective: keeps,
-        any_order: order.as_deref() == Some("count"),
-    }))
+    Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: kind == "selective" }))
+}
+
+/// Treatment of frames ahead of a gap. `reorders`: load balancing lets frames overtake.
+fn read_order(
+    s: &mut Section<'_>,
+    acks: bool,
+    recovery: Option<Recovery>,
+    connections: bool,
+    reorders: bool,
+) -> Result<Delivery, ParamError> {
+    let order = s.text_opt("order")?.map(|order| match order.as_str() {
+        "strict" => Delivery::Strict,
+        "buffer" => Delivery::Buffer,
+        _ => Delivery::Count,
+    });
+    let selective = recovery.is_some_and(|r| r.selective);
+    let refuse = |what: &str, hint: &str| Err(ParamError::new("order", what, hint));
+    match order {
+        Some(_) if connections => refuse(
+            "connections already keep frames ahead of a gap, and deliver in order",
+            "remove the key, or set transport.kind = \"none\"",
+        ),
+        Some(Delivery::Strict) if selective => refuse(
+            "order = \"strict\" conflicts with selective repeat, whose receivers keep frames ahead of a gap",
+            "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\"",
+        ),
+        _ if !acks && !reorders => Ok(Delivery::Strict),
+        Some(Delivery::Buffer | Delivery::Count) if !selective && !reorders => refuse(
+            "frames overtake no others, and receivers discard frames ahead of a gap unless recovery = \"selective\"",
+            "set recovery = \"selective\", or order = \"strict\"",
+        ),
+        None if selective || reorders => Ok(Delivery::Buffer),
+        order => Ok(order.unwrap_or_default()),
+    }
 }

@@ -24,6 +24,7 @@ pub(super) mod flows;
 pub(super) mod host;
 pub(super) mod link_errors;
 pub(super) mod link_retry;
+pub(super) mod load_balancing;
 pub(super) mod pause_storm;
 pub(super) mod probes;
 pub(super) mod rate_control;
@@ -77,6 +78,7 @@ macro_rules! sections {
 // In the order of reading: a section may need those before it.
 sections! {
     routing
+    load_balancing
     transport
     host
     control_delay

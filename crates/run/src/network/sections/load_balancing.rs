@@ -1,0 +1,54 @@
+//! `[load_balancing]`: choice of switches among several next hops.
+
+use xoff_mech::balancing::{Balancing, REGISTRY};
+use xoff_net::topology::routing::Choice;
+use xoff_scenario::document::{KindSpec, SectionSpec};
+use xoff_sim::Model;
+use xoff_units::params::ParamError;
+
+use super::{Context, Part, Read, Sections};
+
+pub type Value = Balancing;
+
+impl Part for Balancing {
+    fn specs() -> Vec<SectionSpec> {
+        let kinds = REGISTRY.iter().map(|e| KindSpec {
+            name: e.name,
+            doc: e.about,
+            specs: e.params.to_vec(),
+        });
+        let about = "Choice of switches among the equal next hops of a frame of data.";
+        vec![SectionSpec::once("load_balancing", about, vec![]).kinds(
+            "kind",
+            Some("ecmp"),
+            kinds.collect(),
+        )]
+    }
+
+    fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Self> {
+        Read::each(cx, |s| {
+            let kind = s.kind().unwrap_or("ecmp");
+            let entry = REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+            (entry.read)(s)
+        })
+    }
+
+    fn agree(_: &Context<'_>, all: &mut Sections<'_>) {
+        let Some(routing) = all.routing.value() else { return };
+        let one_path = !matches!(routing.choice, Choice::Hashed(_));
+        all.load_balancing.check(|_, law| {
+            if one_path && !law.is_ecmp() {
+                return Err(ParamError::new(
+                    "kind",
+                    "routing.kind gives each destination one path, and the switches balance over several",
+                    "set routing.kind = \"ecmp\" or \"up-down\", or remove [load_balancing]",
+                ));
+            }
+            Ok(())
+        });
+    }
+
+    fn set(self, model: &mut Model<'static>) {
+        model.balancing = self;
+    }
+}
