@@ -52,7 +52,7 @@ pub use world::handed_in::News;
 pub use world::jobs::RankLog;
 pub use world::memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use world::model::{
-    Fresh, Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts,
+    Fresh, Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts, way,
 };
 pub use world::{Leaving, PAYS_WINDOW, PortNow, PortSample, SLICE, Waiter, World, classes_in_use};
 pub use xoff_node::{EventKey, PoolUse};

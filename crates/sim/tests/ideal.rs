@@ -48,7 +48,7 @@ fn lone(links: &[(Rate, Span)], f: &Lone, start: Time, cut_through: Option<Bytes
     let (o, _) = w.finish(ended);
     assert_eq!((o.violations.len(), o.dropped_frames), (0, 0));
     let path: Vec<(u32, u16)> = (0..dst).map(|n| (n, (n > 0) as u16)).collect();
-    (o.flows[0].fct().unwrap(), ideal_time(&t, &path, f, cut_through))
+    (o.flows[0].fct().unwrap(), ideal_time(&t, (&path, 0..0), f, cut_through))
 }
 
 /// SplitMix64.

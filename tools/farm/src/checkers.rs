@@ -298,7 +298,7 @@ fn deadlock(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     };
     // A host that does not drain, and a link that fails, need no cycle to stop others; what they
     // stop is no deadlock.
-    match cbd::is_cyclic(&s.topology, &Rule::of(&s.routing()), traffic) {
+    match cbd::is_cyclic(&s.topology, &Rule::of(&s.routing(), s.balances()), traffic) {
         true => Ok(()),
         false => Err(format!("no cycle of buffers, and yet {first:?}")),
     }

@@ -1,7 +1,7 @@
 //! Random networks that can be split: every flow control meets every detection and every rate
 //! control, taken from the registries, so that a new one is tested without a change here.
 
-use xoff_mech::{detection, flow_control, rate_control};
+use xoff_mech::{balancing, detection, flow_control, rate_control};
 use xoff_net::topology::NodeKind;
 use xoff_run::NetworkScenario;
 use xoff_sim::PORT_PROBES;
@@ -169,7 +169,35 @@ fn draw(case: u64) -> Drawn {
     };
     memory::draw(case, &mut drawn);
     repeated_or_shared(case, &mut drawn);
+    balanced(case, &mut drawn);
     drawn
+}
+
+/// Load balancing of switches, every law in turn, in half of the networks with several paths; by
+/// dice of its own.
+fn balanced(case: u64, drawn: &mut Drawn) {
+    let mut d = Dice(case ^ 0xba1a_9ce5);
+    if !drawn.head.contains("kind = \"ecmp\"") || d.roll(2) == 0 {
+        return;
+    }
+    let laws = balancing::REGISTRY;
+    let law = laws[d.roll(laws.len() as u64) as usize].name;
+    let parameters = match law {
+        "flowlet" => format!("gap = \"{}us\"\n", d.roll(8)),
+        "drill" => format!("choices = {}\nmemory = {}\n", 1 + d.roll(3), d.roll(3)),
+        "adaptive" => format!(
+            "hysteresis = \"{}B\"\ngap = \"{}us\"\npaused = \"{}\"\n",
+            d.roll(3) * 3000,
+            d.roll(2) * 5,
+            d.pick(&["avoid", "take"])
+        ),
+        _ => String::new(),
+    };
+    drawn.head += &format!("[load_balancing]\nkind = \"{law}\"\n{parameters}");
+    if !["ecmp", "wcmp"].contains(&law) {
+        let order = d.pick(&["", "order = \"buffer\"\n", "order = \"count\"\n"]);
+        drawn.head = drawn.head.replacen("[host]\n", &format!("[host]\n{order}"), 1);
+    }
 }
 
 /// Messages that are sent again at intervals, and credits that the priorities of a port share; by

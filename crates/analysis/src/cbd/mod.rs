@@ -109,9 +109,10 @@ impl Rule {
         self.paths.fits(topology)
     }
 
-    /// The rule under which a run would route.
-    pub fn of(routing: &xoff_net::topology::Routing) -> Rule {
-        Rule { paths: routing.paths, order: routing.order, spread: Spread::Chosen(routing.choice) }
+    /// The rule under which a run would route. `balances`: its switches choose among all candidates.
+    pub fn of(routing: &xoff_net::topology::Routing, balances: bool) -> Rule {
+        let spread = if balances { Spread::All } else { Spread::Chosen(routing.choice) };
+        Rule { paths: routing.paths, order: routing.order, spread }
     }
 }
 

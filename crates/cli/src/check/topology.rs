@@ -14,7 +14,7 @@ use std::sync::Arc;
 use xoff_analysis::cbd::Rule;
 use xoff_net::topology::Topology;
 use xoff_net::topology::builders::{self, BUILDERS, Builder};
-use xoff_net::topology::routing::Tables;
+use xoff_net::topology::routing::{Paths, Tables};
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Document;
 use xoff_scenario::{Problem, Problems, Source};
@@ -124,10 +124,10 @@ pub fn is_scenario_file(text: &str) -> bool {
 /// True if more than `[topology]` affects the routes.
 fn is_scenario(source: &Arc<Source>) -> bool {
     let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };
-    xoff_run::sections()
-        .iter()
-        .any(|s| ["routing", "failures", "flow", "workload"].contains(&s.path) && doc.has(s))
-        || xoff_run::fabric_sections().iter().any(|s| s.path == "scheduled_fabric" && doc.has(s))
+    xoff_run::sections().iter().any(|s| {
+        ["routing", "load_balancing", "failures", "flow", "workload"].contains(&s.path)
+            && doc.has(s)
+    }) || xoff_run::fabric_sections().iter().any(|s| s.path == "scheduled_fabric" && doc.has(s))
 }
 
 fn scenario(source: &Source) -> Result<Network, Problems> {
@@ -138,8 +138,13 @@ fn scenario(source: &Source) -> Result<Network, Problems> {
         Path::new(source.name()).parent().unwrap_or(Path::new("")),
     )?;
     crate::terminal::problems(&s.warnings);
-    let name = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
-    let routing = Some((name.trim_matches('"').to_owned(), Rule::of(&s.routing())));
+    let rule = Rule::of(&s.routing(), s.balances());
+    let kind = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
+    let name = match (s.balances(), rule.paths) {
+        (true, Paths::Shortest) => "all-paths",
+        _ => kind.trim_matches('"'),
+    };
+    let routing = Some((name.to_owned(), rule));
     let paths = s.flows.paths.clone();
     let lossy = s.lossy().to_vec();
     let flows =

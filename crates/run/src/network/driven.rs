@@ -226,7 +226,7 @@ impl Driven {
         };
         let flow = flow_of(m, nth);
         let (scenario, routes) = (&self.scenario, &self.routes);
-        if scenario.path(routes, &flow).is_none() {
+        if scenario.ports(routes, &flow).is_none() {
             let (src, dst) = (scenario.topology.name(m.src), scenario.topology.name(m.dst));
             return Err(ParamError::new(
                 "dst",

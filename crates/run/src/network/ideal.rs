@@ -1,6 +1,7 @@
 //! Ideal completion times: those of lone flows, on the paths that the flows of a run took.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use xoff_net::topology::routing::Routes;
 use xoff_net::workload::{Flow, UNLIMITED};
@@ -18,7 +19,8 @@ impl NetworkScenario {
         }
         let (payload_max, header) = self.frame();
         let lone = Lone { size: flow.size, rate: flow.rate, payload_max, header };
-        Some(ideal_time(&self.topology, &self.path(routes, flow)?, &lone, self.cut_through()))
+        let (path, spread) = self.way(routes, flow)?;
+        Some(ideal_time(&self.topology, (&path, spread), &lone, self.cut_through()))
     }
 }
 
@@ -56,14 +58,19 @@ impl<'s> Ideals<'s> {
         all.partition_point(|r| r.0 <= at).saturating_sub(1)
     }
 
-    /// The egress ports that a flow goes through by those routes.
-    pub fn path(&self, epoch: usize, flow: &Flow) -> Option<Vec<(u32, u16)>> {
+    /// The egress ports that a flow may go through by those routes.
+    pub fn ports(&self, epoch: usize, flow: &Flow) -> Option<Vec<(u32, u16)>> {
         let all = self.routes.get_or_init(|| self.routes());
-        self.scenario.path(&all[epoch].1, flow)
+        self.scenario.ports(&all[epoch].1, flow)
     }
 
-    /// Ideal time of a flow; `None` also if its path changed during its life, because it had no
-    /// single path.
+    /// The path of its ideal time, see [`NetworkScenario::way`].
+    pub fn way(&self, epoch: usize, flow: &Flow) -> Option<(Vec<(u32, u16)>, Range<usize>)> {
+        let all = self.routes.get_or_init(|| self.routes());
+        self.scenario.way(&all[epoch].1, flow)
+    }
+
+    /// Ideal time of a flow; `None` also if its paths changed during its life.
     pub fn of(&self, f: &FlowRecord) -> Option<Span> {
         let (flow, s) = (&f.flow, self.scenario);
         if flow.size == UNLIMITED {
@@ -76,8 +83,8 @@ impl<'s> Ideals<'s> {
         let (_, routes) = &all[first];
         let ideal = s.ideal_time(routes, flow)?;
         let stays = past == first + 1 || {
-            let path = s.path(routes, flow);
-            all[first + 1..past].iter().all(|(_, r)| s.path(r, flow) == path)
+            let ports = s.ports(routes, flow);
+            all[first + 1..past].iter().all(|(_, r)| s.ports(r, flow) == ports)
         };
         stays.then_some(ideal)
     }

@@ -1,5 +1,6 @@
 //! A scenario of a network as a run: from its file to everything a world is built from.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +8,12 @@ use std::time::Duration;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::Topology;
-use xoff_net::topology::routing::{FlowKey, Routes, Routing, trace_path};
+use xoff_net::topology::routing::{FlowKey, Routes, Routing, all_paths};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::PoolConfig;
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problems, Source};
-use xoff_sim::{Engine, Model};
+use xoff_sim::{Engine, Model, way};
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Time};
 
@@ -137,18 +138,28 @@ impl NetworkScenario {
         buffers.at(&at).map_or(Vec::new(), |made| made.pools)
     }
 
-    /// The egress ports that a flow goes through, its host's first; `None`: there is no route, or
-    /// it leads in a circle.
-    pub fn path(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
+    /// The egress ports of a flow's path, or of the fastest that load balancing may choose, with the
+    /// hops to which there are alternatives; `None`: there is no route, or it leads in a circle.
+    pub(crate) fn way(&self, routes: &Routes, w: &Flow) -> Option<(Vec<(u32, u16)>, Range<usize>)> {
         match w.path {
             Some(p) if self.flows.paths.is_loop(p) => None,
-            Some(p) => Some(self.flows.paths.hops(p).to_vec()),
+            Some(p) => Some((self.flows.paths.hops(p).to_vec(), 0..0)),
             None => {
-                let key =
-                    FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
-                trace_path(&self.topology, routes, &self.model.routing.choice, &key)
+                let (payload, header) = self.frame();
+                let full = Bytes(u64::from(payload + header));
+                way(&self.topology, routes, &self.model, &FlowKey::from(w), full)
             }
         }
+    }
+
+    /// The egress ports that a flow goes through, or may go through where load balancing chooses:
+    /// its host's first; `None`: there is no route, or it leads in a circle.
+    pub fn ports(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
+        if self.model.balancing.is_ecmp() || w.path.is_some() {
+            return self.way(routes, w).map(|(path, _)| path);
+        }
+        let all = all_paths(&self.topology, routes, w.src, w.dst).concat();
+        (!all.is_empty()).then_some(all)
     }
 
     /// True if the operations and messages of its jobs are in a file, and not in memory.
@@ -210,6 +221,11 @@ impl NetworkScenario {
     /// The routing rule.
     pub fn routing(&self) -> Routing {
         self.model.routing
+    }
+
+    /// True if switches choose among the next hops of a frame.
+    pub fn balances(&self) -> bool {
+        !self.model.balancing.is_ecmp()
     }
 
     /// The facts of every kind of link with the flow control configured for it.

@@ -20,6 +20,8 @@ pub(crate) struct Drains<'a> {
     pub topology: &'a Topology,
     pub flows: &'a Flows,
     pub routing: &'a Routing,
+    /// Switches choose among all candidates.
+    pub balances: bool,
     pub scheduler: &'a SchedulerKind,
     pub duration: Span,
 }
@@ -119,17 +121,12 @@ impl Drains<'_> {
         if self.flows.len() > SMALL as u64 || t.links.len() > SMALL {
             return None;
         }
-        let key = |f: &xoff_net::workload::Flow| FlowKey {
-            src: f.src,
-            dst: f.dst,
-            src_port: f.src_port,
-            dst_port: f.dst_port,
-        };
         let all = self.flows.flows.iter().cloned().chain(self.flows.streamed());
-        let flows: Vec<cbd::Flow> = all.map(|f| cbd::Flow { key: key(&f), path: f.path }).collect();
+        let flows: Vec<cbd::Flow> =
+            all.map(|f| cbd::Flow { key: FlowKey::from(&f), path: f.path }).collect();
         let given = Traffic::Flows { flows: &flows, paths: &self.flows.paths };
         let traffic = if self.flows.loops.is_empty() { given } else { Traffic::AllPairs };
-        let cyclic = cbd::is_cyclic(t, &Rule::of(self.routing), traffic);
+        let cyclic = cbd::is_cyclic(t, &Rule::of(self.routing, self.balances), traffic);
         cyclic.then(|| "the buffers of this topology form a cycle (see xoff check)".to_owned())
     }
 }

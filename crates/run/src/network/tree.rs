@@ -191,7 +191,7 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
         .iter()
         .enumerate()
         .filter(|(_, f)| f.flow.start <= at && f.received.is_none())
-        .filter_map(|(n, f)| Some((n as u32, s.path(&routes, &f.flow)?)))
+        .filter_map(|(n, f)| Some((n as u32, s.ports(&routes, &f.flow)?)))
         .collect();
     let place: BTreeMap<(PortId, u8), usize> =
         ports.iter().enumerate().map(|(i, p)| (((p.node, p.port), p.priority), i)).collect();

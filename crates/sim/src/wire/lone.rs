@@ -1,5 +1,7 @@
 //! The ideal completion time of a flow: that of a lone flow in an empty network, to the picosecond.
 
+use std::ops::Range;
+
 use xoff_net::topology::Topology;
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
@@ -47,9 +49,12 @@ struct Passage {
 /// the stage is busy. The first stage is the application, busy with a frame for as long as it takes
 /// to produce one; the others are the links. All frames but the last one are alike: their steps are
 /// taken at the slowest of the stages passed by then.
+///
+/// `spread`: hops at which frames may take other links too. No frame waits for another one there,
+/// so the time is a lower bound if the path is the fastest of all.
 pub fn ideal_time(
     t: &Topology,
-    path: &[(u32, u16)],
+    (path, spread): (&[(u32, u16)], Range<usize>),
     flow: &Lone,
     cut_through: Option<Bytes>,
 ) -> Span {
@@ -72,7 +77,8 @@ pub fn ideal_time(
         };
         let passage = |len| {
             let busy = link.rate.time_for(len).0;
-            Passage { busy: busy as u128, goes_on: busy.min(head) as u128 }
+            let waits = !spread.contains(&i);
+            Passage { busy: if waits { busy.into() } else { 0 }, goes_on: busy.min(head) as u128 }
         };
         delays += link.delay.0 as u128;
         stages.push(Stage { full: passage(full), last: passage(last) });
@@ -117,7 +123,7 @@ mod tests {
     fn ideal(gbps: [u64; 2], size: u64, rate: Option<u64>) -> Span {
         ideal_time(
             &two_hops(gbps),
-            &ROUTE,
+            (&ROUTE, 0..0),
             &Lone { size, rate: rate.map(Rate::from_gbps), payload_max: 1500, header: 0 },
             None,
         )
@@ -156,7 +162,7 @@ mod tests {
         let mut t = two_hops([10, 10]);
         t.links[1].rate = Rate(1000);
         let flow = |size| Lone { size, rate: None, payload_max: 1500, header: u32::MAX };
-        assert_eq!(ideal_time(&t, &ROUTE, &flow(u64::MAX - 1), None), Span(u64::MAX));
+        assert_eq!(ideal_time(&t, (&ROUTE, 0..0), &flow(u64::MAX - 1), None), Span(u64::MAX));
         assert_eq!(
             ideal([10, 10], 1 << 53, None),
             Span((1u64 << 53) * 800 + 2_000_000 + 1_200_000)

@@ -1,5 +1,6 @@
 //! Everything a [`World`](crate::World) is built from, besides topology and flows.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
@@ -9,7 +10,7 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_mech::watchdog;
-use xoff_net::topology::routing::{FlowKey, Routes, Routing, trace_path};
+use xoff_net::topology::routing::{FlowKey, Routes, Routing, fastest_path, trace_path};
 use xoff_net::topology::{LinkId, Topology};
 use xoff_node::{
     BufferPolicy, Classes, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, Recovery,
@@ -300,6 +301,21 @@ impl<'a> Model<'a> {
     }
 }
 
+/// Egress ports of a flow's path, or of the fastest that load balancing may choose, with the hops to
+/// which there are alternatives; `None`: there is no route.
+pub fn way(
+    topology: &Topology,
+    routes: &Routes,
+    m: &Model<'_>,
+    key: &FlowKey,
+    frame: Bytes,
+) -> Option<(Vec<(u32, u16)>, Range<usize>)> {
+    if m.balancing.is_ecmp() {
+        return trace_path(topology, routes, &m.routing.choice, key).map(|path| (path, 0..0));
+    }
+    fastest_path(topology, routes, (key.src, key.dst), frame)
+}
+
 /// Path facts of a flow between two hosts: the window of all flows, and for a rate control that
 /// reads records of the path the round trip of a full frame and its acknowledgement in the empty
 /// network.
@@ -316,9 +332,10 @@ pub fn path_facts(
     };
     let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
     let time = |key: FlowKey, payload: u32, header: u32| {
-        let path = trace_path(topology, routes, &m.routing.choice, &key)?;
+        let full = Bytes(u64::from(payload + header));
+        let (path, spread) = way(topology, routes, m, &key, full)?;
         let frame = Lone { size: payload as u64, rate: None, payload_max: payload, header };
-        Some(ideal_time(topology, &path, &frame, m.cut_through))
+        Some(ideal_time(topology, (&path, spread), &frame, m.cut_through))
     };
     let there = time(key, m.nic.payload_max, m.nic.header);
     let back = time(key.reversed(), ack_len, 0);

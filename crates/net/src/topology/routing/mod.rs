@@ -19,7 +19,7 @@ pub use explicit::{ExplicitPaths, PathId};
 pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};
 pub use routes::{Order, Paths, Routes};
 pub use tables::{Destination, Lanes, Tables};
-pub use trace::trace_path;
+pub use trace::{all_paths, fastest_path, trace_path};
 
 use xoff_units::params::{Kind, ParamError, ParamSpec};
 

@@ -28,7 +28,7 @@ pub struct MessageExplanation {
     pub from: Time,
     /// Time of its arrival.
     pub to: Time,
-    /// The egress ports that it went through; empty: it took no one path.
+    /// The egress ports that it went through, or may have where load balancing chose.
     pub path: Vec<String>,
     /// For how long the port at the beginning of the chain was stopped or slowed down meanwhile.
     pub restrained: Span,
@@ -72,7 +72,7 @@ pub fn explain_message(
     let t = &scenario.topology;
     let ideals = Ideals::new(scenario, outcome.now);
     let path =
-        |f: &FlowRecord| ideals.path(ideals.epoch(f.flow.start), &f.flow).unwrap_or_default();
+        |f: &FlowRecord| ideals.ports(ideals.epoch(f.flow.start), &f.flow).unwrap_or_default();
     let ports = path(f);
     let rate = |p: &PortId| t.link_at(p.0, p.1).rate;
     let held = |p: &PortId| log.restrained(*p, f.flow.priority, (from, to), rate(p));

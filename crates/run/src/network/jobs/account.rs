@@ -14,6 +14,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use xoff_net::jobs::{Job, NONE, Op, OpTimes, Work};
 use xoff_net::topology::PortNumbers;
@@ -66,8 +67,8 @@ impl Flat for Stretch {
     }
 }
 
-/// Egress ports of a way.
-pub(super) type Path = Option<Vec<(u32, u16)>>;
+/// Egress ports of a path, and its hops to which there are alternatives.
+type Path = Option<(Vec<(u32, u16)>, Range<usize>)>;
 
 /// Job and iteration, with the computation times by rank and stream.
 type OfIteration = ((usize, u32), HashMap<(u32, u16), Computed>);
@@ -201,10 +202,15 @@ impl<'s> Accounts<'s> {
         union(all.into_iter())
     }
 
-    /// The egress ports that a flow goes through.
-    pub fn path(&self, f: &FlowRecord) -> Path {
+    /// The egress ports that a flow may go through.
+    pub fn ports_of(&self, f: &FlowRecord) -> Option<Vec<(u32, u16)>> {
+        self.ideals.ports(self.ideals.epoch(f.flow.start), &f.flow)
+    }
+
+    /// The path of its ideal time.
+    fn path(&self, f: &FlowRecord) -> Path {
         let (epoch, w) = (self.ideals.epoch(f.flow.start), &f.flow);
-        let find = || self.ideals.path(epoch, w);
+        let find = || self.ideals.way(epoch, w);
         self.paths
             .borrow_mut()
             .entry((w.src, w.dst, w.src_port, epoch))
@@ -252,10 +258,10 @@ impl<'s> Accounts<'s> {
         let total = received.since(sent).0;
         let size = (f.flow.size - 1) % payload as u64 + 1;
         let (mut propagation, mut serialisation, mut pause) = (0, 0, 0);
-        if let Some(path) = self.path(f) {
+        if let Some((path, spread)) = self.path(f) {
             let t = &self.scenario.topology;
             let lone = Lone { size, rate: None, payload_max: payload, header };
-            let ideal = ideal_time(t, &path, &lone, self.scenario.cut_through()).0;
+            let ideal = ideal_time(t, (&path, spread), &lone, self.scenario.cut_through()).0;
             let delays: u64 = path.iter().map(|&(n, p)| t.link_at(n, p).delay.0).sum();
             propagation = delays.min(total);
             serialisation = ideal.saturating_sub(delays).min(total - propagation);

@@ -98,7 +98,7 @@ impl Accounts<'_> {
                 self.paused([self.ports.of(n, p)].into_iter(), f.flow.priority, start_ps, end_ps),
             )
         };
-        let ports = self.path(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
+        let ports = self.ports_of(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
         // Of equal ones the first on the path.
         let paused = ports.into_iter().map(paused).filter(|p| p.1 > 0).rev().max_by_key(|p| p.1);
         Straggler {
@@ -208,7 +208,7 @@ pub fn shared(
 ) -> Option<((u32, u16), Vec<u32>)> {
     let ideals = Ideals::new(s, o.now);
     let numbers = PortNumbers::new(&s.topology);
-    let path = |f: &FlowRecord| ideals.path(ideals.epoch(f.flow.start), &f.flow);
+    let path = |f: &FlowRecord| ideals.ports(ideals.epoch(f.flow.start), &f.flow);
     let own = &(u64::from(flow) < o.flows_total()).then(|| o.flow(flow))?;
     let (ports, src) = (path(own)?, own.flow.src);
     // Flows with as much of their bytes as of their time was meanwhile.

@@ -156,11 +156,15 @@ impl Part for FlowControls {
         if let Some((_, fc)) = links.first() {
             warn_of_entry_ports(name, fc, cx.topology, switch.discipline, warnings);
         }
-        let Some(routing) = all.routing.value() else { return };
+        let (Some(routing), Some(balancing)) = (all.routing.value(), all.load_balancing.value())
+        else {
+            return;
+        };
         let drains = Drains {
             topology: cx.topology,
             flows,
             routing,
+            balances: !balancing.is_ecmp(),
             scheduler: &switch.scheduler,
             duration: cx.run.duration,
         };
