@@ -353,6 +353,20 @@ pub enum NodeEvent {
         /// The flow is complete at the destination.
         complete: bool,
     },
+    /// A frame that arrived ahead of a gap is kept, or delivered at once.
+    Ahead {
+        /// Number of the flow.
+        flow: u32,
+        /// Bytes beyond the first gap of the flow now, this frame included.
+        held: u64,
+    },
+    /// The first gap of a flow is filled.
+    GapFilled {
+        /// Number of the flow.
+        flow: u32,
+        /// Longest time for which a frame that is now in order was ahead of it.
+        hold: Span,
+    },
     /// A frame arrived at its destination out of order.
     OutOfOrder {
         /// Number of the flow.

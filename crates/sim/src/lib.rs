@@ -33,7 +33,7 @@ pub use engine::queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use fast_forward::FastForwarded;
 pub use observe::checks::{Violation, ViolationKind};
 pub use observe::deadlock_detector::{Deadlock, StuckPort};
-pub use observe::flows::FlowRecord;
+pub use observe::flows::{Ahead, FlowRecord};
 pub use observe::histogram::{Looks, QueueCounts};
 pub use observe::lost::{FrameCount, LostFrames, RetryCounts};
 pub use observe::outcome::{Ended, Outcome, PortCnms, PortTotals};

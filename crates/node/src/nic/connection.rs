@@ -13,9 +13,10 @@ use xoff_mech::transport::{Acked, Answer, Sink, Source};
 use xoff_units::Time;
 use xoff_units::state::{State, Walk};
 
+use super::receiving::accept;
 use super::recovery::Recovering;
 use super::sending::Sending;
-use super::{FlowStart, Nic, NicConfig, Transport};
+use super::{Delivery, FlowStart, Nic, NicConfig, Transport};
 use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameKind};
 
@@ -192,46 +193,13 @@ impl Nic {
     pub(super) fn on_segment(&mut self, now: Time, f: &Frame, env: &mut impl Env) {
         let payload = f.len() - self.c.header;
         let answered = !f.is_unanswered();
+        let order = if answered { Delivery::Buffer } else { Delivery::Strict };
         let r = self.receiving.entry(f.flow).or_default();
-        let expected = r.expected;
-        let in_order = f.seq == expected;
-        let (mut released, mut ended) = (payload, f.ends_flow());
-        let mut kept = false;
-        // In order, and no gap is or was behind it.
-        let mut plain = in_order;
-        if in_order {
-            r.expected += payload as u64;
-            if let Some(mut ahead) = self.ahead.remove(&f.flow) {
-                plain = false;
-                let (until, end) = ahead.join(r.expected);
-                r.expected = until;
-                (released, ended) = ((until - expected) as u32, ended || end);
-                if !ahead.is_empty() {
-                    self.ahead.insert(f.flow, ahead);
-                }
-            }
-        } else if f.seq > expected && answered {
-            kept = self.ahead.entry(f.flow).or_default().keep(f.seq, payload as u64, f.ends_flow());
-        }
+        let accepted = accept(now, f, payload, order, r, &mut self.ahead);
         let until = r.expected;
-        let complete = in_order && ended;
-        if in_order {
-            env.emit(
-                self.node,
-                now,
-                NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete },
-            );
-        } else {
-            // Kept bytes count as delivered once they are in order.
-            let payload = if kept { 0 } else { payload };
-            env.emit(
-                self.node,
-                now,
-                NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload },
-            );
-        }
+        self.report(now, f, payload, &accepted, env);
         if !answered {
-            if complete {
+            if accepted.complete {
                 self.receiving.remove(&f.flow);
             }
             return;
@@ -239,7 +207,8 @@ impl Nic {
         let Some(p) = self.c.connection.filter(|p| p.delayed_ack.0 > 0) else {
             return self.acknowledge(now, f.flow, f.class(), until, f.sent_at, env);
         };
-        let plain = plain && payload as u64 >= p.mss;
+        // In order, and no gap is or was behind it.
+        let plain = accepted.in_order && !accepted.gap && payload as u64 >= p.mss;
         let d = self.sinks.entry(f.flow).or_default();
         d.class = f.class();
         let answer = d.sink.on_segment(&p, now, f.sent_at, plain);

@@ -1,10 +1,12 @@
 //! The receiving side of a NIC: bytes received in order, gaps, and acknowledgements to the source.
 
+use rustc_hash::FxHashMap;
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{CnpMode, NotificationPoint};
-use xoff_units::Time;
 use xoff_units::state::State;
+use xoff_units::{Span, Time};
 
+use super::recovery::Ahead;
 use super::{Delivery, Nic, NicConfig, Transport};
 use crate::env::{Env, NodeEvent, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind};
@@ -20,6 +22,69 @@ pub(super) struct Receiving {
 
 /// Complete flows that are kept, for frames that may be repeated.
 const COMPLETE_KEPT: usize = 256;
+
+/// Effect of a frame of data at its receiver.
+pub(super) struct Accepted {
+    /// Byte that was expected before it.
+    pub expected: u64,
+    /// It is the expected one.
+    pub in_order: bool,
+    /// Payload that counts as delivered now [bytes].
+    delivered: u32,
+    /// The flow is complete.
+    pub complete: bool,
+    /// Bytes kept beyond a gap, if it joined them.
+    kept: Option<u64>,
+    /// Longest time for which data that it released were kept.
+    hold: Option<Span>,
+    /// Data are or were kept beyond it.
+    pub gap: bool,
+}
+
+/// Counts a frame of data, and treats frames ahead of a gap in this `order`.
+#[inline(always)]
+pub(super) fn accept(
+    now: Time,
+    f: &Frame,
+    payload: u32,
+    order: Delivery,
+    r: &mut Receiving,
+    ahead: &mut FxHashMap<u32, Ahead>,
+) -> Accepted {
+    let expected = r.expected;
+    let in_order = f.seq == expected;
+    let mut a = Accepted {
+        expected,
+        in_order,
+        delivered: 0,
+        complete: in_order && f.ends_flow(),
+        kept: None,
+        hold: None,
+        gap: false,
+    };
+    if in_order {
+        r.expected += u64::from(payload);
+        a.delivered = payload;
+        if let Some(kept) = ahead.get_mut(&f.flow) {
+            let joined = kept.join(now, r.expected);
+            r.expected = joined.until;
+            if order == Delivery::Buffer {
+                a.delivered = (joined.until - expected) as u32;
+            }
+            (a.complete, a.hold, a.gap) = (a.complete || joined.ends, joined.hold, true);
+            if kept.is_empty() {
+                ahead.remove(&f.flow);
+            }
+        }
+    } else if order != Delivery::Strict && f.seq > expected {
+        let held = ahead.entry(f.flow).or_default();
+        a.kept = held.keep(now, f.seq, u64::from(payload), f.ends_flow());
+        if order == Delivery::Count && a.kept.is_some() {
+            a.delivered = payload;
+        }
+    }
+    a
+}
 
 /// Answer to a frame of data, if the transport sends one. `r` already counts a frame that came in
 /// sequence.
@@ -70,24 +135,9 @@ impl Nic {
         }
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
-        let expected = r.expected;
-        let in_order = f.seq == expected;
-        let (mut released, mut ended) = (payload, f.ends_flow());
-        if in_order {
-            r.expected += payload as u64;
-            if let Some(ahead) = self.ahead.get_mut(&f.flow) {
-                let (until, end) = ahead.join(r.expected);
-                let all = (until - expected) as u32;
-                let counts = self.c.order == Delivery::Count;
-                (released, ended) = (if counts { payload } else { all }, ended || end);
-                r.expected = until;
-            }
-        }
-        let kept = self.c.order != Delivery::Strict
-            && f.seq > expected
-            && self.ahead.entry(f.flow).or_default().keep(f.seq, payload as u64, f.ends_flow());
-        let mut answers = [acknowledge(now, &self.c, r, f, expected), None];
-        let complete = in_order && ended;
+        let accepted = accept(now, f, payload, self.c.order, r, &mut self.ahead);
+        let complete = accepted.complete;
+        let mut answers = [acknowledge(now, &self.c, r, f, accepted.expected), None];
         let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has dropped it
         if f.mark() != Mark::None
             && !over
@@ -104,34 +154,12 @@ impl Nic {
             cnp.set_reported(mark);
             answers[1] = Some(cnp);
         }
-        if in_order {
-            if over {
-                self.receiving.remove(&f.flow);
-                self.ahead.remove(&f.flow);
-            } else if complete && self.c.clears_flows {
-                self.clear_received(f.flow);
-            }
-            env.emit(
-                self.node,
-                now,
-                NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete },
-            );
-        } else if kept && self.c.order == Delivery::Count {
-            // Delivered at once, whatever is missing before it.
-            env.emit(
-                self.node,
-                now,
-                NodeEvent::Delivered { flow: f.flow, payload, mark: f.mark(), complete: false },
-            );
-        } else {
-            // Kept bytes count as delivered once they are in order.
-            let payload = if kept { 0 } else { payload };
-            env.emit(
-                self.node,
-                now,
-                NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload },
-            );
+        if over {
+            self.receiving.remove(&f.flow);
+        } else if complete && self.c.clears_flows {
+            self.clear_received(f.flow);
         }
+        self.report(now, f, payload, &accepted, env);
         let [answer, cnp] = answers;
         if answer.is_none() && cnp.is_none() {
             return;
@@ -156,6 +184,34 @@ impl Nic {
             None => {}
         }
         self.try_send(now, env);
+    }
+
+    /// Tells the environment what became of a frame of data.
+    #[inline(always)]
+    pub(super) fn report(
+        &self,
+        now: Time,
+        f: &Frame,
+        payload: u32,
+        a: &Accepted,
+        env: &mut impl Env,
+    ) {
+        let (flow, mark) = (f.flow, f.mark());
+        if let Some(hold) = a.hold {
+            env.emit(self.node, now, NodeEvent::GapFilled { flow, hold });
+        }
+        if let Some(held) = a.kept {
+            env.emit(self.node, now, NodeEvent::Ahead { flow, held });
+        }
+        if a.delivered > 0 || a.in_order {
+            let (payload, complete) = (a.delivered, a.complete);
+            env.emit(self.node, now, NodeEvent::Delivered { flow, payload, mark, complete });
+        } else {
+            // Kept bytes count as delivered once they are in order.
+            let payload = if a.kept.is_some() { 0 } else { payload };
+            let (expected, got) = (a.expected, f.seq);
+            env.emit(self.node, now, NodeEvent::OutOfOrder { flow, expected, got, payload });
+        }
     }
 
     pub(super) fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) -> FrameId {

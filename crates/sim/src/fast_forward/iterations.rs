@@ -28,7 +28,7 @@ use super::words::{Group, Growth, Out, Stop, Writer};
 use super::{FastForwarded, Inputs, totals};
 use crate::engine::event::{Event, Kind};
 use crate::engine::queue::Pending;
-use crate::observe::flows::FlowRecord;
+use crate::observe::flows::{Ahead, FlowRecord};
 use crate::observe::probe::Row;
 use crate::world::World;
 use crate::world::partition::Node;
@@ -122,6 +122,7 @@ struct UnderWay {
     sent: u64,
     delivered: u64,
     out_of_order: u64,
+    ahead: [u64; 3],
     marked: Vec<u64>,
     cnms: u64,
     all_sent: Option<Time>,
@@ -295,6 +296,7 @@ impl World {
                         sent,
                         delivered,
                         out_of_order,
+                        ahead: Ahead { frames, peak, hold },
                         marked: mut marks,
                         cnms,
                         stopped,
@@ -307,7 +309,7 @@ impl World {
                     let stands = self.stands(flow);
                     #[rustfmt::skip]
                     let under_way = UnderWay {
-                        flow, start: f.start, sent, delivered, out_of_order, marked, cnms, all_sent, received, end, ago, wire, stopped, stands,
+                        flow, start: f.start, sent, delivered, out_of_order, ahead: [frames, peak, hold], marked, cnms, all_sent, received, end, ago, wire, stopped, stands,
                     };
                     w.rank(nth as u32, &under_way)?;
                 }

@@ -10,6 +10,29 @@ use crate::engine::clock::Clock;
 use crate::observe::records::Records;
 use crate::world::loops::Stage;
 
+/// Frames of a flow that arrived ahead of a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+#[state(counted)]
+pub struct Ahead {
+    /// Number of frames.
+    pub frames: u64,
+    /// Most bytes beyond the first gap: what a reorder buffer holds [bytes].
+    #[state(saved)]
+    pub peak: u64,
+    /// Longest time for which a frame was ahead [ps].
+    #[state(saved)]
+    pub hold: u64,
+}
+flat!(Ahead { frames: u64, peak: u64, hold: u64 });
+
+impl Ahead {
+    fn add(&mut self, o: Ahead) {
+        self.frames += o.frames;
+        self.peak = self.peak.max(o.peak);
+        self.hold = self.hold.max(o.hold);
+    }
+}
+
 /// A flow and its fate. Its times, and the pauses of its last frame, come with its end, which no
 /// skipped period contains.
 #[derive(Clone, Debug, PartialEq, State)]
@@ -27,6 +50,8 @@ pub struct FlowRecord {
     pub delivered: u64,
     /// Payload that arrived out of order: beyond a gap, or a second time [bytes].
     pub out_of_order: u64,
+    /// Frames ahead of a gap.
+    pub ahead: Ahead,
     /// Data frames of it that arrived marked.
     pub marked: MarkCounts,
     /// CNMs of congested buffers that its source has had while it sent.
@@ -54,6 +79,7 @@ impl FlowRecord {
             sent: 0,
             delivered: 0,
             out_of_order: 0,
+            ahead: Ahead::default(),
             marked: MarkCounts::default(),
             cnms: 0,
             stopped: 0,
@@ -76,6 +102,7 @@ impl FlowRecord {
         self.sent += o.sent;
         self.delivered += o.delivered;
         self.out_of_order += o.out_of_order;
+        self.ahead.add(o.ahead);
         self.marked.add(o.marked);
         self.cnms += o.cnms;
         self.stopped += o.stopped;
@@ -109,6 +136,7 @@ pub(crate) struct Seen {
     sent: u64,
     delivered: u64,
     out_of_order: u64,
+    ahead: Ahead,
     marked: MarkCounts,
     cnms: u64,
     stopped: u64,
@@ -121,6 +149,7 @@ flat!(Seen {
     sent: u64,
     delivered: u64,
     out_of_order: u64,
+    ahead: Ahead,
     marked: MarkCounts,
     cnms: u64,
     stopped: u64,
@@ -138,6 +167,7 @@ impl Seen {
             sent,
             delivered,
             out_of_order,
+            ahead,
             marked,
             cnms,
             stopped,
@@ -145,7 +175,19 @@ impl Seen {
             received,
             end,
         } = record;
-        Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
+        Seen {
+            nth,
+            sent,
+            delivered,
+            out_of_order,
+            ahead,
+            marked,
+            cnms,
+            stopped,
+            all_sent,
+            received,
+            end,
+        }
     }
     /// True if nothing of the flow was seen.
     pub fn is_nothing(&self) -> bool {
@@ -158,6 +200,7 @@ impl Seen {
             sent,
             delivered,
             out_of_order,
+            ahead,
             marked,
             cnms,
             stopped,
@@ -171,6 +214,7 @@ impl Seen {
             sent,
             delivered,
             out_of_order,
+            ahead,
             marked,
             cnms,
             stopped,

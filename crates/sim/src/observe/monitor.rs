@@ -213,6 +213,15 @@ impl Monitor {
                     self.comes_to(flow, Stage::Arrived);
                 }
             }
+            NodeEvent::Ahead { flow, held } => {
+                let ahead = &mut self.flows.records.at(flow).ahead;
+                ahead.frames += 1;
+                ahead.peak = ahead.peak.max(held);
+            }
+            NodeEvent::GapFilled { flow, hold } => {
+                let ahead = &mut self.flows.records.at(flow).ahead;
+                ahead.hold = ahead.hold.max(hold.0);
+            }
             NodeEvent::OutOfOrder { flow, expected, got, payload } => {
                 self.note_out_of_order(clock, flow, (expected, got), payload)
             }
