@@ -32,14 +32,6 @@ if TYPE_CHECKING:
 TABLES = tuple(_core.tables())
 """The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
 
-_RENAMED_TABLES = {"notices": "cnms"}
-_RENAMED_COLUMNS = _core.renamed_columns()
-"""Earlier names, which still work with a :class:`DeprecationWarning`."""
-
-
-def _renamed(what: str, old: str, new: str, stacklevel: int) -> None:
-    warnings.warn(f"use {what} '{new}' instead of '{old}', its old name", DeprecationWarning, stacklevel=stacklevel + 1)
-
 
 @dataclass(frozen=True)
 class Slowdown:
@@ -192,37 +184,23 @@ class Run:
         """
         import polars as pl
 
-        from ._frame import with_old_names
-
-        if table in _RENAMED_TABLES:
-            _renamed("table", table, _RENAMED_TABLES[table], 2)
-            table = _RENAMED_TABLES[table]
         if table not in TABLES:
             raise ValueError(f"there is no table '{table}' (expected one of {', '.join(TABLES)})")
         if self.folder is not None:
-            frame = self.scan(table).collect()
-        elif table not in self._memory:
+            return self.scan(table).collect()
+        if table not in self._memory:
             raise RunError(f"the run has no table '{table}' (it has {', '.join(self._memory)})")
-        else:
-            frame = pl.DataFrame(self._memory[table])
-        return with_old_names(frame, _RENAMED_COLUMNS[table]) if _RENAMED_COLUMNS[table] else frame
+        return pl.DataFrame(self._memory[table])
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A table by name, lazily: from a Parquet file only the rows and columns that a query needs are read."""
         import polars as pl
 
-        if table in _RENAMED_TABLES:
-            _renamed("table", table, _RENAMED_TABLES[table], 2)
-            table = _RENAMED_TABLES[table]
         if self.folder is None:
             return self.frame(table).lazy()
         path = self.folder / f"{table}.parquet"
-        for old in (old for old, new in _RENAMED_TABLES.items() if new == table):
-            # A folder that an earlier version wrote.
-            before = self.folder / f"{old}.parquet"
-            path = before if before.is_file() and not path.is_file() else path
         if path.is_file():
-            return pl.scan_parquet(path).rename(_RENAMED_COLUMNS.get(table, {}), strict=False)
+            return pl.scan_parquet(path)
         if not any(self.folder.glob(f"{table}.*")):
             raise RunError(f"cannot read {path}: the run has no such table (expected one of {', '.join(TABLES)})")
         return pl.DataFrame(_core.read_table(self.folder, table)).lazy()
@@ -335,12 +313,6 @@ class Run:
     def operations(self) -> pl.DataFrame:
         """Every operation of the ranks of a job, with its start and end."""
         return self.frame("operations")
-
-    @property
-    def notices(self) -> pl.DataFrame:
-        """The old name of :attr:`cnms`."""
-        _renamed("table", "notices", "cnms", 2)
-        return self.cnms
 
     @cached_property
     def parameters(self) -> pl.DataFrame:

@@ -64,7 +64,7 @@ mod core_module {
     #[pymodule_export]
     use crate::palette;
     #[pymodule_export]
-    use crate::run::{Finished, manifest, read_table, renamed_columns, run, tables};
+    use crate::run::{Finished, manifest, read_table, run, tables};
     #[pymodule_export]
     use crate::sweep::{Sweep, sweep_cell};
     #[pymodule_export]

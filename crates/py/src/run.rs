@@ -1,13 +1,12 @@
 //! One run, without the GIL.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use xoff_record::{FORMATS, Folder, Format, MemoryTable, Sink, TableSpec, read};
+use xoff_record::{FORMATS, Folder, Format, MemoryTable, Sink, read};
 use xoff_run::{Engine, Progress, RunError, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
@@ -136,14 +135,6 @@ pub fn manifest(folder: PathBuf) -> PyResult<String> {
 #[pyfunction]
 pub fn tables() -> Vec<&'static str> {
     xoff_record::tables().map(|t| t.name).collect()
-}
-
-/// Earlier names of columns: by table, the old name and the new one.
-#[pyfunction]
-pub fn renamed_columns() -> HashMap<&'static str, HashMap<&'static str, &'static str>> {
-    let of =
-        |t: &TableSpec| t.columns.iter().filter_map(|c| Some((c.renamed_from?, c.name))).collect();
-    xoff_record::tables().map(|t| (t.name, of(t))).collect()
 }
 
 /// A table of the run in a folder, in whichever format it is there.

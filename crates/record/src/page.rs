@@ -22,10 +22,9 @@ fn section(p: &mut String, title: &str, about: &str, tables: &[&TableSpec]) {
 }
 
 fn table(p: &mut String, t: &TableSpec) {
-    let before = t.renamed_from.map(|old| format!(" Earlier name: `{old}`.")).unwrap_or_default();
     let _ = write!(
         p,
-        "\n### {}\n\n{}{before}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n",
+        "\n### {}\n\n{}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n",
         t.name,
         t.about.trim()
     );
@@ -49,8 +48,7 @@ pub fn kind(c: &ColumnSpec) -> &'static str {
 }
 
 fn meaning(c: &ColumnSpec) -> String {
-    let before = c.renamed_from.map(|old| format!(" Earlier name: `{old}`.")).unwrap_or_default();
-    let about = format!("{}{before}", c.about.trim().replace('|', "\\|"));
+    let about = c.about.trim().replace('|', "\\|");
     let Kind::Word(words) = c.kind else { return about };
     let words: Vec<String> =
         words.iter().map(|Word { word, about }| format!("`{word}`: {about}")).collect();

@@ -102,9 +102,7 @@ macro_rules! tables {
 
             /// Hash of all rows so far and of the names.
             pub fn hash(&self) -> ResultHash {
-                let tables = [("names", false, &self.names) $(, (<$row>::SPEC.name_in_hash(), <$row>::SPEC.late, self.$field.hasher()))*];
-                let part = tables.into_iter().filter(|(_, late, table)| table.rows() > 0 || !late);
-                ResultHash::of(part.map(|(name, _, table)| (name, table)))
+                ResultHash::of([("names", &self.names) $(, (<$row>::SPEC.name, self.$field.hasher()))*])
             }
 
             /// Finishes every table: files are complete, and get their names with the manifest.

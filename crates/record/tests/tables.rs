@@ -2,18 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{Field, Schema};
-use parquet::arrow::ArrowWriter;
 use xoff_record::{
-    Action, Beside, Cause, CauseRow, Closed, CnmRow, CollectiveRow, ControlRow, DeadlockRow,
-    Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late, Manifest, Mark, MarkRow,
-    Message, NETWORK, Names, Node, Operation, OperationRow, Parameter, PathRow, PauseRow, PoolRow,
-    Port, PortRow, PortState, QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo,
-    SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, StormRow, Tables, read,
+    Action, Cause, CauseRow, Closed, CnmRow, CollectiveRow, ControlRow, DeadlockRow, Direction,
+    FORMATS, FlowRow, Folder, Format, Label, Manifest, Mark, MarkRow, Message, NETWORK, Names,
+    Node, Operation, OperationRow, Parameter, PathRow, PauseRow, PoolRow, Port, PortRow, PortState,
+    QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink,
+    StateRow, StoppedBy, StormRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -76,8 +73,8 @@ fn flow(n: u64) -> FlowRow {
         slowdown: done.then_some(1.25),
         label: Label(n as u32 % 2),
         // As in runs without acknowledgements and failures.
-        acked_ps: Known(None),
-        bytes_arrived: Beside { usual: 7 * n, value: 7 * n },
+        acked_ps: None,
+        bytes_arrived: 7 * n,
         ..FlowRow::default()
     }
 }
@@ -143,7 +140,7 @@ fn fill(t: &mut Tables, n: u64) {
                 priority: 1,
                 start_ps: i,
                 end_ps,
-                cause: Late::default(),
+                cause: StoppedBy::default(),
             })
             .unwrap();
         t.ports
@@ -373,8 +370,8 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "ce_frames"), column(|r| Some(r.ce_frames)));
     assert_eq!(numbers(&b, "ue_frames"), column(|r| Some(r.ue_frames)));
     assert_eq!(numbers(&b, "ideal_fct_ps"), column(|r| r.ideal_fct_ps));
-    assert_eq!(numbers(&b, "acked_ps"), column(|r| r.acked_ps.0));
-    assert_eq!(numbers(&b, "bytes_arrived"), column(|r| Some(r.bytes_arrived.value)));
+    assert_eq!(numbers(&b, "acked_ps"), column(|r| r.acked_ps));
+    assert_eq!(numbers(&b, "bytes_arrived"), column(|r| Some(r.bytes_arrived)));
     let slowdowns: Vec<_> = b.iter().flat_map(|b| read::floats(b, "slowdown")).collect();
     assert_eq!(slowdowns, rows.iter().map(|r| r.slowdown).collect::<Vec<_>>());
     assert_eq!(
@@ -532,8 +529,13 @@ fn any_difference_changes_the_hash() {
         rows.iter().for_each(|&r| t.pauses.push(r).unwrap());
         t.hash()
     };
-    let row =
-        PauseRow { port: Port(0), priority: 0, start_ps: 5, end_ps: None, cause: Late::default() };
+    let row = PauseRow {
+        port: Port(0),
+        priority: 0,
+        start_ps: 5,
+        end_ps: None,
+        cause: StoppedBy::default(),
+    };
     let base = hash(&names(), &[row]);
     assert_eq!(base, hash(&names(), &[row]));
     let mut renamed = names();
@@ -544,7 +546,7 @@ fn any_difference_changes_the_hash() {
         hash(&names(), &[PauseRow { end_ps: Some(0), ..row }]),
         hash(&names(), &[PauseRow { start_ps: 6, ..row }]),
         hash(&names(), &[PauseRow { port: Port(1), ..row }]),
-        hash(&names(), &[PauseRow { cause: Late(StoppedBy::Credits), ..row }]),
+        hash(&names(), &[PauseRow { cause: StoppedBy::Credits, ..row }]),
         hash(&renamed, &[row]),
     ];
     assert!(others.iter().all(|h| *h != base));
@@ -683,8 +685,13 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let mut t =
         Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 1)
             .unwrap();
-    let row =
-        PauseRow { port: Port(2), priority: 0, start_ps: 0, end_ps: None, cause: Late::default() };
+    let row = PauseRow {
+        port: Port(2),
+        priority: 0,
+        start_ps: 0,
+        end_ps: None,
+        cause: StoppedBy::default(),
+    };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
     assert!(closed.error.is_some() && closed.files.len() == 16);
@@ -775,62 +782,6 @@ fn the_manifest_reads_back() {
     assert!(Manifest::read(&dir.join("nowhere")).unwrap_err().to_string().contains("No such file"));
 }
 
-/// A table and columns that came later change no hash until they say something: results of before
-/// keep theirs.
-#[test]
-fn what_came_later_counts_where_it_has_a_value() {
-    let of = |row: FlowRow, rows: u64| {
-        let mut t = Tables::create(&Sink::Nothing, &info(), &names()).unwrap();
-        fill(&mut t, 3);
-        t.flows.push(row).unwrap();
-        fill_cnms(&mut t, rows);
-        t.close().hash
-    };
-    // As it was before these columns: nothing is acknowledged, and what arrived did so in order.
-    let plain = flow(3);
-    let hash = |cnms: u64, rows: u64| of(FlowRow { cnms: Late(cnms), ..plain }, rows);
-    let acked = |ps: Option<u64>| of(FlowRow { acked_ps: Known(ps), ..plain }, 0);
-    let arrived = |value: u64| {
-        of(FlowRow { bytes_arrived: Beside { usual: plain.bytes_delivered, value }, ..plain }, 0)
-    };
-    assert_eq!((hash(0, 0), hash(0, 0)), (acked(None), arrived(plain.bytes_delivered)));
-    let all = [
-        hash(0, 0),
-        hash(1, 0),
-        hash(2, 0),
-        hash(0, 1),
-        hash(0, 2),
-        acked(Some(0)),
-        acked(Some(1)),
-        arrived(1),
-        arrived(2),
-    ];
-    assert!((0..all.len()).all(|i| (0..i).all(|j| all[i] != all[j])), "{all:?}");
-}
-
-/// Later columns are in the table all the same.
-#[test]
-fn what_came_later_is_in_the_table() {
-    let dir = folder("later");
-    let owned = claim(&dir);
-    let mut t =
-        Tables::create(&Sink::Files(owned.clone(), Default::default()), &info(), &names()).unwrap();
-    t.flows.push(flow(1)).unwrap();
-    t.flows
-        .push(FlowRow {
-            acked_ps: Known(Some(77)),
-            bytes_arrived: Beside { usual: 7, value: 9 },
-            ..flow(2)
-        })
-        .unwrap();
-    keep(&owned, &t.close());
-    let b = read::batches(&dir, "flows").unwrap();
-    assert_eq!(
-        (numbers(&b, "acked_ps"), numbers(&b, "bytes_arrived")),
-        (vec![None, Some(77)], vec![Some(7), Some(9)])
-    );
-}
-
 /// Names, words, nulls, whole numbers with and without sign and floats, in every format as in
 /// Parquet.
 #[test]
@@ -884,39 +835,6 @@ fn every_format_reads_back_what_parquet_does() {
             }
         }
     }
-}
-
-/// Tables of an earlier version have the earlier names of columns.
-#[test]
-fn earlier_names_of_columns_are_read() {
-    let dir = folder("earlier-names");
-    let text = "port,priority,from_ps,to_ps,cause\nH1->S1,3,5,9,pause\n";
-    fs::write(dir.join("pauses.csv"), text).unwrap();
-    let b = read::batches(&dir, "pauses").unwrap();
-    assert_eq!((numbers(&b, "start_ps"), numbers(&b, "end_ps")), (vec![Some(5)], vec![Some(9)]));
-
-    let fields: Vec<Field> = b[0]
-        .schema()
-        .fields()
-        .iter()
-        .zip(text.split(['\n', ',']))
-        .map(|(f, old)| f.as_ref().clone().with_name(old))
-        .collect();
-    let old = RecordBatch::try_new(Arc::new(Schema::new(fields)), b[0].columns().to_vec()).unwrap();
-    fs::remove_file(dir.join("pauses.csv")).unwrap();
-    let mut file = ArrowWriter::try_new(
-        fs::File::create(dir.join("pauses.parquet")).unwrap(),
-        old.schema(),
-        None,
-    )
-    .unwrap();
-    file.write(&old).unwrap();
-    file.close().unwrap();
-    let b = read::batches(&dir, "pauses").unwrap();
-    assert_eq!(
-        (numbers(&b, "start_ps"), numbers(&b, "end_ps"), numbers(&b, "from_ps")),
-        (vec![Some(5)], vec![Some(9)], vec![None])
-    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The tables of a run of a scheduled fabric.
 
-use crate::cell::{Beside, Node};
+use crate::cell::Node;
 use crate::spec::{TableRow, TableSpec, table};
 use crate::words::words;
 
@@ -44,7 +44,7 @@ table! {
         /// Grants held by an input on average.
         grants_held_mean: f64 ["segments"],
         /// Sum of the delays behind `cold_delay_ps`.
-        cold_delay_sum_ps: Beside ["ps"],
+        cold_delay_sum_ps: u64 ["ps"],
     }
 }
 table! {
@@ -61,9 +61,9 @@ table! {
         /// Bytes of packets that arrived through it and left through any output.
         sent_bytes: u64 ["bytes"],
         /// Number of pauses of its host, over the whole run.
-        pauses ("stops"): u64,
+        pauses: u64,
         /// Time that its host was paused, over the whole run.
-        paused_ps ("stopped_ps"): u64 ["ps"],
+        paused_ps: u64 ["ps"],
     }
 }
 table! {
@@ -76,19 +76,19 @@ table! {
         /// Host.
         source: Node,
         /// Bytes that arrived at its input buffer, with the overhead on the line.
-        rate_bps ("bits_per_second"): u64 ["bit/s"],
+        rate_bps: u64 ["bit/s"],
         /// Rate of its limiter at the end; null: it has none.
-        limit_bps ("limit"): Option<u64> ["bit/s"],
+        limit_bps: Option<u64> ["bit/s"],
         /// Input buffer at the end.
         input_bytes: u64 ["bytes"],
         /// The output buffer of its first destination at the end.
         output_bytes: u64 ["bytes"],
         /// Its own bytes in its input buffer at the end.
-        held_bytes: Beside ["bytes"],
+        held_bytes: u64 ["bytes"],
         /// Bytes that left its outputs, every copy counted, with the overhead on the line.
-        delivered_bytes: Beside ["bytes"],
+        delivered_bytes: u64 ["bytes"],
         /// CNMs that reached it.
-        cnms: Beside,
+        cnms: u64,
     }
 }
 

@@ -18,7 +18,7 @@ mod network;
 mod spec;
 mod words;
 
-pub use cell::{Beside, Cell, Known, Label, Late, Message, Node, Port, Value};
+pub use cell::{Cell, Label, Message, Node, Port, Value};
 pub use fabric::{FABRIC, FabricPortRow, HostFlowRow, Load, WindowRow};
 pub use network::{
     CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK,

@@ -5,7 +5,7 @@ use xoff_mech::flow_control::StoppedBy;
 use xoff_mech::watchdog::Action;
 use xoff_units::state::State;
 
-use crate::cell::{Beside, Known, Label, Late, Message, Node, Port};
+use crate::cell::{Label, Message, Node, Port};
 use crate::spec::{TableRow, TableSpec, table};
 use crate::words::{Cause, Direction, Operation, RateSource};
 
@@ -46,11 +46,11 @@ table! {
         /// The workload it belongs to.
         label: Label,
         /// CNMs (802.1Qau) of congested buffers that arrived at its source while it transmitted.
-        cnms ("notices"): Late,
+        cnms: u64,
         /// The last acknowledgement arrived at the source; null: not yet, or hosts send none.
-        acked_ps: Known ["ps"],
+        acked_ps: Option<u64> ["ps"],
         /// Payload that arrived, in any order, repetitions included.
-        bytes_arrived: Beside ["bytes"],
+        bytes_arrived: u64 ["bytes"],
     }
 }
 table! {
@@ -82,7 +82,7 @@ table! {
         /// Number of the flow; null: not of one flow.
         flow: Option<u64>,
         /// The rate.
-        rate_bps ("bits_per_second"): u64 ["bit/s"],
+        rate_bps: u64 ["bit/s"],
         /// Source of the rate.
         source: RateSource,
     }
@@ -112,7 +112,7 @@ table! {
         /// Time at which xoff detected the cycle.
         time_ps: u64 ["ps"],
         /// Start of the deadlock: the time at which the last port of the cycle blocked.
-        start_ps ("closed_ps"): u64 ["ps"],
+        start_ps: u64 ["ps"],
         /// Number of the cycle within the run.
         cycle: u32,
         /// Place in the cycle, from 0; each port waits for the next one.
@@ -126,7 +126,7 @@ table! {
         /// Bytes that wait there.
         bytes: u64 ["bytes"],
         /// Time at which this port blocked.
-        blocked_start_ps ("blocked_since_ps"): u64 ["ps"],
+        blocked_start_ps: u64 ["ps"],
     }
 }
 table! {
@@ -139,11 +139,11 @@ table! {
         /// Priority, 0 to 7.
         priority: u8,
         /// Start of the pause.
-        start_ps ("from_ps"): u64 ["ps"],
+        start_ps: u64 ["ps"],
         /// End of the pause; null: the port was still paused when the run ended.
-        end_ps ("to_ps"): Option<u64> ["ps"],
+        end_ps: Option<u64> ["ps"],
         /// Reason of the pause.
-        cause: Late<StoppedBy>,
+        cause: StoppedBy,
     }
 }
 table! {
@@ -173,34 +173,34 @@ table! {
         /// Time it was paused by such messages, unfinished pauses included. The times of its
         /// priorities are added, so two priorities that are paused for the same microsecond count
         /// as two.
-        paused_ps ("pause_ps_total"): u64 ["ps"],
+        paused_ps: u64 ["ps"],
         /// Number of blocks: a frame at the head of a queue had to wait, for XON or for credits.
-        blocks ("holds"): u64,
+        blocks: u64,
         /// Time that such frames waited, unfinished blocks included. The times of its priorities
         /// are added.
-        blocked_ps ("hold_ps_total"): u64 ["ps"],
+        blocked_ps: u64 ["ps"],
         /// Smallest rate that its far end allowed; null: no message set one.
-        allowed_bps_min ("allowed_rate_min"): Option<u64> ["bit/s"],
+        allowed_bps_min: Option<u64> ["bit/s"],
         /// CNMs that its egress queue sent to sources.
-        cnms_egress ("notices_egress"): Late,
+        cnms_egress: u64,
         /// CNMs that the ingress buffer at its far end sent to sources.
-        cnms_ingress ("notices_ingress"): Late,
+        cnms_ingress: u64,
         /// Frames for it, of whatever ingress, that its egress queues had no room for; they are
         /// among the `dropped` of the ports that they came from.
-        tail_dropped: Beside,
+        tail_dropped: u64,
         /// Frames that it sent and its link lost, control frames included: through errors, through
         /// a failure of the link, or given up by its retry.
-        lost: Beside,
+        lost: u64,
         /// Flow control messages that its far end sent to govern it. At the end of a run some are
         /// still on the way; they are not among `messages`.
-        messages_sent: Beside,
+        messages_sent: u64,
     }
 }
 table! {
     /// A CNM: congestion notification message (802.1Qau) of a congested buffer to the source of a
     /// flow.
     #[derive(State)]
-    CnmRow in "cnms" late ("notices") {
+    CnmRow in "cnms" {
         /// Time of its creation.
         time_ps: u64 ["ps"],
         /// Port.
@@ -271,18 +271,18 @@ table! {
 
 table! {
     /// A storm that the watchdog of a switch detected: the far end paused a queue for too long.
-    StormRow in "storms" late {
+    StormRow in "storms" {
         /// The paused port.
         port: Port,
         /// Priority, 0 to 7.
         priority: u8,
         /// Start of the pause.
-        start_ps ("since_ps"): u64 ["ps"],
+        start_ps: u64 ["ps"],
         /// Time at which the watchdog detected the storm.
-        detected_ps ("found_ps"): u64 ["ps"],
+        detected_ps: u64 ["ps"],
         /// End of the storm: the far end had not paused the queue for the restoration time; null:
         /// not before the run ended.
-        end_ps ("restored_ps"): Option<u64> ["ps"],
+        end_ps: Option<u64> ["ps"],
         /// Effect on the queue.
         action: Action,
         /// Data frames that were discarded for it.
@@ -294,7 +294,7 @@ table! {
 
 table! {
     /// A pool of a switch's memory at one of its sides: size and highest occupancy.
-    PoolRow in "pools" late {
+    PoolRow in "pools" {
         /// The switch.
         switch: Node,
         /// Name of the pool.
@@ -321,7 +321,7 @@ table! {
     /// An iteration of a rank of a job, with its time by cause. `compute_ps`, `exposed_ps` and
     /// `idle_ps` add up to the iteration, and so do the eight columns from `path_compute_ps` on:
     /// traced back from its end, each picosecond is attributed to the cause of the wait.
-    RankRow in "ranks" late {
+    RankRow in "ranks" {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
@@ -365,7 +365,7 @@ table! {
 }
 table! {
     /// A collective of an iteration.
-    CollectiveRow in "collectives" late {
+    CollectiveRow in "collectives" {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
@@ -378,24 +378,24 @@ table! {
         /// The first of them starts it.
         start_ps: u64 ["ps"],
         /// All have started it.
-        all_started_ps ("all_begun_ps"): Option<u64> ["ps"],
+        all_started_ps: Option<u64> ["ps"],
         /// Time at which the last of them ended it; null: not before the end of the run.
         end_ps: Option<u64> ["ps"],
         /// Size.
         bytes: u64 ["bytes"],
         /// Algorithm bandwidth: size divided by the time from the first start to the last end,
         /// truncated; null: it has no size or no end.
-        algorithm_bps ("algorithm_bits_per_second"): Option<u64> ["bit/s"],
+        algorithm_bps: Option<u64> ["bit/s"],
         /// Bus bandwidth as nccl-tests counts it: for an all-reduce times 2 (n - 1) / n, for
         /// all-gather, reduce-scatter and all-to-all times (n - 1) / n.
-        bus_bps ("bus_bits_per_second"): Option<u64> ["bit/s"],
+        bus_bps: Option<u64> ["bit/s"],
     }
 }
 table! {
     /// A stretch of the critical path of an iteration. The path starts at the end of the previous
     /// iteration, or at the start of the job, and ends with the slowest rank. The stretches of all
     /// iterations together are the time of the job.
-    PathRow in "critical_path" late {
+    PathRow in "critical_path" {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
@@ -407,9 +407,9 @@ table! {
         /// Number of the operation in its rank.
         operation: u32,
         /// Start of the stretch.
-        start_ps ("from_ps"): u64 ["ps"],
+        start_ps: u64 ["ps"],
         /// End of the stretch.
-        end_ps ("to_ps"): u64 ["ps"],
+        end_ps: u64 ["ps"],
         /// Cause of the time.
         cause: Cause,
         /// The flow of the message that was waited for; null: none.
@@ -418,7 +418,7 @@ table! {
 }
 table! {
     /// An operation of a rank. Computing of no duration has no row.
-    OperationRow in "operations" late {
+    OperationRow in "operations" {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
@@ -437,7 +437,7 @@ table! {
         /// The flow of its message; null: none, or not known yet.
         flow: Option<u64>,
         /// Start of the operation; for a receive, the time at which it is posted.
-        start_ps ("begin_ps"): u64 ["ps"],
+        start_ps: u64 ["ps"],
         /// End of the operation: of computing; of a send, when the last frame starts on the wire
         /// (within a node: when the last byte has left); of a receive, when the message has
         /// arrived. Null: not before the run did.

@@ -43,8 +43,6 @@ pub struct ColumnSpec {
     pub unit: &'static str,
     /// Meaning: the lines of its declaration, each with a space before it.
     pub about: &'static str,
-    /// Earlier name of the column, if it was renamed. Tables of earlier versions have it.
-    pub renamed_from: Option<&'static str>,
 }
 
 /// A table.
@@ -54,12 +52,6 @@ pub struct TableSpec {
     pub name: &'static str,
     /// Meaning of a row: the lines of its declaration, each with a space before it.
     pub about: &'static str,
-    /// Whether the table was added later: without rows it is no part of the result hash, so that
-    /// earlier results keep theirs.
-    pub late: bool,
-    /// Former name, if the column was renamed. The result hash still uses it, so that earlier
-    /// results keep theirs.
-    pub renamed_from: Option<&'static str>,
     /// Columns, in order.
     pub columns: &'static [ColumnSpec],
 }
@@ -74,26 +66,11 @@ pub trait TableRow: Copy {
     fn feed(&self, bytes: &mut Vec<u8>);
 }
 
-impl TableSpec {
-    /// The name under which the table enters the result hash.
-    pub const fn name_in_hash(&self) -> &'static str {
-        match self.renamed_from {
-            Some(old) => old,
-            None => self.name,
-        }
-    }
-
-    /// Current name of the column `name`, which may be an earlier one.
-    pub fn current(&self, name: &str) -> Option<&'static str> {
-        self.columns.iter().find(|c| c.name == name || c.renamed_from == Some(name)).map(|c| c.name)
-    }
-}
-
 /// Declares a table. Table and columns without a text do not compile; a unit follows the type, in
-/// brackets; the earlier name of a table or column follows its name, in parentheses.
+/// brackets.
 macro_rules! table {
-    ($(#[doc = $about:literal])+ $(#[derive($derive:ident)])? $name:ident in $table:literal $($late:ident)? $(($old:literal))? {
-        $($(#[doc = $doc:literal])+ $field:ident $(($was:literal))?: $t:ty $([$unit:literal])?),* $(,)?
+    ($(#[doc = $about:literal])+ $(#[derive($derive:ident)])? $name:ident in $table:literal {
+        $($(#[doc = $doc:literal])+ $field:ident: $t:ty $([$unit:literal])?),* $(,)?
     }) => {
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -106,15 +83,12 @@ macro_rules! table {
             const SPEC: $crate::spec::TableSpec = $crate::spec::TableSpec {
                 name: $table,
                 about: concat!($($about),+),
-                late: $crate::spec::late!($($late)?),
-                renamed_from: $crate::spec::renamed_from!($($old)?),
                 columns: &[$($crate::spec::ColumnSpec {
                     name: stringify!($field),
                     kind: <$t as $crate::cell::Cell>::KIND,
                     nullable: <$t as $crate::cell::Cell>::NULLABLE,
                     unit: concat!($($unit)?),
                     about: concat!($($doc),+),
-                    renamed_from: $crate::spec::renamed_from!($($was)?),
                 }),*],
             };
             #[inline]
@@ -129,25 +103,3 @@ macro_rules! table {
     };
 }
 pub(crate) use table;
-
-/// Whether a table is declared `late`.
-macro_rules! late {
-    () => {
-        false
-    };
-    (late) => {
-        true
-    };
-}
-pub(crate) use late;
-
-/// Earlier name of a table or column.
-macro_rules! renamed_from {
-    () => {
-        None
-    };
-    ($old:literal) => {
-        Some($old)
-    };
-}
-pub(crate) use renamed_from;

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::output::Draft;
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -44,22 +44,11 @@ impl Exporter for ArrowWriter<Draft> {
     }
 }
 
-fn read(file: File, table: &'static TableSpec) -> io::Result<Batches> {
+fn read(file: File, _: &'static TableSpec) -> io::Result<Batches> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file)
         .and_then(|b| b.with_batch_size(BATCH_ROWS).build())
         .map_err(cause)?;
-    Ok(Box::new(
-        reader.map(|batch| batch.and_then(|b| current_names(b, table)).map_err(io::Error::other)),
-    ))
-}
-
-/// The batch with the current names of its columns: an earlier version may have written it.
-fn current_names(batch: RecordBatch, table: &TableSpec) -> Result<RecordBatch, ArrowError> {
-    let name_of = |f: &Field| table.current(f.name()).unwrap_or(f.name()).to_owned();
-    let fields: Vec<Field> =
-        batch.schema().fields().iter().map(|f| f.as_ref().clone().with_name(name_of(f))).collect();
-    let schema = Schema::new_with_metadata(fields, batch.schema().metadata().clone());
-    RecordBatch::try_new(schema.into(), batch.columns().to_vec())
+    Ok(Box::new(reader.map(|batch| batch.map_err(io::Error::other))))
 }
 
 /// The system's error where Parquet's wraps one.

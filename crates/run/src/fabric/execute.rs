@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_record::{
-    Beside, Closed, FabricDelays, FabricHosts, FabricPortRow, FabricTables, FabricTotals,
-    HostFlowRow, Load, Manifest, Names, Node, RecordError, Sink, WindowRow,
+    Closed, FabricDelays, FabricHosts, FabricPortRow, FabricTables, FabricTotals, HostFlowRow,
+    Load, Manifest, Names, Node, RecordError, Sink, WindowRow,
 };
 use xoff_sim::scheduled::{Core, Delay, HostReport, Report, World};
 use xoff_units::{Rate, Time, grouped};
@@ -161,7 +161,7 @@ impl FabricScenario {
                 hot_queue_bytes_mean: w.hot_queue_mean,
                 grants_held_max: w.grants_max,
                 grants_held_mean: w.grants_mean,
-                cold_delay_sum_ps: Beside::derived(w.cold_delay),
+                cold_delay_sum_ps: w.cold_delay,
             })?;
         }
         for (port, hot) in self.config.hot_outputs().into_iter().enumerate() {
@@ -188,9 +188,9 @@ impl FabricScenario {
                     limit_bps: w.limit[flow].map(|r| r.0),
                     input_bytes: w.input[flow],
                     output_bytes: w.output[flow],
-                    held_bytes: Beside::derived(w.held[flow]),
-                    delivered_bytes: Beside::derived(w.delivered[flow]),
-                    cnms: Beside::derived(w.cnms[flow].into()),
+                    held_bytes: w.held[flow],
+                    delivered_bytes: w.delivered[flow],
+                    cnms: w.cnms[flow].into(),
                 })?;
             }
             before = end;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::checkpoint::RowLog;
 use super::jobs::Pauses;
 use xoff_net::jobs::{Jobs, Pages};
-use xoff_record::{Late, PauseRow, Port, StoppedBy, Tables};
+use xoff_record::{PauseRow, Port, StoppedBy, Tables};
 use xoff_sim::{OnWire, PauseChange, Recorder, Row};
 use xoff_units::paged::Items;
 
@@ -14,7 +14,7 @@ use xoff_units::paged::Items;
 pub(crate) struct TableRecorder {
     pub tables: Tables,
     /// Start of the pause that runs at each port and priority, and its cause.
-    open: Vec<Option<(u64, Late<StoppedBy>)>>,
+    open: Vec<Option<(u64, StoppedBy)>>,
     failed: bool,
     /// Pauses that have ended, where jobs are accounted for.
     pub kept: Option<Pauses>,
@@ -76,7 +76,7 @@ impl TableRecorder {
         let PauseChange { time_ps, port, priority, stopped, by } = change;
         let open = &mut self.open[port.0 as usize * 8 + priority as usize];
         if stopped {
-            open.get_or_insert((time_ps, Late(by)));
+            open.get_or_insert((time_ps, by));
             return None;
         }
         let row = open.take().map(|(start_ps, cause)| PauseRow {

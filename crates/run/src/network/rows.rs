@@ -4,8 +4,8 @@ use xoff_mech::detection::Mark;
 use xoff_net::jobs::Pages;
 use xoff_net::topology::PortNumbers;
 use xoff_record::{
-    Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError,
-    Slowdown, StormRow, Tables,
+    DeadlockRow, FlowRow, Label, Node, PoolRow, Port, PortRow, RecordError, Slowdown, StormRow,
+    Tables,
 };
 use xoff_sim::Outcome;
 use xoff_units::{PortId, Span, Time};
@@ -83,9 +83,9 @@ pub(super) fn write_rows(
             ideal_fct_ps: ideal.map(|t| t.0),
             slowdown: fct.and_then(slowdown),
             label: Label(w.label),
-            cnms: Late(f.cnms),
-            acked_ps: Known(f.acked().map(|t| t.0)),
-            bytes_arrived: Beside { usual: f.delivered, value: f.arrived() },
+            cnms: f.cnms,
+            acked_ps: f.acked().map(|t| t.0),
+            bytes_arrived: f.arrived(),
         })?;
     }
     write_deadlocks(o, ports, tables)?;
@@ -113,12 +113,12 @@ pub(super) fn write_rows(
                 blocks: t.blocks,
                 blocked_ps: t.blocked_ps,
                 allowed_bps_min: t.allowed_min.map(|r| r.0),
-                cnms_egress: Late(cnms(n as u32, p as u16).egress),
-                cnms_ingress: Late(cnms(peer.peer, peer.peer_port).ingress),
-                tail_dropped: Beside { usual: 0, value: t.tail_dropped },
+                cnms_egress: cnms(n as u32, p as u16).egress,
+                cnms_ingress: cnms(peer.peer, peer.peer_port).ingress,
+                tail_dropped: t.tail_dropped,
                 // The hash has the frames that came.
-                lost: Beside { usual: far.lost, value: far.lost },
-                messages_sent: Beside { usual: far.messages_sent, value: far.messages_sent },
+                lost: far.lost,
+                messages_sent: far.messages_sent,
             })?;
         }
     }
