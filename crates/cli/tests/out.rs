@@ -306,7 +306,7 @@ fn a_killed_run_leaves_all_or_nothing() {
 /// Results on a disk that is too small by a little or by a lot: complete, or nothing but an error.
 fn too_small(dir: &Path, run: impl Fn(u64, &str) -> Ran) {
     let (mut full, mut fits) = (0, 0);
-    for size in 0..40 {
+    for size in 0..48 {
         let out = dir.join(format!("run-{size}"));
         let ran = run(size, &out.display().to_string());
         match ran.code {

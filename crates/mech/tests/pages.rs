@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use xoff_mech::{detection, flow_control, rate_control, transport, watchdog};
+use xoff_mech::{balancing, detection, flow_control, rate_control, transport, watchdog};
 use xoff_units::params::{Kind, ParamSpec};
 
 /// Names with their parameters. One name may represent two halves, of detection and of rate
@@ -22,6 +22,9 @@ fn mechanisms() -> BTreeMap<&'static str, Vec<ParamSpec>> {
         flow_control.chain(detection).chain(rate_control).filter(|(name, _)| *name != "none")
     {
         all.entry(name).or_default().extend(params);
+    }
+    for e in balancing::REGISTRY.iter().filter(|e| e.name != "ecmp") {
+        all.entry(e.name).or_default().extend(e.params.concat());
     }
     all
 }

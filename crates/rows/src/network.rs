@@ -51,6 +51,12 @@ table! {
         acked_ps: Option<u64> ["ps"],
         /// Payload that arrived, in any order, repetitions included.
         bytes_arrived: u64 ["bytes"],
+        /// Frames that arrived ahead of a gap and were kept, or delivered at once.
+        frames_ahead: u64,
+        /// Most bytes beyond the first gap: size that a reorder buffer needs.
+        ahead_bytes_max: u64 ["bytes"],
+        /// Longest time for which a frame was ahead of a gap.
+        ahead_ps_max: u64 ["ps"],
     }
 }
 table! {

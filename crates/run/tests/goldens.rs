@@ -66,6 +66,17 @@ fn every_mechanism_has_its_golden() {
     }
 }
 
+#[test]
+fn every_load_balancing_has_its_golden() {
+    for e in xoff_mech::balancing::REGISTRY.iter().filter(|e| e.name != "ecmp") {
+        let s = load(&format!("mechanisms/{}.toml", e.name), &[]);
+        assert!(s.balances(), "mechanisms/{}.toml does not balance", e.name);
+        let f = s.run(Sink::Nothing).unwrap();
+        assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0), "{}", e.name);
+        compare(&format!("mechanisms/{}.golden.txt", e.name), &summary(&f));
+    }
+}
+
 /// The transport has no flow control, detection or rate control of its name.
 #[test]
 fn the_transport_has_its_golden() {

@@ -86,6 +86,9 @@ pub(super) fn write_rows(
             cnms: f.cnms,
             acked_ps: f.acked().map(|t| t.0),
             bytes_arrived: f.arrived(),
+            frames_ahead: f.ahead.frames,
+            ahead_bytes_max: f.ahead.peak,
+            ahead_ps_max: f.ahead.hold,
         })?;
     }
     write_deadlocks(o, ports, tables)?;

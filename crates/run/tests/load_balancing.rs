@@ -1,0 +1,206 @@
+//! Load balancing: closed forms, equal results of laws that coincide, and an independent model.
+
+use std::path::Path;
+
+use xoff_net::workload::random;
+use xoff_record::Sink;
+use xoff_run::{Finished, NetworkScenario};
+use xoff_units::{Rate, Span};
+
+fn load(text: &str) -> NetworkScenario {
+    NetworkScenario::from_text("balance.toml", text, &[], Path::new(""))
+        .unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)))
+}
+
+fn run(text: &str) -> Finished {
+    let f = load(text).run(Sink::Nothing).unwrap();
+    assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0), "{text}");
+    f
+}
+
+/// Two leaves of `hosts`, and `spines`; links of 100 Gb/s and 1 us.
+fn leaf_spine(hosts: u32, spines: u32, law: &str, rest: &str) -> String {
+    format!(
+        "[run]\nduration = \"5ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = {spines}\nhosts_per_leaf = {hosts}\n\
+         rate = \"100Gbps\"\ndelay = \"1us\"\n[switch]\nbuffer = \"1MB\"\n[flow_control]\nkind = \"pfc\"\n\
+         [load_balancing]\nkind = {law}\n{rest}"
+    )
+}
+
+/// A flow from each host of the first leaf to its partner on the second one.
+fn pairs(hosts: u32, size: &str) -> String {
+    let flow =
+        |h| format!("[[flow]]\nsrc = \"H{h}\"\ndst = \"H{}\"\nsize = \"{size}\"\n", h + hosts);
+    (0..hosts).map(flow).collect()
+}
+
+/// Bytes of the uplinks of the first leaf.
+fn uplinks(s: &NetworkScenario, f: &Finished) -> Vec<u64> {
+    let leaf = s.topology.find("L1").expect("the first leaf") as usize;
+    let ports = s.topology.nodes[leaf].ports.iter().zip(&f.outcome.ports[leaf]);
+    let up = ports.filter(|(p, _)| s.topology.name(p.peer).starts_with('S'));
+    up.map(|(_, t)| t.tx_bytes).collect()
+}
+
+/// n flows that a hash puts on n uplinks leave (1 - 1/n)^n of them idle: 400 seeds of 8 flows, mean
+/// within three standard errors.
+#[test]
+fn the_idle_share_of_uplinks_under_ecmp() {
+    let n = 8u32;
+    let idle: Vec<f64> = (0..400)
+        .map(|seed| {
+            let text = leaf_spine(n, n, "\"ecmp\"", &pairs(n, "1500B"));
+            let s = load(&text.replace("[run]\n", &format!("[run]\nseed = {seed}\n")));
+            let up = uplinks(&s, &s.run(Sink::Nothing).unwrap());
+            up.iter().filter(|&&bytes| bytes == 0).count() as f64 / f64::from(n)
+        })
+        .collect();
+    let mean = idle.iter().sum::<f64>() / idle.len() as f64;
+    let variance = idle.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (idle.len() - 1) as f64;
+    let error = (variance / idle.len() as f64).sqrt();
+    let expected = (1.0 - 1.0 / f64::from(n)).powi(n as i32);
+    assert!((mean - expected).abs() < 3.0 * error, "{mean} +- {error}, expected {expected}");
+    assert!(error < 0.01, "{error}");
+}
+
+/// A flowlet with an endless gap keeps the hash of ECMP; with a gap of zero each frame is a flowlet;
+/// weights of one rate are no weights.
+#[test]
+fn laws_that_coincide_give_the_same_result() {
+    let hash = |law: &str| {
+        let flows = "[[workload]]\nkind = \"poisson\"\ncdf = \"websearch\"\nload = 0.6\nduration = \"200us\"\nsize_max = \"300KB\"\n";
+        let s = load(&leaf_spine(4, 4, law, flows));
+        s.run(Sink::Nothing).unwrap().manifest.result_hash.clone()
+    };
+    let ecmp = hash("\"ecmp\"");
+    assert_eq!(hash("\"flowlet\"\ngap = \"never\""), ecmp);
+    assert_eq!(hash("\"wcmp\""), ecmp);
+    let spray = hash("\"spray-random\"");
+    assert_eq!(hash("\"flowlet\"\ngap = \"0s\""), spray);
+    assert_ne!(spray, ecmp);
+}
+
+/// The permutation of eight hosts over eight spines takes the wire's time under spraying, and a
+/// collision of two flows takes twice as long under ECMP.
+#[test]
+fn spraying_takes_the_time_of_the_wire() {
+    let last = |law: &str, order: &str| {
+        let f = run(&leaf_spine(8, 8, law, &(order.to_owned() + &pairs(8, "2MB"))));
+        f.outcome.flows.iter().map(|f| f.fct().expect("complete")).max().unwrap()
+    };
+    // 1,334 frames, three more stages of the last one, four links.
+    let wire = Rate::from_gbps(100).time_for(xoff_units::Bytes(2_000_000)) + Span::from_ns(4_360);
+    for law in ["\"spray-random\"", "\"spray-round-robin\"", "\"drill\"", "\"adaptive\""] {
+        for order in ["[host]\norder = \"buffer\"\n", "[host]\norder = \"count\"\n"] {
+            let time = last(law, order);
+            assert!(time >= wire && time.0 <= wire.0 * 103 / 100, "{law}, {order}: {time}");
+        }
+    }
+    assert!(last("\"ecmp\"", "").0 > wire.0 * 19 / 10);
+}
+
+/// One flow over equal paths is never reordered. Two flows are, by no more than the time in which
+/// the longest queue drains.
+#[test]
+fn spraying_reorders_by_no_more_than_queues_differ() {
+    let one = run(&leaf_spine(2, 4, "\"spray-round-robin\"", &pairs(1, "3MB").replace("H1", "H2")));
+    assert_eq!(one.outcome.flows[0].ahead.frames, 0);
+    for law in ["\"spray-round-robin\"", "\"spray-random\"", "\"drill\""] {
+        let text = leaf_spine(2, 4, law, &pairs(2, "3MB"));
+        let (s, f) = (load(&text), run(&text));
+        let queues = f.outcome.ports.iter().flatten().map(|p| p.egress_bytes_max);
+        // Of the leaf and of the spine: a frame may wait at both, another one at neither.
+        let longest = Rate::from_gbps(100).time_for(xoff_units::Bytes(2 * queues.max().unwrap()));
+        for flow in &f.outcome.flows {
+            assert!(flow.ahead.hold <= longest.0, "{law}: {:?}, {longest}", flow.ahead);
+            assert_eq!(flow.delivered, 3_000_000);
+        }
+        assert_eq!(uplinks(&s, &f).iter().sum::<u64>(), 6_000_000);
+    }
+}
+
+/// A switch with four uplinks under DRILL(d, 0), written from the paper alone: queues of whole
+/// frames, one sample of d different ports a frame. The first leaf is the switch: its eight hosts
+/// send at the same time, and each uplink carries as many bytes as here.
+#[test]
+fn drill_without_memory_is_that_of_an_independent_model() {
+    const FRAME_PS: u64 = 120_000; // 1500 B at 100 Gb/s
+    for (d, seed) in [(1, 1), (2, 2), (3, 3), (4, 4), (2, 5)] {
+        let law = format!("\"drill\"\nchoices = {d}\nmemory = 0");
+        let text = leaf_spine(8, 4, &law, &pairs(8, "150KB"))
+            .replace("[run]\n", &format!("[run]\nseed = {seed}\n"))
+            .replace("buffer = \"1MB\"", "buffer = \"10MB\"");
+        let s = load(&text);
+        let got = uplinks(&s, &run(&text));
+        let leaf = s.topology.find("L1").unwrap();
+        let mut draws = random::stream(seed, u64::from(leaf), 2001);
+        // Departures of the frames that an uplink has been given.
+        let mut given: Vec<Vec<u64>> = vec![Vec::new(); 4];
+        for frame in 0..100u64 {
+            let now = 1_000_000 + (frame + 1) * FRAME_PS;
+            for _host in 0..8 {
+                // Waiting: has not started. The frame on the wire does not count.
+                let waiting: Vec<usize> = given
+                    .iter()
+                    .map(|all| all.iter().filter(|&&end| end - FRAME_PS > now).count())
+                    .collect();
+                let mut drawn: Vec<usize> = Vec::new();
+                for last in 4 - d..4 {
+                    let at = (random::uniform(&mut draws) * (last + 1) as f64) as usize;
+                    drawn.push(if drawn.contains(&at) { last } else { at });
+                }
+                let mut best = drawn[0];
+                for &port in &drawn {
+                    if waiting[port] < waiting[best] {
+                        best = port;
+                    }
+                }
+                let free = given[best].last().copied().unwrap_or(0).max(now);
+                given[best].push(free + FRAME_PS);
+            }
+        }
+        let expected: Vec<u64> = given.iter().map(|all| all.len() as u64 * 1500).collect();
+        assert_eq!(got, expected, "d = {d}, seed {seed}");
+    }
+}
+
+/// Order of delivery is a choice for every law and transport: all bytes arrive once.
+#[test]
+fn every_law_delivers_under_every_order_and_transport() {
+    let laws = xoff_mech::balancing::REGISTRY.iter().map(|e| e.name);
+    for law in laws {
+        for host in [
+            "",
+            "[host]\norder = \"count\"\n",
+            "[host]\nacks = \"per-frame\"\n",
+            "[host]\nacks = \"per-frame\"\norder = \"count\"\nwindow = \"60KB\"\n",
+            "[host]\nacks = \"per-frame\"\nrecovery = \"go-back-n\"\norder = \"strict\"\nrto = \"500us\"\n",
+            "[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"500us\"\n",
+            "[host]\nheader = \"40B\"\n[transport]\nkind = \"tcp\"\nrto_min = \"1ms\"\nrto_initial = \"1ms\"\ndelayed_ack = \"0s\"\n",
+        ] {
+            let text =
+                leaf_spine(4, 4, &format!("\"{law}\""), &(host.to_owned() + &pairs(4, "300KB")));
+            let f = load(&text.replace("5ms", "50ms")).run(Sink::Nothing).unwrap();
+            for flow in &f.outcome.flows {
+                let all = (flow.delivered, flow.received.is_some());
+                assert_eq!(all, (300_000, true), "{law}, {host}: {flow:?}");
+            }
+        }
+    }
+}
+
+/// After a failure the next hops are those that are left.
+#[test]
+fn a_failed_uplink_carries_nothing_more() {
+    for e in xoff_mech::balancing::REGISTRY {
+        let fails = "[[failure]]\nlink = \"L1-S2\"\nat = \"10us\"\n";
+        let acks = "[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"100us\"\n";
+        let text = leaf_spine(4, 4, &format!("\"{}\"", e.name), &(pairs(4, "1MB") + fails + acks));
+        let s = load(&text);
+        let f = s.run(Sink::Nothing).unwrap();
+        assert!(f.outcome.flows.iter().all(|f| f.delivered == 1_000_000), "{}", e.name);
+        let up = uplinks(&s, &f);
+        // 10 us of a link carry 125 KB.
+        assert!(up[1] <= 125_000 && up.iter().sum::<u64>() >= 4_000_000, "{}: {up:?}", e.name);
+    }
+}
