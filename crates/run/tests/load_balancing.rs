@@ -178,8 +178,13 @@ fn every_law_delivers_under_every_order_and_transport() {
             "[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"500us\"\n",
             "[host]\nheader = \"40B\"\n[transport]\nkind = \"tcp\"\nrto_min = \"1ms\"\nrto_initial = \"1ms\"\ndelayed_ack = \"0s\"\n",
         ] {
-            let text =
-                leaf_spine(4, 4, &format!("\"{law}\""), &(host.to_owned() + &pairs(4, "300KB")));
+            // Where no frame overtakes another, the order is that of the recovery.
+            let host = match law {
+                "ecmp" | "wcmp" => host.replace("order = \"count\"\n", ""),
+                _ => host.to_owned(),
+            };
+            let rest = host.clone() + &pairs(4, "300KB");
+            let text = leaf_spine(4, 4, &format!("\"{law}\""), &rest);
             let f = load(&text.replace("5ms", "50ms")).run(Sink::Nothing).unwrap();
             for flow in &f.outcome.flows {
                 let all = (flow.delivered, flow.received.is_some());
