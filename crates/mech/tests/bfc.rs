@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::bfc::{BfcReceiver, BfcSender, FilterPart, Params, hrtt};
 use xoff_mech::flow_control::{FlowReceiver, FlowSender, Gate, Message, QueueState};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 const LINK: LinkFacts = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes(100_000));
@@ -49,14 +49,14 @@ impl Ingress {
     fn multiple_after(&self, now: u64) -> u64 {
         (1..).map(|n| n * self.p.period.0).find(|&t| t > now).unwrap()
     }
-    fn arrives(&mut self, now: u64, flow: u32, q: &QueueState, len: u64) {
-        let (vfid, above) = (fmix(flow) % self.p.vfids, q.bytes.0 + len > self.threshold(q));
+    fn arrives(&mut self, now: u64, flow: FlowId, q: &QueueState, len: u64) {
+        let (vfid, above) = (fmix(flow.0) % self.p.vfids, q.bytes.0 + len > self.threshold(q));
         let held = self.held.entry(vfid).or_default();
         if held.is_empty() {
-            self.first.insert(vfid, flow);
+            self.first.insert(vfid, flow.0);
         }
-        self.collisions += u64::from(self.first[&vfid] != flow);
-        held.push((flow, len));
+        self.collisions += u64::from(self.first[&vfid] != flow.0);
+        held.push((flow.0, len));
         if above {
             self.drained.retain(|v| *v != vfid);
             if !self.paused.contains(&vfid) {
@@ -65,10 +65,10 @@ impl Ingress {
             }
         }
     }
-    fn leaves(&mut self, flow: u32, q: &QueueState) -> u64 {
-        let vfid = fmix(flow) % self.p.vfids;
+    fn leaves(&mut self, flow: FlowId, q: &QueueState) -> u64 {
+        let vfid = fmix(flow.0) % self.p.vfids;
         let held = self.held.get_mut(&vfid).unwrap();
-        let (_, len) = held.remove(held.iter().position(|f| f.0 == flow).unwrap());
+        let (_, len) = held.remove(held.iter().position(|f| f.0 == flow.0).unwrap());
         let done = held.is_empty() || q.bytes.0 <= self.threshold(q);
         if done && self.paused.contains(&vfid) && !self.drained.contains(&vfid) {
             self.drained.push(vfid);
@@ -120,8 +120,8 @@ impl Egress {
         let in_turn = (self.last + 1..=self.last + n).map(|q| q % n);
         in_turn.filter_map(|q| self.first_of(q)).find(|f| !self.held_back(f.1))
     }
-    fn state(&self, now: u64, flow: u32) -> QueueState {
-        let at = self.queue_of(now, fmix(flow) % self.p.vfids);
+    fn state(&self, now: u64, flow: FlowId) -> QueueState {
+        let at = self.queue_of(now, fmix(flow.0) % self.p.vfids);
         let sends = |q: usize| self.first_of(q).is_some_and(|f| !self.held_back(f.1));
         let active = (0..usize::from(self.p.queues)).filter(|&q| q == at || sends(q)).count();
         let bytes = self.waiting.iter().filter(|f| f.3 == at).map(|f| f.2).sum();
@@ -233,16 +233,19 @@ impl Pair {
         match d.below(9) {
             0 | 1 => {
                 let (q, len) = (near(&self.models.0, d), d.of(&[64, 1500]));
-                self.models.0.arrives(now, flow, &q, len);
-                assert_eq!(self.laws.0.on_arrival(Time(now), flow, Some(q), Bytes(len)), None);
+                self.models.0.arrives(now, FlowId(flow), &q, len);
+                assert_eq!(
+                    self.laws.0.on_arrival(Time(now), FlowId(flow), Some(q), Bytes(len)),
+                    None
+                );
             }
             2 => {
                 let held: Vec<u32> = self.models.0.held.values().flatten().map(|f| f.0).collect();
                 if !held.is_empty() {
                     let (flow, q) = (d.of(&held), near(&self.models.0, d));
-                    let len = self.models.0.leaves(flow, &q);
+                    let len = self.models.0.leaves(FlowId(flow), &q);
                     assert_eq!(
-                        self.laws.0.on_departure(Time(now), flow, Some(q), Bytes(len)),
+                        self.laws.0.on_departure(Time(now), FlowId(flow), Some(q), Bytes(len)),
                         None
                     );
                 }
@@ -254,7 +257,7 @@ impl Pair {
                 self.frames += 1;
                 let q = self.models.1.queue_of(now, vfid);
                 self.models.1.waiting.push((handle, vfid, len, q));
-                self.laws.1.push(Time(now), handle, flow, Bytes(len));
+                self.laws.1.push(Time(now), handle, FlowId(flow), Bytes(len));
             }
             6 => assert_eq!(self.laws.1.pop(Time(now)), self.models.1.pop(now)),
             _ => {
@@ -293,13 +296,13 @@ impl Pair {
         for flow in 0..FLOWS {
             let held_back = egress.held_back(fmix(flow) % egress.p.vfids);
             assert_eq!(
-                s.flow_gate(Time(now), flow) == Gate::Blocked,
+                s.flow_gate(Time(now), FlowId(flow)) == Gate::Blocked,
                 held_back,
                 "gate of flow {flow}"
             );
             assert_eq!(
-                s.queue(Time(now), flow),
-                Some(egress.state(now, flow)),
+                s.queue(Time(now), FlowId(flow)),
+                Some(egress.state(now, FlowId(flow))),
                 "queue of flow {flow}"
             );
         }

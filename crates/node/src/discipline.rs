@@ -19,8 +19,8 @@
 
 use std::collections::VecDeque;
 
-use xoff_units::Time;
 use xoff_units::state::State;
+use xoff_units::{FlowId, Time};
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::ClassState;
@@ -486,7 +486,7 @@ mod tests {
         let mut store = FrameStore::new();
         let (mut d, mut egress) = (Discipline::new(kind, 3, 1), Egress::default());
         for &(in_port, len) in frames {
-            let mut f = Frame::new(FrameKind::Data, 0, 0, len);
+            let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, len);
             (f.in_port, f.out_port) = (in_port, 2);
             let id = store.insert(f);
             d.push(&mut egress, id, &mut store);
@@ -531,7 +531,7 @@ mod tests {
             Egress::default(),
         );
         for _ in 0..4 {
-            let mut f = Frame::new(FrameKind::Data, 0, 0, 1000);
+            let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, 1000);
             (f.in_port, f.out_port) = (0, 1);
             let id = store.insert(f);
             d.push(&mut egress, id, &mut store);
@@ -556,7 +556,7 @@ mod tests {
                 (Discipline::new(DisciplineKind::Drr { quantum: 500 }, 3, 1), Egress::default());
             let mut out = Vec::new();
             for (i, &(in_port, len)) in frames.iter().enumerate() {
-                let mut f = Frame::new(FrameKind::Data, 0, 0, len);
+                let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, len);
                 (f.in_port, f.out_port) = (in_port, 2);
                 let id = store.insert(f);
                 d.push(&mut egress, id, &mut store);
@@ -587,7 +587,7 @@ mod tests {
                    store: &mut FrameStore,
                    in_port,
                    out_port| {
-            let mut f = Frame::new(FrameKind::Data, 0, 0, 100);
+            let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, 100);
             (f.in_port, f.out_port) = (in_port, out_port);
             let id = store.insert(f);
             d.push(&mut egress[out_port as usize], id, store)
@@ -612,7 +612,7 @@ mod tests {
                    in_port,
                    class,
                    len| {
-            let mut f = Frame::new(FrameKind::Data, 0, class, len);
+            let mut f = Frame::new(FrameKind::Data, FlowId(0), class, len);
             (f.in_port, f.out_port) = (in_port, 2);
             let id = store.insert(f);
             d.push(egress, id, store)

@@ -6,7 +6,7 @@ use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
 use xoff_units::state::State;
-use xoff_units::{Loss, PortId, Rate, Span, Time};
+use xoff_units::{FlowId, Loss, PortId, Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
@@ -168,7 +168,7 @@ pub enum RetryEvent {
         /// Purpose of the frame.
         kind: FrameKind,
         /// Flow of the frame.
-        flow: u32,
+        flow: FlowId,
         /// Number of the frame on this link, counted from the first of the run.
         number: u64,
         /// The last bit that the port has sent so far leaves it then.
@@ -257,7 +257,7 @@ pub enum NodeEvent {
     /// A flow's own rate changed [bit/s].
     FlowRate {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
         /// Rate that the rate control allows [bit/s].
         rate: Rate,
     },
@@ -268,7 +268,7 @@ pub enum NodeEvent {
         /// Number of the class, from 0.
         class: u8,
         /// Flow of the frame.
-        flow: u32,
+        flow: FlowId,
         /// Mark of the frame.
         mark: Mark,
     },
@@ -281,14 +281,14 @@ pub enum NodeEvent {
         /// Buffer of the port.
         side: Side,
         /// Flow whose source is notified.
-        flow: u32,
+        flow: FlowId,
         /// The feedback.
         congestion: Congestion,
     },
     /// The source of a flow was notified.
     CongestionNotificationReceived {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
     },
     /// State of a port by its detector after a frame has left; only if states are recorded.
     State {
@@ -322,7 +322,7 @@ pub enum NodeEvent {
         /// Number of the class, from 0.
         class: u8,
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
         /// Length [bytes].
         len: u32,
         /// Purpose of the frame. The flow of a control frame has no meaning.
@@ -333,19 +333,19 @@ pub enum NodeEvent {
     /// Payload of a flow left its source for the first time or again.
     Sent {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
         /// Payload [bytes].
         payload: u32,
     },
     /// The last payload byte of a flow was put on the wire.
     AllSent {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
     },
     /// Payload arrived in order at its destination.
     Delivered {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
         /// Payload [bytes].
         payload: u32,
         /// The mark of the frame.
@@ -356,21 +356,21 @@ pub enum NodeEvent {
     /// A frame that arrived ahead of a gap is kept, or delivered at once.
     Ahead {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
         /// Bytes beyond the first gap of the flow now, this frame included.
         held: u64,
     },
     /// The first gap of a flow is filled.
     GapFilled {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
         /// Longest time for which a frame that is now in order was ahead of it.
         hold: Span,
     },
     /// A frame arrived at its destination out of order.
     OutOfOrder {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
         /// Bytes expected next.
         expected: u64,
         /// Offset it carried.
@@ -381,12 +381,12 @@ pub enum NodeEvent {
     /// The retransmission timer of a flow expired.
     TimedOut {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
     },
     /// Everything is acknowledged at the source (last acknowledgement).
     Acknowledged {
         /// Number of the flow.
-        flow: u32,
+        flow: FlowId,
     },
 }
 
@@ -405,7 +405,7 @@ pub trait Env {
     /// True if this time has come.
     fn has_come(&self, key: EventKey) -> bool;
     /// The queue pair of a flow that its source has cleared; `None`: it has none.
-    fn queue_pair_of(&mut self, _flow: u32) -> Option<u32> {
+    fn queue_pair_of(&mut self, _flow: FlowId) -> Option<u32> {
         None
     }
 

@@ -4,7 +4,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::rate_control::{HOPS_MAX, Hop};
 use xoff_units::state::{Meaning, State, Walk};
-use xoff_units::{Bytes, Time, prefetch};
+use xoff_units::{Bytes, FlowId, Time, prefetch};
 
 /// Handle of a frame in a [`FrameStore`].
 pub type FrameId = u32;
@@ -44,7 +44,7 @@ pub struct Frame {
     /// Next frame in its queue.
     next: FrameId,
     /// The flow it belongs to.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Length on the wire [bytes].
     len: u16,
     /// Ingress port at the switch that now holds it.
@@ -72,7 +72,7 @@ const IS_SIGNAL: u32 = 1 << 9;
 impl Frame {
     /// A frame of at most [`LEN_MAX`] bytes without content; callers set other fields.
     #[inline]
-    pub fn new(kind: FrameKind, flow: u32, class: u8, len: u32) -> Frame {
+    pub fn new(kind: FrameKind, flow: FlowId, class: u8, len: u32) -> Frame {
         debug_assert!(len <= LEN_MAX && class < 8);
         Frame {
             seq: 0,
@@ -90,14 +90,14 @@ impl Frame {
     /// control frames do not need otherwise, so that data frames stay small.
     pub fn control(message: Message, class: u8, len: u32) -> Frame {
         let (tag, a, b) = message.to_words();
-        let mut f = Frame::new(FrameKind::Control, tag as u32, class, len);
+        let mut f = Frame::new(FrameKind::Control, FlowId(tag as u32), class, len);
         f.seq = a;
         f.sent_at = Time(b);
         f
     }
 
     /// A CNM of a congestion point, with its feedback value: 1 to 63.
-    pub fn cnm(flow: u32, class: u8, len: u32, value: u8) -> Frame {
+    pub fn cnm(flow: FlowId, class: u8, len: u32, value: u8) -> Frame {
         Frame {
             seq: value as u64,
             ..Frame::new(FrameKind::CongestionNotification, flow, class, len)
@@ -111,37 +111,37 @@ impl Frame {
 
     /// The message of a control frame.
     pub fn message(&self) -> Message {
-        Message::from_words(self.flow as u8, self.seq, self.sent_at.0)
+        Message::from_words(self.flow.0 as u8, self.seq, self.sent_at.0)
     }
 
     /// Lets a control frame take along how much its port has sent in all, mod 2^48; in fields that
     /// control frames do not need.
     pub fn set_total(&mut self, total: u64) {
-        self.flow = (self.flow & 0xff) | HAS_TOTAL | ((total >> 32) as u32) << 16;
+        self.flow = FlowId((self.flow.0 & 0xff) | HAS_TOTAL | ((total >> 32) as u32) << 16);
         (self.in_port, self.out_port) = (total as u16, (total >> 16) as u16);
     }
 
     /// Value given to [`Frame::set_total`]; `None`: the control frame carries none.
     pub fn total(&self) -> Option<u64> {
-        let total = u64::from(self.flow >> 16) << 32
+        let total = u64::from(self.flow.0 >> 16) << 32
             | u64::from(self.out_port) << 16
             | u64::from(self.in_port);
-        (self.flow & HAS_TOTAL != 0).then_some(total)
+        (self.flow.0 & HAS_TOTAL != 0).then_some(total)
     }
 
     /// Control ordered set of a link: its kind, and the number of a frame.
     pub fn link_signal(kind: u8, number: u32) -> Frame {
-        let flow = u32::from(u8::MAX) | IS_SIGNAL;
+        let flow = FlowId(u32::from(u8::MAX) | IS_SIGNAL);
         Frame {
             seq: u64::from(number) | u64::from(kind) << 32,
             flow,
-            ..Frame::new(FrameKind::Control, 0, 0, 8)
+            ..Frame::new(FrameKind::Control, FlowId(0), 0, 8)
         }
     }
 
     /// Values given to [`Frame::link_signal`]; `None`: another kind of frame.
     pub fn as_link_signal(&self) -> Option<(u8, u32)> {
-        let is = self.kind() == FrameKind::Control && self.flow & IS_SIGNAL != 0;
+        let is = self.kind() == FrameKind::Control && self.flow.0 & IS_SIGNAL != 0;
         is.then_some(((self.seq >> 32) as u8, self.seq as u32))
     }
 
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_the_same_in_another_process() {
-        let mut f = Frame::new(FrameKind::Data, u32::MAX - 1, 7, LEN_MAX);
+        let mut f = Frame::new(FrameKind::Data, FlowId(u32::MAX - 1), 7, LEN_MAX);
         (f.seq, f.sent_at) = (u64::MAX - 1, Time(u64::MAX - 2));
         f.add_mark(Mark::Ce);
         f.set_reported(Mark::from_code_point(0b10));
@@ -534,7 +534,7 @@ mod tests {
             f.set_number(number);
             assert_eq!(
                 (f.number(), f.as_link_signal(), f.flow, f.class()),
-                (Some(number), None, u32::MAX - 1, 7)
+                (Some(number), None, FlowId(u32::MAX - 1), 7)
             );
             assert_eq!(again(&f).number(), Some(number));
         }
@@ -553,14 +553,15 @@ mod tests {
     fn lists_are_first_in_first_out_and_handles_are_reused() {
         let mut store = FrameStore::new();
         let mut q = FrameList::default();
-        let ids: Vec<_> =
-            (0..3).map(|i| store.insert(Frame::new(FrameKind::Data, i, 0, 100 + i))).collect();
+        let ids: Vec<_> = (0..3)
+            .map(|i| store.insert(Frame::new(FrameKind::Data, FlowId(i), 0, 100 + i)))
+            .collect();
         ids.iter().for_each(|&id| q.push(id, &mut store));
-        assert_eq!(q.iter(&store).map(|f| f.flow).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(q.iter(&store).map(|f| f.flow.0).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(q.pop(&store), Some(ids[0]));
-        assert_eq!(store.remove(ids[0]).flow, 0);
-        assert_eq!(store.insert(Frame::new(FrameKind::Data, 9, 0, 1)), ids[0]);
-        let ack = store.insert(Frame::new(FrameKind::Ack, 9, 0, 1));
+        assert_eq!(store.remove(ids[0]).flow, FlowId(0));
+        assert_eq!(store.insert(Frame::new(FrameKind::Data, FlowId(9), 0, 1)), ids[0]);
+        let ack = store.insert(Frame::new(FrameKind::Ack, FlowId(9), 0, 1));
         assert_eq!(
             (store.live_data(), store.remove(ack).kind(), store.live_data()),
             (3, FrameKind::Ack, 3)
@@ -575,21 +576,26 @@ mod tests {
     fn a_frame_is_put_before_others() {
         let mut store = FrameStore::new();
         let mut q = FrameList::default();
-        let mut put = |q: &mut FrameList, flow: u32| {
+        let mut put = |q: &mut FrameList, flow: FlowId| {
             let id = store.insert(Frame::new(FrameKind::Data, flow, 0, 100));
-            q.push_before(id, &mut store, |f| f.flow >= 10);
-            q.iter(&store).map(|f| f.flow).collect::<Vec<_>>()
+            q.push_before(id, &mut store, |f| f.flow >= FlowId(10));
+            q.iter(&store).map(|f| f.flow.0).collect::<Vec<_>>()
         };
-        assert_eq!(put(&mut q, 10), [10], "into an empty list");
-        assert_eq!(put(&mut q, 0), [0, 10], "to its front");
-        assert_eq!(put(&mut q, 1), [0, 1, 10], "into its middle");
-        assert_eq!(put(&mut q, 11), [0, 1, 11, 10], "where it is not the frame that counts");
+        assert_eq!(put(&mut q, FlowId(10)), [10], "into an empty list");
+        assert_eq!(put(&mut q, FlowId(0)), [0, 10], "to its front");
+        assert_eq!(put(&mut q, FlowId(1)), [0, 1, 10], "into its middle");
         assert_eq!(
-            (0..4).map(|_| store[q.pop(&store).unwrap()].flow).collect::<Vec<_>>(),
+            put(&mut q, FlowId(11)),
+            [0, 1, 11, 10],
+            "where it is not the frame that counts"
+        );
+        assert_eq!(
+            (0..4).map(|_| store[q.pop(&store).unwrap()].flow.0).collect::<Vec<_>>(),
             [0, 1, 11, 10]
         );
-        let ids = [2, 3].map(|flow| store.insert(Frame::new(FrameKind::Data, flow, 0, 100)));
-        ids.iter().for_each(|&id| q.push_before(id, &mut store, |f| f.flow >= 10));
+        let ids =
+            [2, 3].map(|flow| store.insert(Frame::new(FrameKind::Data, FlowId(flow), 0, 100)));
+        ids.iter().for_each(|&id| q.push_before(id, &mut store, |f| f.flow >= FlowId(10)));
         assert_eq!(
             [q.pop(&store), q.pop(&store), q.pop(&store)],
             [Some(ids[0]), Some(ids[1]), None],
@@ -601,7 +607,7 @@ mod tests {
     #[test]
     fn a_large_store_is_moved_once() {
         let mut store = FrameStore::new();
-        let frame = Frame::new(FrameKind::Data, 1, 0, 100);
+        let frame = Frame::new(FrameKind::Data, FlowId(1), 0, 100);
         (0..FrameStore::LARGE).for_each(|_| _ = store.insert(frame));
         let id = store.insert(frame);
         assert!(
@@ -611,7 +617,7 @@ mod tests {
         );
         assert_eq!(
             (id as usize, store.remove(id).flow, store.live_data()),
-            (FrameStore::LARGE, 1, FrameStore::LARGE as u64)
+            (FrameStore::LARGE, FlowId(1), FrameStore::LARGE as u64)
         );
     }
 

@@ -19,7 +19,7 @@ use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Loss, PortId, Rate, Time, prefetch, prefetch_whole};
+use xoff_units::{Bytes, FlowId, Loss, PortId, Rate, Time, prefetch, prefetch_whole};
 
 use crate::buffer::Ingress;
 use crate::env::{Env, NodeEvent};
@@ -121,12 +121,12 @@ pub struct Nic {
     flows: Senders,
     /// The flows that take turns, by place.
     round_robin: Order,
-    slots: FxHashMap<u32, u32>,
-    receiving: FxHashMap<u32, Receiving>,
+    slots: FxHashMap<FlowId, u32>,
+    receiving: FxHashMap<FlowId, Receiving>,
     /// By flow: bytes received beyond the first missing one, where these are kept.
-    ahead: FxHashMap<u32, Ahead>,
+    ahead: FxHashMap<FlowId, Ahead>,
     /// By flow: acknowledgements that wait for another segment, where connections delay them.
-    sinks: FxHashMap<u32, Destination>,
+    sinks: FxHashMap<FlowId, Destination>,
     /// Acknowledgements, CNMs and CNPs that wait.
     feedback: FrameList,
     port: Port,
@@ -143,7 +143,7 @@ pub struct Nic {
     /// are cleared.
     at_work: FxHashMap<u32, u32>,
     /// Flows that are complete here and are to be cleared.
-    complete: VecDeque<u32>,
+    complete: VecDeque<FlowId>,
 }
 
 impl Nic {
@@ -341,7 +341,7 @@ impl Nic {
 
     /// The flow whose turn is next will be asked very soon. Returns which it is.
     #[inline]
-    pub fn prefetch_next(&self) -> Option<u32> {
+    pub fn prefetch_next(&self) -> Option<FlowId> {
         let flow = &self.flows[self.round_robin.likely()? as usize];
         prefetch_whole(flow);
         if let Some(rc) = &flow.rate_control {
@@ -406,7 +406,7 @@ impl Nic {
 
     /// Replaces the round-robin order, where it goes by place: exactly these flows, in this order,
     /// each with a try to send before the next one comes.
-    pub fn replace_round_robin_order(&mut self, now: Time, flows: &[u32], env: &mut impl Env) {
+    pub fn replace_round_robin_order(&mut self, now: Time, flows: &[FlowId], env: &mut impl Env) {
         if let Order::ByPlace(round_robin) = &mut self.round_robin {
             round_robin.flows.clear();
         }

@@ -8,7 +8,7 @@ use xoff_mech::flow_control::{
 };
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::state::{State, may_be_gone};
-use xoff_units::{Bytes, PortId, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};

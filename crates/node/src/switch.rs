@@ -7,7 +7,7 @@ use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState,
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Loss, PortId, Time, prefetch};
+use xoff_units::{Bytes, FlowId, Loss, PortId, Time, prefetch};
 
 use crate::ClassSet;
 use crate::buffer::{Buffer, BufferPolicy, Full, Passage};
@@ -74,7 +74,7 @@ pub struct Occupant {
     /// Egress port.
     pub out_port: u16,
     /// Number of the flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Number of frames.
     pub frames: u32,
     /// Number of bytes.
@@ -509,7 +509,7 @@ impl Switch {
         )
     }
 
-    fn flow_queue(&self, now: Time, out: u16, class: u8, flow: u32) -> Option<QueueState> {
+    fn flow_queue(&self, now: Time, out: u16, class: u8, flow: FlowId) -> Option<QueueState> {
         self.ports[out as usize].flows(class)?.queue(now, flow)
     }
 

@@ -12,7 +12,7 @@ use xoff_node::{
     Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore,
     Nic, NicConfig, NodeEvent, Pacing, PausedWith, Transport,
 };
-use xoff_units::{Bytes, PortId, Rate, Span, Time, WireClock};
+use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time, WireClock};
 
 const LINE: Rate = Rate::from_gbps(100);
 const ME: u32 = 0;
@@ -39,7 +39,7 @@ impl Env for World {
     fn transmit(&mut self, _at: PortId, frame: FrameId, tx: Span) -> EventKey {
         self.records.push(self.frames.telemetry(frame).map_or(Vec::new(), |t| t.hops().to_vec()));
         let f = self.frames.remove(frame);
-        self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
+        self.sent.push((self.now.as_ns(), f.kind(), f.flow.0, f.seq));
         self.reports.push(f.reported());
         EventKey { time: self.now + tx, rank: 0 }
     }
@@ -64,7 +64,7 @@ impl Env for World {
     }
     fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {
         if let NodeEvent::CongestionNotificationReceived { flow } = emit {
-            self.notified.push(flow);
+            self.notified.push(flow.0);
         }
     }
 }
@@ -146,7 +146,7 @@ impl Bench {
         self.world.now = end;
     }
 
-    fn flow(&mut self, flow: u32, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
+    fn flow(&mut self, flow: FlowId, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
         let start = FlowStart {
             flow,
             class: 0,
@@ -165,7 +165,7 @@ impl Bench {
         self.nic.on_frame(self.world.now, id, &mut self.world);
     }
 
-    fn ack(&mut self, kind: FrameKind, flow: u32, seq: u64, reports_mark: bool) {
+    fn ack(&mut self, kind: FrameKind, flow: FlowId, seq: u64, reports_mark: bool) {
         let mut f = Frame::new(kind, flow, 0, 60);
         f.seq = seq;
         f.set_reported(if reports_mark { Mark::Ce } else { Mark::None });
@@ -185,11 +185,11 @@ use FrameKind::{Ack, Data, Nack};
 #[test]
 fn data_without_an_answer_is_no_occasion_to_send() {
     let mut b = Bench::new(RateControlKind::None);
-    b.flow(0, 5000, None, Some(1000)); // window-bound after one frame
-    b.flow(1, 5000, Some(Rate::from_gbps(10)), None); // paced: next frame 838 ns later
+    b.flow(FlowId(0), 5000, None, Some(1000)); // window-bound after one frame
+    b.flow(FlowId(1), 5000, Some(Rate::from_gbps(10)), None); // paced: next frame 838 ns later
     b.until(1000);
     assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)], "nothing wakes the NIC");
-    let mut late = Frame::new(Data, 7, 0, 1048);
+    let mut late = Frame::new(Data, FlowId(7), 0, 1048);
     late.seq = 3000;
     b.receives(late); // a gap: reported
     assert_eq!(b.sent(), [(1000, Nack, 7, 0)]);
@@ -198,7 +198,7 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     b.until(2000);
     b.receives(late); // the same gap: nothing to report, so nothing happens
     assert_eq!(b.sent(), []);
-    b.ack(Ack, 0, 0, false);
+    b.ack(Ack, FlowId(0), 0, false);
     assert_eq!(b.sent(), [(2000, Data, 1, 2000)], "any acknowledgement is an occasion");
 }
 
@@ -207,13 +207,13 @@ fn data_without_an_answer_is_no_occasion_to_send() {
 #[test]
 fn a_finished_flow_sends_again_what_it_went_back_for() {
     let slow = |b: &mut Bench| {
-        b.flow(0, 3000, None, None);
+        b.flow(FlowId(0), 3000, None, None);
         b.until(300);
-        b.ack(Ack, 0, 1000, true); // first news: timers start, a cut follows 4001 ns later
+        b.ack(Ack, FlowId(0), 1000, true); // first news: timers start, a cut follows 4001 ns later
         b.until(5000);
         assert_eq!(b.sent().len(), 3);
-        b.ack(Nack, 0, 1000, false);
-        b.ack(Ack, 0, 3000, false);
+        b.ack(Nack, FlowId(0), 1000, false);
+        b.ack(Ack, FlowId(0), 3000, false);
     };
     let mut b = Bench::new(RateControlKind::Dcqcn(dcqcn::Params::of(dcqcn::Variant::Hpcc)));
     slow(&mut b);
@@ -235,11 +235,11 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
 #[test]
 fn the_acknowledgement_reports_the_mark() {
     let mut b = Bench::new(RateControlKind::None);
-    let mut f = Frame::new(Data, 7, 0, 1048);
+    let mut f = Frame::new(Data, FlowId(7), 0, 1048);
     f.add_mark(Mark::Ce);
     b.receives(f);
     b.until(100);
-    let mut next = Frame::new(Data, 7, 0, 1048);
+    let mut next = Frame::new(Data, FlowId(7), 0, 1048);
     next.seq = 1000;
     b.receives(next);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Ack, 7, 2000)]);
@@ -263,7 +263,7 @@ fn a_cnp_carries_the_mark_it_reports() {
     let marked = |marks: &[Mark]| {
         let mut b = Bench::new(with_tcd());
         for (i, &mark) in marks.iter().enumerate() {
-            let mut f = Frame::new(Data, 7, 0, 1048);
+            let mut f = Frame::new(Data, FlowId(7), 0, 1048);
             f.seq = 1000 * i as u64;
             f.add_mark(mark);
             b.receives(f);
@@ -293,7 +293,7 @@ fn a_cnp_of_its_own_class_is_held_by_nothing() {
         let mut b = Bench::with(with_tcd(), |c| c.cnp_class = cnp_class);
         b.receives(Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 43));
         b.until(100);
-        let mut f = Frame::new(Data, 7, 0, 1048);
+        let mut f = Frame::new(Data, FlowId(7), 0, 1048);
         f.add_mark(Mark::Ce);
         b.receives(f);
         b.until(200);
@@ -310,9 +310,9 @@ fn a_cnp_of_its_own_class_is_held_by_nothing() {
 #[test]
 fn a_cnp_of_its_own_class_goes_before_data_and_acknowledgements() {
     let mut b = Bench::with(with_tcd(), |c| c.cnp_class = Some(1));
-    b.flow(0, 3000, None, None);
+    b.flow(FlowId(0), 3000, None, None);
     b.until(10);
-    let mut f = Frame::new(Data, 7, 0, 1048);
+    let mut f = Frame::new(Data, FlowId(7), 0, 1048);
     f.add_mark(Mark::Ce);
     b.receives(f);
     b.until(300);
@@ -334,9 +334,9 @@ fn a_cnp_of_its_own_class_goes_before_data_and_acknowledgements() {
 fn only_ce_lowers_the_rate() {
     let rate_after = |mark: Mark| {
         let mut b = Bench::new(with_tcd());
-        b.flow(0, 1_000_000, None, None);
+        b.flow(FlowId(0), 1_000_000, None, None);
         b.until(1000);
-        let mut cnp = Frame::new(FrameKind::CongestionNotification, 0, 0, 64);
+        let mut cnp = Frame::new(FrameKind::CongestionNotification, FlowId(0), 0, 64);
         cnp.set_reported(mark);
         b.receives(cnp);
         let mut rates = Vec::new();
@@ -354,29 +354,29 @@ fn only_ce_lowers_the_rate() {
 fn a_value_reaches_the_rate_control() {
     let p = qcn::Params { reaction: Span::ZERO, jitter: false, ..qcn::Params::standard() };
     let mut b = Bench::new(RateControlKind::Qcn(p));
-    b.flow(3, 1_000_000, None, None);
+    b.flow(FlowId(3), 1_000_000, None, None);
     let rates = |b: &Bench| {
         let mut rates = Vec::new();
         b.nic.flow_rates(|flow, rate| rates.push((flow, rate)));
         rates
     };
-    let mut report = Frame::new(FrameKind::CongestionNotification, 3, 1, 64);
+    let mut report = Frame::new(FrameKind::CongestionNotification, FlowId(3), 1, 64);
     report.set_reported(Mark::Ce);
     b.receives(report);
-    b.receives(Frame::cnm(4, 1, 64, 63));
-    assert_eq!((rates(&b), b.world.notified.len()), (vec![(3, LINE)], 0));
-    let cnm = Frame::cnm(3, 1, 64, 63);
+    b.receives(Frame::cnm(FlowId(4), 1, 64, 63));
+    assert_eq!((rates(&b), b.world.notified.len()), (vec![(FlowId(3), LINE)], 0));
+    let cnm = Frame::cnm(FlowId(3), 1, 64, 63);
     assert_eq!(
         (cnm.kind(), cnm.value(), report.value(), cnm.len()),
         (FrameKind::CongestionNotification, 63, 0, 64)
     );
     b.receives(cnm);
-    assert_eq!((rates(&b), &b.world.notified[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
+    assert_eq!((rates(&b), &b.world.notified[..]), (vec![(FlowId(3), LINE * 65 / 128)], &[3][..]));
 }
 
 #[test]
 fn a_mark_is_never_weakened() {
-    let mut f = Frame::new(Data, 0, 0, 1000);
+    let mut f = Frame::new(Data, FlowId(0), 0, 1000);
     let marks = [Mark::Ue, Mark::Ce, Mark::Ue].map(|m| {
         f.add_mark(m);
         f.mark()
@@ -395,14 +395,14 @@ fn the_acknowledgement_carries_the_records() {
     let mut b = Bench::new(RateControlKind::Hpcc(hpcc::Params::default()));
     let hop =
         |ns: u64| Hop { at: Time::from_ns(ns), tx_bytes: 5000 * ns, queue: Bytes(ns), rate: LINE };
-    let id = b.world.frames.insert(Frame::new(Data, 7, 0, 1048));
+    let id = b.world.frames.insert(Frame::new(Data, FlowId(7), 0, 1048));
     for ns in [10, 20] {
         b.world.frames.telemetry_mut(id).push(hop(ns));
     }
     b.nic.on_frame(b.world.now, id, &mut b.world);
     b.until(100);
     // A frame of its own begins without records, although the handle has been used before.
-    b.flow(0, 1000, None, None);
+    b.flow(FlowId(0), 1000, None, None);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Data, 0, 0)]);
     assert_eq!(b.world.records, [vec![hop(10), hop(20)], vec![]]);
 }
@@ -448,9 +448,9 @@ impl Law for NotifiedKind {
 #[test]
 fn a_rate_that_is_set_moves_the_frame_that_waits() {
     let mut b = Bench::new(RateControlKind::Custom(Arc::new(NotifiedKind)));
-    b.flow(0, 100_000, None, None);
+    b.flow(FlowId(0), 100_000, None, None);
     b.until(200);
-    b.ack(Ack, 0, 20_000, false);
+    b.ack(Ack, FlowId(0), 20_000, false);
     b.until(500); // the wire is still busy
     assert_eq!(b.sent(), [(0, Data, 0, 0), (419, Data, 0, 1000)]);
     b.until(502); // and free now: the next frame, too, is due at 838
@@ -468,13 +468,13 @@ fn a_rate_that_is_set_moves_the_frame_that_waits() {
 #[test]
 fn only_a_rate_that_is_set_replaces_a_wake_up() {
     let mut b = Bench::new(RateControlKind::Custom(Arc::new(NotifiedKind)));
-    b.flow(0, 100_000, None, Some(1000)); // window-bound, so that the acknowledgement itself sends nothing
-    b.flow(1, 100_000, None, None);
+    b.flow(FlowId(0), 100_000, None, Some(1000)); // window-bound, so that the acknowledgement itself sends nothing
+    b.flow(FlowId(1), 100_000, None, None);
     b.until(300);
     assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)]);
-    b.ack(Ack, 1, 0, false);
+    b.ack(Ack, FlowId(1), 0, false);
     assert_eq!(b.world.calls, [(Time::from_ns(838), Call::Wake { port: 0 })]);
-    b.ack(Ack, 1, 100_000, false); // over, and at 100 Gb/s: it was due at 166
+    b.ack(Ack, FlowId(1), 100_000, false); // over, and at 100 Gb/s: it was due at 166
     assert_eq!(b.world.calls[1], (Time::from_ns(300), Call::Wake { port: 0 }));
 }
 
@@ -488,14 +488,14 @@ fn acknowledgements_that_nothing_uses() {
         }
     };
     let mut b = Bench::with(RateControlKind::None, ignore);
-    b.flow(0, 2000, None, Some(1000));
+    b.flow(FlowId(0), 2000, None, Some(1000));
     b.until(100);
-    b.ack(Ack, 0, 1000, false);
+    b.ack(Ack, FlowId(0), 1000, false);
     b.until(200);
     assert_eq!(b.sent(), [(0, Data, 0, 0)], "the window stays shut");
-    b.ack(Nack, 0, 1000, false);
+    b.ack(Nack, FlowId(0), 1000, false);
     assert_eq!(b.sent(), [(200, Data, 0, 0)], "back to the first byte");
     b.until(300);
-    b.receives(Frame::new(Data, 7, 0, 1048));
+    b.receives(Frame::new(Data, FlowId(7), 0, 1048));
     assert_eq!(b.sent(), [(300, Ack, 7, 1000)]);
 }

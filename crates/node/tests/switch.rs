@@ -7,7 +7,7 @@ use xoff_node::{
     BufferPolicy, Call, Compat, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId,
     FrameKind, FrameStore, NodeEvent, SchedulerKind, Switch, SwitchConfig,
 };
-use xoff_units::{Bytes, PortId, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time};
 
 const LINE: Rate = Rate::from_gbps(10);
 
@@ -102,10 +102,10 @@ fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
             let id = w.frames.insert(frame);
             s.on_frame(w.now, 0, id, w);
         };
-        comes(&mut s, &mut w, Frame::new(Data, 0, 0, 1500));
+        comes(&mut s, &mut w, Frame::new(Data, FlowId(0), 0, 1500));
         comes(&mut s, &mut w, Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 64));
-        (0..3).for_each(|_| comes(&mut s, &mut w, Frame::new(Cnp, 0, 1, 64)));
-        (0..2).for_each(|_| comes(&mut s, &mut w, Frame::new(Data, 0, 0, 1500)));
+        (0..3).for_each(|_| comes(&mut s, &mut w, Frame::new(Cnp, FlowId(0), 1, 64)));
+        (0..2).for_each(|_| comes(&mut s, &mut w, Frame::new(Data, FlowId(0), 0, 1500)));
         let mut resumed = false;
         while let Some(at) = w.calls.iter().enumerate().min_by_key(|(_, c)| c.0).map(|(i, _)| i) {
             w.now = w.calls.remove(at).0;
@@ -142,7 +142,7 @@ fn a_port_that_sends_back_what_it_received_resumes_its_peer() {
         let (mut s, mut w) =
             (switch(overlaps), World { frames: FrameStore::new(), ..World::default() });
         for _ in 0..3 {
-            let id = w.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500));
+            let id = w.frames.insert(Frame::new(FrameKind::Data, FlowId(0), 0, 1500));
             s.on_frame(w.now, 0, id, &mut w);
         }
         let pause = Message::Pfc(pfc::Pause::STICKY);

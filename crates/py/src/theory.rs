@@ -16,7 +16,7 @@ use xoff_mech::flow_control::pffc::slot;
 use xoff_mech::flow_control::{Gate, RateLimiter};
 use xoff_net::workload::{SizeCdf, random};
 use xoff_scenario::cdf;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 /// Conceptual GFC: smallest gap `B_m - q` in the worst case, in units of `C tau`; `l` is
 /// `(B_m - B_0) / (C tau)`, `drain` is `R_d / C`.
@@ -312,7 +312,7 @@ fn level(r: &Report) -> f64 {
 /// PFFC: slot of a flow in a table of so many slots.
 #[pyfunction]
 pub fn pffc_slot(flow: u32, slots: u32) -> u16 {
-    slot(flow, slots)
+    slot(FlowId(flow), slots)
 }
 
 /// PFFC: probability that a flow among `flows` meets another one in its slot, if each is equally
@@ -329,7 +329,8 @@ pub fn pffc_share_a_slot(py: Python<'_>, flows: u32, slots: u32, drawn: u32) -> 
     py.detach(|| {
         let blocks = drawn / flows;
         let met = |block: u32| {
-            let mut all: Vec<u16> = (0..flows).map(|f| slot(block * flows + f, slots)).collect();
+            let mut all: Vec<u16> =
+                (0..flows).map(|f| slot(FlowId(block * flows + f), slots)).collect();
             all.sort_unstable();
             all.chunk_by(|a, b| a == b)
                 .filter(|same| same.len() > 1)

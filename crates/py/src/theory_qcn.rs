@@ -7,7 +7,7 @@ use xoff_mech::detection::culprit::{CulpritArray, Occupancy, Sampling, TRIES, UN
 use xoff_mech::detection::qcn::{Params, Placement, Qcn, Sampler, quantise};
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes, qcn as reaction};
 use xoff_net::workload::random;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 /// Purposes of random streams; see `xoff_net::workload::random`.
 const SAMPLES: u64 = 3_002;
@@ -71,7 +71,7 @@ fn notified(
         random::shuffle(&mut rng, &mut order);
     }
     for &flow in &order {
-        point.on_enqueue(Time::ZERO, flow, length(flow), queue, &mut random);
+        point.on_enqueue(Time::ZERO, FlowId(flow), length(flow), queue, &mut random);
     }
     let mut seen = vec![0; flows.len()];
     for _ in 0..draws {
@@ -81,9 +81,11 @@ fn notified(
             at < 0.0
         });
         let flow = arrives.unwrap_or(flows.len() - 1) as u32;
-        point.on_dequeue(flow, length(flow));
-        if let Some(cnm) = point.on_enqueue(Time::ZERO, flow, length(flow), queue, &mut random) {
-            seen[cnm.flow as usize] += 1;
+        point.on_dequeue(FlowId(flow), length(flow));
+        if let Some(cnm) =
+            point.on_enqueue(Time::ZERO, FlowId(flow), length(flow), queue, &mut random)
+        {
+            seen[cnm.flow.index()] += 1;
         }
     }
     seen
@@ -203,7 +205,7 @@ pub fn culprit_reads(
 ) -> (Vec<u32>, usize) {
     py.detach(|| {
         let mut array = CulpritArray::new(Bytes(words * UNIT), at_once, TRIES);
-        frames.iter().for_each(|&flow| array.insert(flow, Bytes(length)));
+        frames.iter().for_each(|&flow| array.insert(FlowId(flow), Bytes(length)));
         let flows = frames.iter().max().map_or(0, |last| u64::from(*last) + 1);
         let mut rng = random::stream(seed, flows, PICKS);
         let mut draw = || random::uniform(&mut rng);
@@ -222,6 +224,6 @@ pub fn culprit_units(length: u64) -> u64 {
 #[pyfunction]
 pub fn culprit_counters(flows: u32) -> usize {
     let mut occupancy = Occupancy::default();
-    (0..flows).for_each(|flow| occupancy.insert(flow, Bytes(UNIT)));
+    (0..flows).for_each(|flow| occupancy.insert(FlowId(flow), Bytes(UNIT)));
     occupancy.len()
 }

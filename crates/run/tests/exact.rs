@@ -33,7 +33,7 @@ fn compare(dir: &Path) -> Result<(), String> {
     let fct: Vec<String> = o
         .completions
         .iter()
-        .filter_map(|&f| fct_line(&o.flows[f as usize], &replay.pairs, replay.payload))
+        .filter_map(|&f| fct_line(&o.flows[f.index()], &replay.pairs, replay.payload))
         .collect();
     let pfc: Vec<String> = rows
         .lock()

@@ -295,7 +295,7 @@ fn met(s: &NetworkScenario) -> (Finished, Vec<u64>) {
             && frame.kind() == FrameKind::Data
             && frame.ends_flow()
         {
-            taken.lock().unwrap().entry(frame.flow).or_default().push((at, arrives, node, port));
+            taken.lock().unwrap().entry(frame.flow.0).or_default().push((at, arrives, node, port));
         }
         true
     };

@@ -6,7 +6,7 @@ use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_sim::{Ended, Engine, Model, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 const MTU: Bytes = Bytes(1_500);
@@ -60,8 +60,10 @@ fn highest(delay: Span, longer: u64) -> (Bytes, Bytes, Bytes) {
         ended = w.run(Time::from_us(1_000), 1);
         // S1 -> S2 and S2 -> R are the last links of either.
         for node in [0, 1] {
-            let of = |flow| {
-                w.flow_queue((node, 3).into(), 0, flow).expect("BFC keeps queues by flow").bytes
+            let of = |flow: u32| {
+                w.flow_queue((node, 3).into(), 0, FlowId(flow))
+                    .expect("BFC keeps queues by flow")
+                    .bytes
             };
             highest = (0..INTO_R).map(of).fold(highest, Bytes::max);
         }

@@ -8,7 +8,7 @@ use xoff_net::topology::{LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, PausedWith, Transport};
 use xoff_sim::{Ended, LinkFailure, Losses, LostFrames, Model, Outcome, World};
-use xoff_units::{Bytes, Loss, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Loss, Rate, Span, Time};
 
 /// Two hosts each on two edge switches, two spines; links 0 to 3 lead to the hosts, 4 and 5 from E1
 /// to the spines, 6 and 7 from the spines to E2.
@@ -119,7 +119,7 @@ fn a_host_that_is_cut_off_sends_nothing_more() {
     m.faults.failures.push(LinkFailure { at: Time::from_us(100), link: 0 });
     let o = run(m);
     assert!(sent(&o, 0, 0) < 100);
-    assert_eq!((o.completions.as_slice(), o.violations.len()), (&[1][..], 0));
+    assert_eq!((o.completions.as_slice(), o.violations.len()), (&[FlowId(1)][..], 0));
 }
 
 /// Both hosts behind E2 answer frame by frame, so that an acknowledgement may wait for the wire

@@ -9,7 +9,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, Frame, FrameKind};
 use xoff_sim::{Ended, Model, NO_PORT, Outcome, PerLink, Row, UNKNOWN_SOURCE, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, PortId, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time};
 
 /// Three hosts on three switches in a ring; flow i goes over two ring links.
 fn ring() -> (Topology, Flows) {
@@ -139,18 +139,18 @@ fn what_no_node_could_be_given_is_refused() {
     let mut refused = |at: &str, f: Frame| w.enter(Time(1), (node(at), 0).into(), f).err();
     let data = |flow, len| Frame::new(FrameKind::Data, flow, 0, len);
     // Flow 0 goes from H1 to H3, flow 1 from H2 to H1.
-    assert_eq!(refused("S1", data(3, 1500)), Some("a flow that does not exist"));
+    assert_eq!(refused("S1", data(FlowId(3), 1500)), Some("a flow that does not exist"));
     assert_eq!(
-        refused("S1", Frame::new(FrameKind::Data, 0, 1, 1500)),
+        refused("S1", Frame::new(FrameKind::Data, FlowId(0), 1, 1500)),
         Some("a class that is not in use")
     );
-    assert_eq!(refused("H1", data(0, 1500)), Some("data for another host"));
-    assert_eq!(refused("H1", data(1, 0)), Some("data without payload"));
-    assert_eq!(refused("H3", data(0, 1500)), Some("a node that is not here"));
-    let mut ack = Frame::new(FrameKind::Ack, 0, 0, 64);
+    assert_eq!(refused("H1", data(FlowId(0), 1500)), Some("data for another host"));
+    assert_eq!(refused("H1", data(FlowId(1), 0)), Some("data without payload"));
+    assert_eq!(refused("H3", data(FlowId(0), 1500)), Some("a node that is not here"));
+    let mut ack = Frame::new(FrameKind::Ack, FlowId(0), 0, 64);
     ack.seq = 1;
     assert_eq!(refused("H1", ack), Some("an acknowledgement of bytes that were never sent"));
-    let mut of_others = data(UNKNOWN_SOURCE | 7, 1500);
+    let mut of_others = data(FlowId(UNKNOWN_SOURCE.0 | 7), 1500);
     of_others.out_port = 3;
     assert_eq!(refused("S1", of_others), Some("an egress port that does not exist"));
     assert_eq!(refused("H1", of_others), Some("a frame of an unknown flow"));
@@ -186,7 +186,7 @@ fn flows_of_others_pass_under_everything() {
                 for port in 1..3 {
                     let mut f = Frame::new(
                         FrameKind::Data,
-                        UNKNOWN_SOURCE | (n % 5) << 20 | u32::from(port),
+                        FlowId(UNKNOWN_SOURCE.0 | (n % 5) << 20 | u32::from(port)),
                         0,
                         1518,
                     );

@@ -11,7 +11,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{ControlDelay, Delay, Frame};
 use xoff_sim::{Model, Outcome, Port, PortTotals, Row, Selection, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 const US: u64 = 1_000_000;
@@ -204,7 +204,7 @@ fn a_port_without_credits_for_what_waits_is_off() {
 /// If single flows are paused, a port is off while only frames of paused flows wait.
 #[test]
 fn a_port_whose_only_flow_is_paused_is_off_until_the_pause_expires() {
-    let away = slot(0, 4096);
+    let away = slot(FlowId(0), 4096);
     let orders = [(500_000, Order::Pause(away % 6, Pause(100))), (500_001, Order::Migrate(away))]
         .map(|(t, o)| (t, Message::Flow(o)));
     let s = host("pffc", &[("xoff_s", "20KB")], 1_000_000, &orders, END);

@@ -1,6 +1,54 @@
-//! Places in a network: a port of a node, and a class of a port.
+//! Names in a network: a flow; a port of a node, and a class of a port.
+
+use std::fmt;
+use std::ops::Add;
 
 use crate::state::State;
+
+/// Makes types for numbers of one kind, so that no other number takes their place.
+macro_rules! ids {
+    ($($(#[doc = $about:literal])+ $Id:ident($number:ty);)+) => {$(
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]
+        #[repr(transparent)]
+        pub struct $Id(pub $number);
+
+        impl $Id {
+            /// Place in a list of all of them.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl From<$Id> for u64 {
+            #[inline]
+            fn from(id: $Id) -> u64 {
+                id.0.into()
+            }
+        }
+
+        impl fmt::Display for $Id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )+};
+}
+
+ids! {
+    /// Number of a flow.
+    FlowId(u32);
+}
+
+/// The flow so many numbers later.
+impl Add<u32> for FlowId {
+    type Output = FlowId;
+    #[inline]
+    fn add(self, n: u32) -> FlowId {
+        FlowId(self.0 + n)
+    }
+}
 
 /// Port of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]

@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, Sender, Totals};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 use crate::faults::{Fate, Faults, SPARED};
 
@@ -272,7 +272,7 @@ impl Link {
         s.delivered += 1;
         let occupancy = self.occupancy(s);
         let message = match self.per_flow() {
-            true => s.rx.on_flow_departure(s.now, flow, None, FRAME),
+            true => s.rx.on_flow_departure(s.now, FlowId(flow), None, FRAME),
             false => s.rx.on_departure(s.now, &occupancy, FRAME),
         };
         if self.canary == Some(Canary::SilentDeparture) {
@@ -290,7 +290,7 @@ impl Link {
         s.buffer.push_back(frame);
         let occupancy = self.occupancy(s);
         let message = match self.per_flow() {
-            true => s.rx.on_flow_arrival(at, flow_of(frame), None, FRAME),
+            true => s.rx.on_flow_arrival(at, FlowId(flow_of(frame)), None, FRAME),
             false => s.rx.on_arrival(at, &occupancy, FRAME),
         };
         self.send_all(s, at, message, fate);
@@ -350,7 +350,7 @@ impl Link {
             s.waiting += 1;
             let now = s.now;
             if let Some(flows) = s.tx.flows_mut() {
-                flows.push(now, handle(flow, nth), flow, FRAME);
+                flows.push(now, handle(flow, nth), FlowId(flow), FRAME);
             }
         }
         if self.faults == Faults::FrameLostReported {

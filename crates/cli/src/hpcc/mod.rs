@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         .expect("the world returns the recorder it was given")
         .file;
     for &f in &outcome.completions {
-        fct_line(&outcome.flows[f as usize], &replay.pairs, replay.payload)
+        fct_line(&outcome.flows[f.index()], &replay.pairs, replay.payload)
             .iter()
             .for_each(|l| fct.line(l));
     }

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, FlowId, Span};
 
 use super::{Arrival, Balancer, FlowTable, NextHops};
 
@@ -121,34 +121,34 @@ mod tests {
     #[test]
     fn the_shortest_queue_and_equal_ones_in_turn() {
         let (mut law, mut hops) = (law(&[]), Hops::new(&[0, 0, 0]));
-        let mut three = || [0; 3].map(|_| law.pick(&frame(0, 0), &mut hops));
+        let mut three = || [0; 3].map(|_| law.pick(&frame(0, FlowId(0)), &mut hops));
         assert_eq!(three(), [0, 1, 2]);
         hops.waiting = vec![9, 9, 4];
-        assert_eq!(law.pick(&frame(0, 0), &mut hops), 2);
+        assert_eq!(law.pick(&frame(0, FlowId(0)), &mut hops), 2);
     }
 
     #[test]
     fn a_paused_next_hop_is_avoided_unless_all_are() {
         let mut hops = Hops { held: vec![true, false], ..Hops::new(&[0, 9]) };
-        assert_eq!(law(&[]).pick(&frame(0, 0), &mut hops), 1);
-        assert_eq!(law(&[("paused", "take")]).pick(&frame(0, 0), &mut hops), 0);
+        assert_eq!(law(&[]).pick(&frame(0, FlowId(0)), &mut hops), 1);
+        assert_eq!(law(&[("paused", "take")]).pick(&frame(0, FlowId(0)), &mut hops), 0);
         hops.held = vec![true, true];
-        assert_eq!(law(&[]).pick(&frame(0, 0), &mut hops), 0);
+        assert_eq!(law(&[]).pick(&frame(0, FlowId(0)), &mut hops), 0);
     }
 
     #[test]
     fn hysteresis_and_a_gap_keep_a_flow() {
         let mut hops = Hops::new(&[0, 0]);
         let mut sticky = law(&[("hysteresis", "1000B")]);
-        assert_eq!(sticky.pick(&frame(0, 5), &mut hops), 0);
+        assert_eq!(sticky.pick(&frame(0, FlowId(5)), &mut hops), 0);
         hops.waiting = vec![1000, 0];
-        assert_eq!(sticky.pick(&frame(1, 5), &mut hops), 0, "not longer by more than that");
+        assert_eq!(sticky.pick(&frame(1, FlowId(5)), &mut hops), 0, "not longer by more than that");
         hops.waiting = vec![1001, 0];
-        assert_eq!(sticky.pick(&frame(2, 5), &mut hops), 1);
+        assert_eq!(sticky.pick(&frame(2, FlowId(5)), &mut hops), 1);
         let mut lets = law(&[("gap", "10us")]);
         hops.waiting = vec![0, 1];
-        assert_eq!(lets.pick(&frame(0, 5), &mut hops), 0);
+        assert_eq!(lets.pick(&frame(0, FlowId(5)), &mut hops), 0);
         hops.waiting = vec![9, 1];
-        assert_eq!([9, 19].map(|us| lets.pick(&frame(us, 5), &mut hops)), [0, 1]);
+        assert_eq!([9, 19].map(|us| lets.pick(&frame(us, FlowId(5)), &mut hops)), [0, 1]);
     }
 }

@@ -2,6 +2,7 @@
 //! takes the one with the shortest queue.
 
 use rustc_hash::FxHashMap;
+use xoff_units::FlowId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 
@@ -101,26 +102,30 @@ mod tests {
     #[test]
     fn the_shorter_of_two_drawn_queues() {
         let mut hops = Hops { draws: vec![0.0, 0.9], ..Hops::new(&[5, 0, 3, 2]) };
-        assert_eq!(Drill::new(2, 0).pick(&frame(0, 0), &mut hops), 3, "0 and 3 are compared");
+        assert_eq!(
+            Drill::new(2, 0).pick(&frame(0, FlowId(0)), &mut hops),
+            3,
+            "0 and 3 are compared"
+        );
         let mut hops = Hops { draws: vec![0.0, 0.0], ..Hops::new(&[1, 0, 3, 2]) };
-        assert_eq!(Drill::new(2, 0).pick(&frame(0, 0), &mut hops), 0, "0 twice: 0 and 3");
+        assert_eq!(Drill::new(2, 0).pick(&frame(0, FlowId(0)), &mut hops), 0, "0 twice: 0 and 3");
     }
 
     #[test]
     fn the_best_is_remembered() {
         let mut law = Drill::new(1, 1);
         let mut hops = Hops { draws: vec![0.3, 0.9, 0.9], ..Hops::new(&[9, 1, 9, 5]) };
-        let mut at = || law.pick(&frame(0, 0), &mut hops);
+        let mut at = || law.pick(&frame(0, FlowId(0)), &mut hops);
         assert_eq!([at(), at()], [1, 1], "1 is remembered, and shorter than 3");
         hops.waiting[1] = 6;
-        assert_eq!(law.pick(&frame(0, 0), &mut hops), 3);
+        assert_eq!(law.pick(&frame(0, FlowId(0)), &mut hops), 3);
     }
 
     #[test]
     fn as_many_choices_as_next_hops_take_the_shortest_queue() {
         let mut hops = Hops { draws: vec![0.1, 0.7, 0.4], ..Hops::new(&[9, 8, 7, 9, 1]) };
         for d in [5, 9] {
-            assert_eq!(Drill::new(d, 0).pick(&frame(0, 0), &mut hops), 4);
+            assert_eq!(Drill::new(d, 0).pick(&frame(0, FlowId(0)), &mut hops), 4);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use xoff_units::state::State;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::Arrival;
 
@@ -22,7 +22,7 @@ struct Entry {
 /// The latest next hop of each flow.
 #[derive(Clone, Debug, PartialEq, Eq, State)]
 pub(super) struct FlowTable {
-    flows: FxHashMap<u32, Entry>,
+    flows: FxHashMap<FlowId, Entry>,
     #[state(saved)] // when flows are forgotten changes no choice
     grown: usize,
     #[state(built)]
@@ -62,20 +62,20 @@ mod tests {
     #[test]
     fn a_flow_is_forgotten_after_its_time_and_after_a_change_of_routes() {
         let mut t = FlowTable::new(Span::ZERO);
-        t.put(&frame(0, 7), 3);
-        assert_eq!(t.get(&frame(9_999, 7), 4), Some((3, Time(0))));
-        assert_eq!(t.get(&frame(10_000, 7), 4), None, "10 ms");
-        assert_eq!(t.get(&frame(1, 7), 3), None, "there is no such next hop any more");
-        assert_eq!(t.get(&Arrival { set: 2, ..frame(1, 7) }, 4), None);
+        t.put(&frame(0, FlowId(7)), 3);
+        assert_eq!(t.get(&frame(9_999, FlowId(7)), 4), Some((3, Time(0))));
+        assert_eq!(t.get(&frame(10_000, FlowId(7)), 4), None, "10 ms");
+        assert_eq!(t.get(&frame(1, FlowId(7)), 3), None, "there is no such next hop any more");
+        assert_eq!(t.get(&Arrival { set: 2, ..frame(1, FlowId(7)) }, 4), None);
     }
 
     #[test]
     fn the_table_holds_no_more_than_twice_the_flows_that_go_on() {
         let mut t = FlowTable::new(Span::ZERO);
         for us in 0..100_000 {
-            t.put(&frame(us * 10, us as u32), 0); // 1,000 flows in 10 ms
+            t.put(&frame(us * 10, FlowId(us as u32)), 0); // 1,000 flows in 10 ms
         }
         assert!(t.flows.len() <= 2_048, "{}", t.flows.len());
-        assert_eq!(t.get(&frame(1_000_000, 99_999), 2), Some((0, Time(999_990_000_000))));
+        assert_eq!(t.get(&frame(1_000_000, FlowId(99_999)), 2), Some((0, Time(999_990_000_000))));
     }
 }

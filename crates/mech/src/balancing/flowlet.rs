@@ -9,7 +9,7 @@
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{Span, UnitError};
+use xoff_units::{FlowId, Span, UnitError};
 
 use super::{Arrival, Balancer, FlowTable, NextHops};
 
@@ -87,16 +87,19 @@ mod tests {
         let mut law = Flowlet::new(Some(Span::from_us(10)));
         let mut hops = Hops { draws: vec![0.9, 0.3, 0.6], ..Hops::new(&[0; 4]) };
         let mut at = |us, flow| law.pick(&frame(us, flow), &mut hops);
-        assert_eq!([at(0, 1), at(0, 2), at(9, 1), at(18, 1)], [3, 1, 3, 3]);
-        assert_eq!(at(28, 1), 2, "10 us after the last frame");
+        assert_eq!(
+            [at(0, FlowId(1)), at(0, FlowId(2)), at(9, FlowId(1)), at(18, FlowId(1))],
+            [3, 1, 3, 3]
+        );
+        assert_eq!(at(28, FlowId(1)), 2, "10 us after the last frame");
     }
 
     #[test]
     fn an_endless_gap_is_the_hash_and_none_is_a_draw_for_every_frame() {
         let mut hops = Hops { hash: 0.6, draws: vec![0.1, 0.8], ..Hops::new(&[0; 4]) };
         let mut law = Flowlet::new(None);
-        assert_eq!([0, 1_000_000].map(|us| law.pick(&frame(us, 1), &mut hops)), [2, 2]);
+        assert_eq!([0, 1_000_000].map(|us| law.pick(&frame(us, FlowId(1)), &mut hops)), [2, 2]);
         let mut law = Flowlet::new(Some(Span::ZERO));
-        assert_eq!([0, 0, 1].map(|us| law.pick(&frame(us, 1), &mut hops)), [0, 3, 0]);
+        assert_eq!([0, 0, 1].map(|us| law.pick(&frame(us, FlowId(1)), &mut hops)), [0, 3, 0]);
     }
 }

@@ -22,7 +22,7 @@ pub use registry::{AnyBalancer, Balancing, Entry, REGISTRY};
 
 use std::fmt::Debug;
 
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use flow_table::FlowTable;
 
@@ -32,7 +32,7 @@ pub struct Arrival {
     /// Arrival of its last bit.
     pub now: Time,
     /// Number of its flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Length on the wire.
     pub len: Bytes,
     /// Number of the set of its next hops: destinations with the same next hops share it.
@@ -130,7 +130,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub fn frame(us: u64, flow: u32) -> Arrival {
+    pub fn frame(us: u64, flow: FlowId) -> Arrival {
         Arrival { now: Time(us * 1_000_000), flow, len: Bytes(1000), set: 1 }
     }
 }

@@ -2,6 +2,7 @@
 //! flow.
 
 use rustc_hash::FxHashMap;
+use xoff_units::FlowId;
 use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 
@@ -48,7 +49,7 @@ mod tests {
     fn every_set_has_its_own_turn() {
         let mut law = SprayRoundRobin::default();
         let mut hops = Hops { hash: 0.9, ..Hops::new(&[0; 3]) };
-        let mut at = |set| law.pick(&Arrival { set, ..frame(0, 0) }, &mut hops);
+        let mut at = |set| law.pick(&Arrival { set, ..frame(0, FlowId(0)) }, &mut hops);
         assert_eq!([at(1), at(1), at(2), at(1), at(1), at(2)], [2, 0, 2, 1, 2, 0]);
     }
 }

@@ -5,6 +5,7 @@
 //!   weight of a next hop = min(rate of its link, sum of the weights behind it)      share = weight / sum of weights
 //! ```
 
+use xoff_units::FlowId;
 use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 
@@ -57,7 +58,7 @@ mod tests {
         let mut counts = [0; 3];
         for i in 0..400 {
             hops.hash = (f64::from(i) + 0.5) / 400.0;
-            counts[Wcmp {}.pick(&frame(0, 0), &mut hops)] += 1;
+            counts[Wcmp {}.pick(&frame(0, FlowId(0)), &mut hops)] += 1;
         }
         assert_eq!(counts, [200, 100, 100]);
     }
@@ -65,6 +66,6 @@ mod tests {
     #[test]
     fn a_next_hop_without_capacity_gets_nothing() {
         let mut hops = Hops { capacity: vec![0, 100], ..Hops::new(&[0; 2]) };
-        assert_eq!(Wcmp {}.pick(&frame(0, 0), &mut hops), 1);
+        assert_eq!(Wcmp {}.pick(&frame(0, FlowId(0)), &mut hops), 1);
     }
 }

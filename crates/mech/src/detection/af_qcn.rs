@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use super::Place;
 use super::congestion_point::{Cnm, CongestionPoint, Side};
@@ -120,7 +120,7 @@ pub struct AfQcn {
     /// Bytes until the window ends.
     left: u64,
     /// By flow.
-    shares: BTreeMap<u32, Share>,
+    shares: BTreeMap<FlowId, Share>,
     /// Sum of the averages [bytes].
     total: u64,
 }
@@ -147,7 +147,7 @@ impl AfQcn {
     pub fn on_enqueue(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         len: Bytes,
         queue: Bytes,
         draw: &mut dyn FnMut() -> f64,
@@ -183,7 +183,7 @@ impl AfQcn {
     }
 
     /// Fb_AF: how far the flow is above its fair share, 0 to 63.
-    fn above_fair_share(&self, flow: u32) -> u64 {
+    fn above_fair_share(&self, flow: FlowId) -> u64 {
         let own = self.shares.get(&flow).map_or(0, |s| s.average);
         let fair =
             self.total / (self.shares.values().filter(|s| s.average > 0).count() as u64).max(1);
@@ -204,14 +204,14 @@ impl CongestionPoint for AfQcn {
     fn on_enqueue(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         len: Bytes,
         queue: Bytes,
         draw: &mut dyn FnMut() -> f64,
     ) -> Option<Cnm> {
         AfQcn::on_enqueue(self, now, flow, len, queue, draw)
     }
-    fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
+    fn on_dequeue(&mut self, _now: Time, flow: FlowId, len: Bytes) {
         self.qcn.on_dequeue(flow, len);
     }
     fn on_stop(&mut self, now: Time) {
@@ -258,9 +258,9 @@ mod tests {
         let frames = parts.iter().rev().flat_map(|&(flow, n)| (0..n).map(move |_| flow));
         frames
             .filter_map(|flow| {
-                d.on_enqueue(Time::ZERO, flow, LEN, Bytes(queue), &mut || panic!("no draw"))
+                d.on_enqueue(Time::ZERO, FlowId(flow), LEN, Bytes(queue), &mut || panic!("no draw"))
             })
-            .map(|n| (n.flow, n.congestion.degree))
+            .map(|n| (n.flow.0, n.congestion.degree))
             .collect()
     }
 
@@ -276,7 +276,7 @@ mod tests {
             [(1, (50 + 28) / 2)],
             "the window ends with the frame that is sampled"
         );
-        assert_eq!(d.above_fair_share(1), 28);
+        assert_eq!(d.above_fair_share(FlowId(1)), 28);
         assert_eq!(round(&mut d, &parts, 100_000), [(1, 18)]);
         let mut d = point("0");
         round(&mut d, &parts, 100_000);
@@ -294,11 +294,11 @@ mod tests {
         let mut d = point("0.5");
         round(&mut d, &parts, 100_000);
         assert_eq!(round(&mut d, &parts, 100_000), [(2, 4)]);
-        assert_eq!(d.above_fair_share(2), 0);
+        assert_eq!(d.above_fair_share(FlowId(2)), 0);
         let mut d = point("1");
         round(&mut d, &parts, 100_000);
         assert_eq!(round(&mut d, &parts, 100_000), []);
-        assert_eq!(d.above_fair_share(99), 0, "a flow that was never seen");
+        assert_eq!(d.above_fair_share(FlowId(99)), 0, "a flow that was never seen");
     }
 
     /// M halves with every window without the flow, and the flow is dropped: 90 KB are below 64 B
@@ -308,11 +308,11 @@ mod tests {
         let mut d = point("0.5");
         round(&mut d, &[(1, 60), (2, 40)], 0);
         assert_eq!(
-            (d.shares[&1].average, d.shares[&2].average, d.total),
+            (d.shares[&FlowId(1)].average, d.shares[&FlowId(2)].average, d.total),
             (90_000, 60_000, 150_000)
         );
         round(&mut d, &[(2, 100)], 0);
-        assert_eq!((d.shares[&1].average, d.shares[&2].average), (45_000, 105_000));
+        assert_eq!((d.shares[&FlowId(1)].average, d.shares[&FlowId(2)].average), (45_000, 105_000));
         (0..10).for_each(|_| _ = round(&mut d, &[(2, 100)], 0));
         assert_eq!(d.shares.len(), 1);
     }

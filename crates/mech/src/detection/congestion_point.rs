@@ -11,7 +11,7 @@
 //! buffers.
 
 use xoff_units::state::State;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, FlowId, Time};
 
 /// Buffer of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
@@ -38,7 +38,7 @@ pub struct Congestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cnm {
     /// Flow whose source receives it.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Reported congestion.
     pub congestion: Congestion,
 }
@@ -52,13 +52,13 @@ pub trait CongestionPoint {
     fn on_enqueue(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         len: Bytes,
         queue: Bytes,
         draw: &mut dyn FnMut() -> f64,
     ) -> Option<Cnm>;
     /// A frame of this flow is gone.
-    fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes);
+    fn on_dequeue(&mut self, now: Time, flow: FlowId, len: Bytes);
     /// The flow control of this buffer has sent XOFF to its peer.
     fn on_stop(&mut self, now: Time);
     /// The flow control of this buffer has sent XON to its peer.

@@ -14,9 +14,11 @@
 //! leaves frees as many as it took, without a search. Frames of a flow leave in order, so those are
 //! its own; and all of them name the same flow.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
-use xoff_units::Bytes;
 use xoff_units::state::State;
+use xoff_units::{Bytes, FlowId};
 
 /// Payload of a buffer unit, and so of a word [bytes] (RZ 3880, section VI).
 pub const UNIT: u64 = 256;
@@ -48,7 +50,7 @@ const NIL: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 struct Word {
     /// Flow that owns the unit; only where `valid`.
-    flow: u32,
+    flow: FlowId,
     /// Next word of this flow, taken after it, or next free word.
     next: u32,
     valid: bool,
@@ -63,7 +65,7 @@ pub struct CulpritArray {
     len: usize,
     /// By flow: the first and the last of its words. Looked up, never iterated.
     #[state(unwritten = "an array of culprits")]
-    chains: FxHashMap<u32, (u32, u32)>,
+    chains: FxHashMap<FlowId, (u32, u32)>,
     /// Free words are reused in the order in which they became free: occupied ones spread over the
     /// rows.
     free_first: u32,
@@ -78,7 +80,7 @@ pub struct CulpritArray {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Flow of the unit.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Rows read.
     pub reads: u32,
     /// The random addresses had failed, and it was found row by row.
@@ -128,7 +130,7 @@ impl CulpritArray {
             self.len += ROW;
         }
         if self.words.len() < self.len {
-            self.words.push(Word { flow: 0, next: NIL, valid: false });
+            self.words.push(Word { flow: FlowId(0), next: NIL, valid: false });
             return self.words.len() as u32 - 1;
         }
         let at = self.free_first;
@@ -145,7 +147,7 @@ impl CulpritArray {
     }
 
     fn release(&mut self, at: u32) {
-        self.words[at as usize] = Word { flow: 0, next: NIL, valid: false };
+        self.words[at as usize] = Word { flow: FlowId(0), next: NIL, valid: false };
         match self.free_last {
             NIL => self.free_first = at,
             last => self.words[last as usize].next = at,
@@ -155,7 +157,7 @@ impl CulpritArray {
 
     /// A frame of this flow is stored. A buffer that is counted in bytes holds more small frames
     /// than it has units; the array grows then.
-    pub fn insert(&mut self, flow: u32, len: Bytes) {
+    pub fn insert(&mut self, flow: FlowId, len: Bytes) {
         for _ in 0..CulpritArray::units(len) {
             let at = self.take();
             self.words[at as usize] = Word { flow, next: NIL, valid: true };
@@ -169,7 +171,7 @@ impl CulpritArray {
     }
 
     /// A frame of this flow is gone.
-    pub fn remove(&mut self, flow: u32, len: Bytes) {
+    pub fn remove(&mut self, flow: FlowId, len: Bytes) {
         let Some((mut at, last)) = self.chains.remove(&flow) else { return };
         for _ in 0..CulpritArray::units(len) {
             let next = self.words[at as usize].next;
@@ -213,19 +215,19 @@ impl CulpritArray {
 pub struct Occupancy {
     /// Flow and bytes, in no order. A list: a buffer holds few flows at a time, and it is walked at
     /// samples only.
-    flows: Vec<(u32, u64)>,
+    flows: Vec<(FlowId, u64)>,
 }
 
 impl Occupancy {
     /// A frame of this flow is stored.
-    pub fn insert(&mut self, flow: u32, len: Bytes) {
+    pub fn insert(&mut self, flow: FlowId, len: Bytes) {
         match self.flows.iter_mut().find(|(f, _)| *f == flow) {
             Some((_, bytes)) => *bytes += len.0,
             None => self.flows.push((flow, len.0)),
         }
     }
     /// A frame of this flow is gone.
-    pub fn remove(&mut self, flow: u32, len: Bytes) {
+    pub fn remove(&mut self, flow: FlowId, len: Bytes) {
         if let Some(at) = self.flows.iter().position(|(f, _)| *f == flow) {
             self.flows[at].1 = self.flows[at].1.saturating_sub(len.0);
             if self.flows[at].1 == 0 {
@@ -242,10 +244,10 @@ impl Occupancy {
         self.flows.is_empty()
     }
     /// The flow with most bytes, among equals the lowest number.
-    pub fn largest(&self) -> Option<u32> {
+    pub fn largest(&self) -> Option<FlowId> {
         self.flows
             .iter()
-            .max_by_key(|(flow, bytes)| (*bytes, u32::MAX - flow))
+            .max_by_key(|(flow, bytes)| (*bytes, Reverse(*flow)))
             .map(|(flow, _)| *flow)
     }
 }
@@ -272,7 +274,7 @@ impl Culprits {
     }
     /// A frame of this flow is stored.
     #[inline]
-    pub fn insert(&mut self, flow: u32, len: Bytes) {
+    pub fn insert(&mut self, flow: FlowId, len: Bytes) {
         match self {
             Culprits::Arrival => {}
             Culprits::Largest(o) => o.insert(flow, len),
@@ -281,7 +283,7 @@ impl Culprits {
     }
     /// A frame of this flow is gone.
     #[inline]
-    pub fn remove(&mut self, flow: u32, len: Bytes) {
+    pub fn remove(&mut self, flow: FlowId, len: Bytes) {
         match self {
             Culprits::Arrival => {}
             Culprits::Largest(o) => o.remove(flow, len),
@@ -291,7 +293,7 @@ impl Culprits {
     /// Flow whose source receives the CNM. `arrived` is the flow of the frame that has just
     /// arrived, already inserted. It is `None` for a sample of the clock, where sampling by arrival
     /// has no flow to name.
-    pub fn pick(&self, arrived: Option<u32>, draw: &mut dyn FnMut() -> f64) -> Option<u32> {
+    pub fn pick(&self, arrived: Option<FlowId>, draw: &mut dyn FnMut() -> f64) -> Option<FlowId> {
         match self {
             Culprits::Arrival => arrived,
             Culprits::Largest(o) => o.largest(),
@@ -335,9 +337,9 @@ mod tests {
     fn an_occupancy_is_empty_when_all_has_left() {
         let mut o = Occupancy::default();
         assert!(o.is_empty());
-        o.insert(3, Bytes(100));
+        o.insert(FlowId(3), Bytes(100));
         assert!(!o.is_empty());
-        o.remove(3, Bytes(100));
+        o.remove(FlowId(3), Bytes(100));
         assert!(o.is_empty());
     }
 
@@ -345,10 +347,10 @@ mod tests {
     #[test]
     fn the_highest_draw_is_the_last_word() {
         let mut a = CulpritArray::new(Bytes(UNIT * ROW as u64), 1, 3);
-        (0..ROW as u32).for_each(|flow| a.insert(flow, Bytes(UNIT)));
+        (0..ROW as u32).for_each(|flow| a.insert(FlowId(flow), Bytes(UNIT)));
         assert_eq!(
             a.pick(&mut || 1.0),
-            Some(Found { flow: ROW as u32 - 1, reads: 1, sequential: false })
+            Some(Found { flow: FlowId(ROW as u32 - 1), reads: 1, sequential: false })
         );
     }
 
@@ -358,13 +360,13 @@ mod tests {
         let mut a = CulpritArray::new(BUFFER, 1, TRIES);
         assert_eq!((a.len(), a.occupied()), (37 * 16, 0));
         assert_eq!(a.pick(&mut || panic!("no draw")), None);
-        a.insert(7, LEN);
-        a.insert(8, Bytes(64));
+        a.insert(FlowId(7), LEN);
+        a.insert(FlowId(8), Bytes(64));
         assert_eq!(a.occupied(), 7);
-        a.remove(7, LEN);
-        assert_eq!((a.occupied(), a.pick(&mut draws(1)).map(|f| f.flow)), (1, Some(8)));
-        a.remove(8, Bytes(64));
-        a.remove(8, Bytes(64));
+        a.remove(FlowId(7), LEN);
+        assert_eq!((a.occupied(), a.pick(&mut draws(1)).map(|f| f.flow)), (1, Some(FlowId(8))));
+        a.remove(FlowId(8), Bytes(64));
+        a.remove(FlowId(8), Bytes(64));
         assert_eq!((a.is_empty(), a.chains.len()), (true, 0));
     }
 
@@ -372,11 +374,11 @@ mod tests {
     #[test]
     fn the_array_grows_with_small_frames() {
         let mut a = CulpritArray::new(BUFFER, 1, TRIES);
-        (0..2_343).for_each(|flow| a.insert(flow, Bytes(64)));
+        (0..2_343).for_each(|flow| a.insert(FlowId(flow), Bytes(64)));
         assert_eq!((a.occupied(), a.len() % ROW), (2_343, 0));
-        (0..2_343).for_each(|flow| a.remove(flow, Bytes(64)));
+        (0..2_343).for_each(|flow| a.remove(FlowId(flow), Bytes(64)));
         assert!(a.is_empty());
-        a.insert(1, Bytes(64 * 256 * 16));
+        a.insert(FlowId(1), Bytes(64 * 256 * 16));
         assert_eq!(a.occupied(), 1_024);
     }
 
@@ -387,15 +389,15 @@ mod tests {
         for buffer in [2_147_483_648_000, u64::MAX] {
             let mut a = CulpritArray::new(Bytes(buffer), 1, TRIES);
             assert_eq!((a.words.capacity(), a.len() as u64), (0, WORDS_MAX));
-            a.insert(3, LEN);
-            a.insert(4, Bytes(UNIT));
+            a.insert(FlowId(3), LEN);
+            a.insert(FlowId(4), Bytes(UNIT));
             assert_eq!((a.words.len(), a.occupied()), (7, 7));
             let (mut seen, mut draw) = ([0; 2], draws(7));
             // Two of 7 in 262,144 words are hardly ever hit: the rows are searched, from a random
             // one on.
-            (0..100).for_each(|_| seen[a.pick(&mut draw).unwrap().flow as usize - 3] += 1);
+            (0..100).for_each(|_| seen[a.pick(&mut draw).unwrap().flow.index() - 3] += 1);
             assert_eq!(seen.iter().sum::<u64>(), 100);
-            a.insert(5, Bytes(UNIT * (WORDS_MAX + 9)));
+            a.insert(FlowId(5), Bytes(UNIT * (WORDS_MAX + 9)));
             assert_eq!((a.len() as u64, a.occupied() as u64), (WORDS_MAX + 16, WORDS_MAX + 16));
         }
     }
@@ -408,16 +410,16 @@ mod tests {
         let frames = [40u64, 30, 20, 10];
         let mut a = CulpritArray::new(BUFFER, 1, TRIES);
         for (flow, &n) in frames.iter().enumerate() {
-            (0..n).for_each(|_| a.insert(flow as u32, LEN));
+            (0..n).for_each(|_| a.insert(FlowId(flow as u32), LEN));
             if flow == 2 {
                 // A gap of 30 units, which no flow has when all is done: they are the last to be
                 // reused.
-                a.insert(9, Bytes(UNIT * 30));
+                a.insert(FlowId(9), Bytes(UNIT * 30));
             }
         }
-        a.remove(9, Bytes(UNIT * 30));
+        a.remove(FlowId(9), Bytes(UNIT * 30));
         let (mut seen, mut draw) = ([0; 4], draws(5));
-        (0..10_000).for_each(|_| seen[a.pick(&mut draw).unwrap().flow as usize] += 1);
+        (0..10_000).for_each(|_| seen[a.pick(&mut draw).unwrap().flow.index()] += 1);
         assert!(chi_square(&seen, &frames) < CHI_SQUARE_3, "{seen:?}");
     }
 
@@ -431,18 +433,18 @@ mod tests {
             let mut a = CulpritArray::new(BUFFER, class_states, TRIES);
             let (mut seen, mut reads) = ([0; 4], 0);
             let order: Vec<u32> = (0..40).map(|i| [0, 0, 0, 0, 1, 1, 1, 2, 2, 3][i % 10]).collect();
-            order.iter().for_each(|&flow| a.insert(flow, LEN));
+            order.iter().for_each(|&flow| a.insert(FlowId(flow), LEN));
             for _ in 0..10_000 {
                 // As many frames as there are leave, one by one, and others of their flows come to
                 // where there is room: what the next pick finds has moved.
                 for _ in 0..order.len() {
                     let at = (draw() * order.len() as f64) as usize;
                     let flow = order[at];
-                    a.remove(flow, LEN);
-                    a.insert(flow, LEN);
+                    a.remove(FlowId(flow), LEN);
+                    a.insert(FlowId(flow), LEN);
                 }
                 let found = a.pick(&mut draw).unwrap();
-                seen[found.flow as usize] += 1;
+                seen[found.flow.index()] += 1;
                 reads += found.reads;
             }
             assert!(chi_square(&seen, &weights) < CHI_SQUARE_3, "{class_states} classes: {seen:?}");
@@ -458,32 +460,35 @@ mod tests {
     #[test]
     fn a_bounded_search_falls_back_to_the_rows() {
         let mut a = CulpritArray::new(Bytes(UNIT * 16 * 100), 1, 3);
-        a.insert(5, Bytes(1));
+        a.insert(FlowId(5), Bytes(1));
         // Unit 0 is the only one; the draws point at rows 50, 60 and 70: three reads, then rows 71
         // to 99, and row 0.
         let mut draws = [0.505, 0.605, 0.705].into_iter();
         let found = a.pick(&mut || draws.next().expect("three tries")).unwrap();
-        assert_eq!(found, Found { flow: 5, reads: 3 + 30, sequential: true });
+        assert_eq!(found, Found { flow: FlowId(5), reads: 3 + 30, sequential: true });
         let found = CulpritArray { tries: 0, ..a.clone() }.pick(&mut || panic!("no draw")).unwrap();
-        assert_eq!((found.flow, found.sequential), (5, true));
-        assert_eq!(a.pick(&mut || 0.0), Some(Found { flow: 5, reads: 1, sequential: false }));
+        assert_eq!((found.flow, found.sequential), (FlowId(5), true));
+        assert_eq!(
+            a.pick(&mut || 0.0),
+            Some(Found { flow: FlowId(5), reads: 1, sequential: false })
+        );
     }
 
     #[test]
     fn deterministic_picks_the_maximum() {
         let mut c = Culprits::new(Sampling::Largest, BUFFER);
         let no_draw = &mut || panic!("no draw");
-        assert_eq!(c.pick(Some(3), no_draw), None);
-        (0..3).for_each(|_| c.insert(1, LEN));
-        (0..4).for_each(|_| c.insert(2, Bytes(1_000)));
-        assert_eq!(c.pick(Some(3), no_draw), Some(1), "4566 over 4000 bytes");
-        c.remove(1, LEN);
-        assert_eq!(c.pick(None, no_draw), Some(2));
-        c.insert(0, Bytes(4_000));
-        assert_eq!(c.pick(None, no_draw), Some(0), "the lowest number of two equals");
-        c.remove(0, Bytes(4_000));
-        (0..4).for_each(|_| c.remove(2, Bytes(1_000)));
-        assert_eq!(c.pick(None, no_draw), Some(1));
+        assert_eq!(c.pick(Some(FlowId(3)), no_draw), None);
+        (0..3).for_each(|_| c.insert(FlowId(1), LEN));
+        (0..4).for_each(|_| c.insert(FlowId(2), Bytes(1_000)));
+        assert_eq!(c.pick(Some(FlowId(3)), no_draw), Some(FlowId(1)), "4566 over 4000 bytes");
+        c.remove(FlowId(1), LEN);
+        assert_eq!(c.pick(None, no_draw), Some(FlowId(2)));
+        c.insert(FlowId(0), Bytes(4_000));
+        assert_eq!(c.pick(None, no_draw), Some(FlowId(0)), "the lowest number of two equals");
+        c.remove(FlowId(0), Bytes(4_000));
+        (0..4).for_each(|_| c.remove(FlowId(2), Bytes(1_000)));
+        assert_eq!(c.pick(None, no_draw), Some(FlowId(1)));
     }
 
     /// 802.1Q: the frame that has just come. RZ 3880, section III-A: P(n) = lambda_n/lambda, here 7
@@ -494,7 +499,7 @@ mod tests {
         let (mut seen, mut draw) = ([0u64; 2], draws(3));
         for _ in 0..10_000 {
             let arrived = (draw() < 0.3) as u32;
-            seen[c.pick(Some(arrived), &mut || panic!("no draw")).unwrap() as usize] += 1;
+            seen[c.pick(Some(FlowId(arrived)), &mut || panic!("no draw")).unwrap().index()] += 1;
         }
         assert!(
             chi_square(&seen, &[7, 3]) < 10.83,

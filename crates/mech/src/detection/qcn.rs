@@ -18,7 +18,7 @@
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use super::Place;
 pub use super::congestion_point::{Cnm, Congestion};
@@ -404,7 +404,7 @@ impl Qcn {
     pub fn on_enqueue(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         len: Bytes,
         queue: Bytes,
         draw: &mut dyn FnMut() -> f64,
@@ -416,7 +416,7 @@ impl Qcn {
 
     /// A frame has left the buffer.
     #[inline]
-    pub fn on_dequeue(&mut self, flow: u32, len: Bytes) {
+    pub fn on_dequeue(&mut self, flow: FlowId, len: Bytes) {
         self.culprits.remove(flow, len);
     }
 
@@ -452,7 +452,7 @@ impl CongestionPoint for Qcn {
     fn on_enqueue(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         len: Bytes,
         queue: Bytes,
         draw: &mut dyn FnMut() -> f64,
@@ -460,7 +460,7 @@ impl CongestionPoint for Qcn {
         Qcn::on_enqueue(self, now, flow, len, queue, draw)
     }
     #[inline]
-    fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
+    fn on_dequeue(&mut self, _now: Time, flow: FlowId, len: Bytes) {
         Qcn::on_dequeue(self, flow, len);
     }
     fn on_stop(&mut self, now: Time) {

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, FlowId, Time};
 
 use super::glue::detections;
 use super::law::{CongestionPointLaw, DetectorLaw, Entry, Law};
@@ -72,14 +72,14 @@ impl CongestionPoint for AnyCongestionPoint {
     fn on_enqueue(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         len: Bytes,
         queue: Bytes,
         draw: &mut dyn FnMut() -> f64,
     ) -> Option<Cnm> {
         congestion_point!(self, n => CongestionPoint::on_enqueue(n, now, flow, len, queue, draw))
     }
-    fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
+    fn on_dequeue(&mut self, now: Time, flow: FlowId, len: Bytes) {
         congestion_point!(self, n => CongestionPoint::on_dequeue(n, now, flow, len))
     }
     fn on_stop(&mut self, now: Time) {

@@ -26,7 +26,7 @@ pub use receiver::BfcReceiver;
 pub use sender::BfcSender;
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, FlowId, Span};
 
 use super::QueueState;
 use super::law::Law;
@@ -110,8 +110,8 @@ impl Params {
         threshold(hrtt(link) + self.period, queue)
     }
 
-    fn vfid(&self, flow: u32) -> u32 {
-        filter::hash(flow) % self.vfids
+    fn vfid(&self, flow: FlowId) -> u32 {
+        filter::hash(flow.0) % self.vfids
     }
 }
 

@@ -31,7 +31,7 @@ pub use rate_limiter::RateLimiter;
 pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx, saved_tx};
 
 use xoff_units::state::State;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 /// A control frame on the wire, the smallest Ethernet frame (GFC section 4.2: m = 64 B) [bytes].
 pub const MESSAGE_LEN: Bytes = Bytes(64);
@@ -223,7 +223,7 @@ pub trait FlowReceiver {
     fn on_arrival(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message>;
@@ -231,7 +231,7 @@ pub trait FlowReceiver {
     fn on_departure(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message>;
@@ -253,10 +253,10 @@ pub trait FlowReceiver {
 /// [`FlowSender::flow_gate`].
 pub trait FlowSender {
     /// A frame of this flow begins to wait.
-    fn push(&mut self, now: Time, handle: u32, flow: u32, len: Bytes);
+    fn push(&mut self, now: Time, handle: u32, flow: FlowId, len: Bytes);
     /// The queue that a frame of this flow joins if it comes now; `None`: no receiver of this flow
     /// control asks.
-    fn queue(&self, _now: Time, _flow: u32) -> Option<QueueState> {
+    fn queue(&self, _now: Time, _flow: FlowId) -> Option<QueueState> {
         None
     }
     /// The frame that goes next, and whether it may go now. While nothing may, the one that has
@@ -269,7 +269,7 @@ pub trait FlowSender {
     /// Removes a frame that will never be sent, paused or not.
     fn discard(&mut self) -> Option<u32>;
     /// True if a frame of this flow could leave now, had it arrived now at an empty queue.
-    fn flow_gate(&self, now: Time, flow: u32) -> Gate;
+    fn flow_gate(&self, now: Time, flow: FlowId) -> Gate;
     /// True if a frame may leave now at a source that knows priorities only, for which one paused
     /// flow pauses them all.
     fn whole_gate(&self, now: Time) -> Gate;

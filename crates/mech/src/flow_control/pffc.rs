@@ -28,7 +28,7 @@ pub use sender::PffcSender;
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, FlowId, Span};
 
 use super::law::{Law, Signal};
 use super::pfc::{self, Pause};
@@ -193,7 +193,7 @@ impl Params {
     }
 
     /// The slot of a flow.
-    fn slot(&self, flow: u32) -> u16 {
+    fn slot(&self, flow: FlowId) -> u16 {
         slot(flow, self.slots)
     }
 }
@@ -243,8 +243,8 @@ pub fn headroom(l: &ControlLoop, message: Bytes, flows: u64) -> Bytes {
 /// The slot of a flow in a table of `slots`. The finalizer of MurmurHash3 represents the switch's
 /// hash of addresses and ports: flow numbers follow each other, and two flows shall meet with
 /// probability 1/slots as if they were arbitrary.
-pub fn slot(flow: u32, slots: u32) -> u16 {
-    let mut h = flow.wrapping_add(0x9e37_79b9); // zero would stay zero
+pub fn slot(flow: FlowId, slots: u32) -> u16 {
+    let mut h = flow.0.wrapping_add(0x9e37_79b9); // zero would stay zero
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
     h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
     ((h ^ h >> 16) % slots) as u16

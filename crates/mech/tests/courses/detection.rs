@@ -10,7 +10,7 @@ use xoff_mech::detection::{
 use xoff_mech::flow_control::{self, FlowControl};
 use xoff_units::params::Defaults;
 use xoff_units::state::{Reader, State, Writer};
-use xoff_units::{Bytes, Span, Time};
+use xoff_units::{Bytes, FlowId, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
 
@@ -155,14 +155,14 @@ fn congestion_point(mut p: AnyCongestionPoint) -> String {
             let flow = r.of(&[1, 1, 1, 1, 1, 1, 2, 2, 3, 4, 5 + (step as u32 / 900)]);
             bytes += len;
             buffer.push_back((flow, len));
-            let cnm = p.on_enqueue(now, flow, Bytes(len), Bytes(bytes), &mut || r.unit());
+            let cnm = p.on_enqueue(now, FlowId(flow), Bytes(len), Bytes(bytes), &mut || r.unit());
             note(&mut d, cnm);
         }
         if r.below(6) < phase.1
             && let Some((flow, len)) = buffer.pop_front()
         {
             bytes -= len;
-            p.on_dequeue(now, flow, Bytes(len));
+            p.on_dequeue(now, FlowId(flow), Bytes(len));
         }
         if (bytes > 110_000) != stopped && r.once_in(5) {
             stopped = !stopped;

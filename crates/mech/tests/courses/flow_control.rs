@@ -16,7 +16,7 @@ use xoff_mech::flow_control::{
     saved_tx,
 };
 use xoff_units::state::{Reader, State, Writer};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
 
@@ -90,7 +90,7 @@ pub fn all() -> String {
 #[derive(Clone, Copy)]
 struct Frame {
     len: Bytes,
-    flow: u32,
+    flow: FlowId,
     port: u16,
 }
 
@@ -243,10 +243,11 @@ impl<'f> Course<'f> {
 
     /// The queue of a flow at the next egress, without its frame: two flows share one. The last
     /// flow goes to a host, which has none.
-    fn queue(&mut self, flow: u32) -> Option<QueueState> {
-        let own: u64 = self.buffer.iter().filter(|f| f.flow / 2 == flow / 2).map(|f| f.len.0).sum();
+    fn queue(&mut self, flow: FlowId) -> Option<QueueState> {
+        let own: u64 =
+            self.buffer.iter().filter(|f| f.flow.0 / 2 == flow.0 / 2).map(|f| f.len.0).sum();
         let active = 1 + self.r.below(4) as u32;
-        (flow != 8).then_some(QueueState { bytes: Bytes(own), rate: LINK.rate, active })
+        (flow != FlowId(8)).then_some(QueueState { bytes: Bytes(own), rate: LINK.rate, active })
     }
 
     fn carry(&mut self, message: Option<Message>) {
@@ -341,15 +342,17 @@ impl<'f> Course<'f> {
     fn send(&mut self) {
         let flow = self.r.of(&[0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8]);
         let len = Bytes(self.r.of(&[64, 700, 1_500, 1_500, 1_500]));
-        let frame = Frame { len, flow, port: (flow % 3) as u16 };
+        let frame = Frame { len, flow: FlowId(flow), port: (flow % 3) as u16 };
         let offered = self.r.below(4) < self.offer;
         let free = self.free_at <= self.now;
         let now = self.now;
         let mut goes = None;
         if let Some(flows) = self.tx.flows_mut() {
             if offered {
-                self.d.put(flows.queue(now, flow).map_or(5, |q| q.bytes.0 + u64::from(q.active)));
-                flows.push(now, self.handles.len() as u32, flow, len);
+                self.d.put(
+                    flows.queue(now, FlowId(flow)).map_or(5, |q| q.bytes.0 + u64::from(q.active)),
+                );
+                flows.push(now, self.handles.len() as u32, FlowId(flow), len);
                 self.handles.push(frame);
             }
             let head = flows.head(now);
@@ -490,8 +493,8 @@ fn ask(tx: &Tx, now: Time, d: &mut Digest) {
     d.put(tx.stopped_by() as u64);
     if let Some(flows) = tx.flows() {
         for flow in 0..9 {
-            d.put((flows.flow_gate(now, flow) == Gate::Open).into());
-            d.put(flows.queue(now, flow).map_or(5, |q| q.bytes.0 + u64::from(q.active)));
+            d.put((flows.flow_gate(now, FlowId(flow)) == Gate::Open).into());
+            d.put(flows.queue(now, FlowId(flow)).map_or(5, |q| q.bytes.0 + u64::from(q.active)));
         }
         d.put((flows.whole_gate(now) == Gate::Open).into());
         flows.for_each(&mut |handle| d.put(handle.into()));

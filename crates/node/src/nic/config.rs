@@ -3,7 +3,7 @@
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Rate, Span, WireClock};
+use xoff_units::{Bytes, FlowId, Rate, Span, WireClock};
 
 use super::recovery::Recovery;
 use crate::ClassSet;
@@ -125,7 +125,7 @@ pub enum Pacing {
 pub struct FlowStart {
     /// Number of the flow.
     #[state(flow)]
-    pub flow: u32,
+    pub flow: FlowId,
     /// Priority class.
     pub class: u8,
     /// Payload [bytes]; `u64::MAX`: endless.

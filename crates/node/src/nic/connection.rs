@@ -10,8 +10,8 @@
 //! acknowledged.
 
 use xoff_mech::transport::{Acked, Answer, Sink, Source};
-use xoff_units::Time;
 use xoff_units::state::{State, Walk};
+use xoff_units::{FlowId, Time};
 
 use super::receiving::accept;
 use super::recovery::Recovering;
@@ -133,7 +133,7 @@ impl Nic {
     pub(super) fn on_connection_call(&mut self, now: Time, at: u32, which: u8, env: &mut impl Env) {
         match which {
             RETRANSMISSION => self.on_connection_timer(now, at, env),
-            _ => self.on_delayed_ack(now, at, env),
+            _ => self.on_delayed_ack(now, FlowId(at), env),
         }
     }
 
@@ -216,7 +216,7 @@ impl Nic {
     }
 
     /// Acknowledgements of a flow may have waited long enough.
-    fn on_delayed_ack(&mut self, now: Time, flow: u32, env: &mut impl Env) {
+    fn on_delayed_ack(&mut self, now: Time, flow: FlowId, env: &mut impl Env) {
         let Some(d) = self.sinks.get_mut(&flow) else { return };
         let (answer, class) = (d.sink.on_call(now), d.class);
         let until = self.receiving.get(&flow).map_or(0, |r| r.expected);
@@ -226,7 +226,7 @@ impl Nic {
     fn answer(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         class: u8,
         until: u64,
         answer: Answer,
@@ -235,7 +235,7 @@ impl Nic {
         match answer {
             Answer::Now(sent) => self.acknowledge(now, flow, class, until, sent, env),
             Answer::Later(Some(at)) => {
-                env.call_at(self.node, at, Call::FlowTimer { slot: flow, which: DELAYED_ACK })
+                env.call_at(self.node, at, Call::FlowTimer { slot: flow.0, which: DELAYED_ACK })
             }
             Answer::Later(None) => {}
         }
@@ -246,7 +246,7 @@ impl Nic {
     fn acknowledge(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         data: u8,
         until: u64,
         sent: Time,

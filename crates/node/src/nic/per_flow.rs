@@ -4,7 +4,7 @@
 //! Out of line throughout, so that a NIC of another kind pays for one look at a flag.
 
 use xoff_mech::flow_control::Gate;
-use xoff_units::Time;
+use xoff_units::{FlowId, Time};
 
 use super::Nic;
 use crate::env::Env;
@@ -15,7 +15,7 @@ use crate::port::{Hold, Port};
 /// flow pauses them all.
 #[cold]
 #[inline(never)]
-pub(super) fn flow_gate(port: &Port, now: Time, class: u8, flow: u32, whole: bool) -> Gate {
+pub(super) fn flow_gate(port: &Port, now: Time, class: u8, flow: FlowId, whole: bool) -> Gate {
     port.flows(class)
         .map_or(Gate::Open, |f| if whole { f.whole_gate(now) } else { f.flow_gate(now, flow) })
 }

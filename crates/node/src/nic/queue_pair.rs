@@ -9,6 +9,7 @@
 //! previous one has left waits for that. Between messages rate control keeps its state and its
 //! timers.
 
+use xoff_units::FlowId;
 use xoff_units::state::State;
 
 use super::{Nic, Transport};
@@ -102,7 +103,7 @@ impl Nic {
     /// The latest message of the queue pair of one that has been cleared: news of a message concern
     /// those after it.
     #[cold]
-    pub(super) fn slot_of_pair(&self, flow: u32, env: &mut impl Env) -> Option<u32> {
+    pub(super) fn slot_of_pair(&self, flow: FlowId, env: &mut impl Env) -> Option<u32> {
         if !self.c.clears_flows || self.c.transport != Transport::None {
             return None;
         }

@@ -3,7 +3,7 @@
 
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use super::recovery::RETRANSMISSION;
 use super::{Nic, Transport};
@@ -121,7 +121,7 @@ impl Nic {
         &mut self,
         now: Time,
         slot: u32,
-        flow: u32,
+        flow: FlowId,
         value: u8,
         env: &mut impl Env,
     ) {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{CnpMode, NotificationPoint};
 use xoff_units::state::State;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::recovery::Ahead;
 use super::{Delivery, Nic, NicConfig, Transport};
@@ -49,7 +49,7 @@ pub(super) fn accept(
     payload: u32,
     order: Delivery,
     r: &mut Receiving,
-    ahead: &mut FxHashMap<u32, Ahead>,
+    ahead: &mut FxHashMap<FlowId, Ahead>,
 ) -> Accepted {
     let expected = r.expected;
     let in_order = f.seq == expected;
@@ -223,7 +223,7 @@ impl Nic {
 
     /// A flow is complete. What is kept for a repetition goes with the next but some that are.
     #[cold]
-    fn clear_received(&mut self, flow: u32) {
+    fn clear_received(&mut self, flow: FlowId) {
         self.complete.push_back(flow);
         if self.complete.len() > COMPLETE_KEPT
             && let Some(first) = self.complete.pop_front()
@@ -233,7 +233,7 @@ impl Nic {
     }
 
     /// The receiving side of a flow is no longer needed (all is acknowledged at its source).
-    pub fn drop_flow(&mut self, flow: u32) {
+    pub fn drop_flow(&mut self, flow: FlowId) {
         self.ahead.remove(&flow);
         self.sinks.remove(&flow);
         // A frame that was repeated without need may still arrive: it must not restart the flow.

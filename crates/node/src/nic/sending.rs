@@ -3,7 +3,7 @@
 use xoff_mech::flow_control::Gate;
 use xoff_mech::rate_control::{AnyRateControl, FlowFacts, RateControl, Wakes};
 use xoff_units::state::{State, may_be_gone};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use super::connection::Repair;
 use super::per_flow::flow_gate;
@@ -422,7 +422,7 @@ impl Nic {
     }
 
     /// The rate control's rate of every flow that is not over: `f(flow, rate)`.
-    pub fn flow_rates(&self, mut f: impl FnMut(u32, Rate)) {
+    pub fn flow_rates(&self, mut f: impl FnMut(FlowId, Rate)) {
         for s in self.flows.iter().filter(|s| s.pair.as_ref().is_none_or(|p| !p.waits())) {
             if let Some(rc) = &s.rate_control {
                 f(s.start.flow, rc.rate());

@@ -1,7 +1,7 @@
 //! State of a NIC ([`xoff_units::state`]).
 
-use xoff_units::Time;
 use xoff_units::state::{Broken, Meaning, Reader, State, Value, Walk};
+use xoff_units::{FlowId, Time};
 
 use super::receiving::Receiving;
 use super::sending::Sending;
@@ -11,7 +11,7 @@ use super::{FlowStart, Nic, Transport};
 #[derive(State)]
 struct Received {
     #[state(flow)]
-    flow: u32,
+    flow: FlowId,
     #[state(sequence)]
     expected: u64,
     np: xoff_mech::rate_control::NotificationPoint,
@@ -37,7 +37,7 @@ struct Pair {
 }
 
 impl Received {
-    fn of(flow: u32, r: &Receiving, transport: &Transport) -> Received {
+    fn of(flow: FlowId, r: &Receiving, transport: &Transport) -> Received {
         let Receiving { expected, np, nack_after, nacked } = *r;
         let in_chunk = match *transport {
             Transport::Acks { interval, chunk, back_to_zero, .. } => {
@@ -193,7 +193,7 @@ impl State for Nic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Number of the flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Payload that has not been sent [bytes].
     pub bytes: u64,
 }
@@ -208,7 +208,7 @@ impl Nic {
     }
 
     /// Removes bytes from the rest of a flow, as if they had been sent and delivered.
-    pub fn shorten(&mut self, flow: u32, bytes: u64) {
+    pub fn shorten(&mut self, flow: FlowId, bytes: u64) {
         if let Some(&slot) = self.slots.get(&flow) {
             let start = &mut self.flows[slot as usize].start;
             // An endless one stays endless.
@@ -237,13 +237,13 @@ impl Nic {
     }
 
     /// Flows with received bytes that are kept for a repetition.
-    pub fn received(&self) -> impl Iterator<Item = u32> {
+    pub fn received(&self) -> impl Iterator<Item = FlowId> {
         self.receiving.keys().copied()
     }
 
     /// Removes the received data of flows for which `over` is true, because no repetition can
     /// arrive.
-    pub fn drop_received(&mut self, over: impl Fn(u32) -> bool) {
+    pub fn drop_received(&mut self, over: impl Fn(FlowId) -> bool) {
         self.receiving.retain(|&flow, _| !over(flow));
         self.ahead.retain(|&flow, _| !over(flow));
         self.sinks.retain(|&flow, _| !over(flow));

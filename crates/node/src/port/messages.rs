@@ -34,7 +34,7 @@ impl Port {
         &mut self,
         now: Time,
         class: u8,
-        flow: u32,
+        flow: FlowId,
         occupancy: &Occupancy,
         len: u32,
     ) -> Option<Message> {
@@ -52,7 +52,7 @@ impl Port {
         &mut self,
         now: Time,
         class: u8,
-        flow: u32,
+        flow: FlowId,
         occupancy: &Occupancy,
         len: u32,
     ) -> Option<Message> {

@@ -9,7 +9,7 @@
 use xoff_mech::detection::{AnyCongestionPoint, Cnm, CongestionPoint, Detection, Place, Side};
 use xoff_mech::flow_control::Message;
 use xoff_units::state::State;
-use xoff_units::{Bytes, PortId, Time};
+use xoff_units::{Bytes, FlowId, PortId, Time};
 
 use super::Switch;
 use crate::buffer::Passage;
@@ -106,7 +106,7 @@ impl Switch {
     pub(super) fn sample_gone(
         &mut self,
         Passage { now, port, out, class }: Passage,
-        flow: u32,
+        flow: FlowId,
         len: Bytes,
     ) {
         let Some(n) = &mut self.congestion_points else { return };

@@ -5,6 +5,7 @@ use crate::wire::pffc::{Addresses, Key};
 use crate::wire::{crc32, ipv4, ipv6, vlan};
 use xoff_node::Classes;
 use xoff_sim::UNKNOWN_SOURCE;
+use xoff_units::FlowId;
 
 /// Class and flow of a frame.
 ///
@@ -12,8 +13,8 @@ use xoff_sim::UNKNOWN_SOURCE;
 /// selector (RFC 2474, section 4.2.2); otherwise 0. A priority that is not in use is treated as the
 /// lowest that is. The flow is a hash of addresses, protocol and ports, of the two MAC addresses
 /// where that is not IP, among the numbers from [`UNKNOWN_SOURCE`] on.
-pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, u32) {
-    let Ok((ether_type, at)) = vlan::inner(bytes) else { return (0, UNKNOWN_SOURCE) };
+pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, FlowId) {
+    let Ok((ether_type, at)) = vlan::inner(bytes) else { return (0, FlowId(UNKNOWN_SOURCE.0)) };
     let payload = bytes.get(at..).unwrap_or_default();
     let (dscp, key) = match ether_type {
         ethernet::IPV4 => {
@@ -27,7 +28,7 @@ pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, u32) {
     let priority = vlan::outer(bytes).map_or(dscp >> 3, |tag| tag.pcp);
     let class = classes.class(priority).filter(|&c| (c as usize) < classes.len()).unwrap_or(0);
     let hash = key.map_or_else(|| Frame::new(bytes).map_or(0, |f| macs(&f)), |k| k.hash());
-    (class, UNKNOWN_SOURCE | hash)
+    (class, FlowId(UNKNOWN_SOURCE.0 | hash))
 }
 
 fn macs(f: &Frame) -> u32 {

@@ -17,7 +17,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
 use xoff_sim::UNKNOWN_SOURCE;
-use xoff_units::Time;
+use xoff_units::{FlowId, Time};
 
 use crate::switchd::formats::{self, Terms};
 
@@ -117,7 +117,7 @@ pub fn encode(
         priority,
         last: f.ends_flow(),
         len: counted.saturating_sub(AROUND).max(test_frame::Repr::LEN as u16),
-        flow: f.flow,
+        flow: f.flow.0,
         sequence: f.seq,
         due_ps: f.sent_at.0,
         sent_ps: now.0,
@@ -185,7 +185,7 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
         return Ok(Decoded::UnknownSource);
     };
     // A test frame with a number that is none of ours is of unknown origin.
-    if frame.ether_type() != ethernet::LOCAL || t.flow >= UNKNOWN_SOURCE {
+    if frame.ether_type() != ethernet::LOCAL || t.flow >= UNKNOWN_SOURCE.0 {
         return Ok(Decoded::UnknownSource);
     }
     let kind = match t.kind {
@@ -209,7 +209,7 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
     // of 100 Mb/s with 138.
     let least = if bytes.len() > PADDED { there } else { COUNTED_MIN };
     let len = claimed.max(least).min(there).min(LEN_MAX as usize) as u32;
-    let mut f = Frame::new(kind, t.flow, class, len);
+    let mut f = Frame::new(kind, FlowId(t.flow), class, len);
     f.seq = t.sequence;
     f.sent_at = Time(t.due_ps);
     f.add_mark(of_ecn(t.mark));
@@ -276,7 +276,7 @@ mod tests {
             (FrameKind::Nack, 64),
             (FrameKind::CongestionNotification, 64),
         ] {
-            let mut f = Frame::new(kind, 41, 1, len);
+            let mut f = Frame::new(kind, FlowId(41), 1, len);
             // A CNM carries six bits of feedback there.
             let seq =
                 if kind == FrameKind::CongestionNotification { FEEDBACK_MAX } else { 1 << 40 };
@@ -285,7 +285,10 @@ mod tests {
             f.set_reported(Mark::Ce);
             f.set_ends_flow(true);
             let [b] = there_and_back(f)[..] else { panic!("one frame") };
-            assert_eq!((b.kind(), b.class(), b.len(), b.flow, b.seq), (kind, 1, len, 41, seq));
+            assert_eq!(
+                (b.kind(), b.class(), b.len(), b.flow, b.seq),
+                (kind, 1, len, FlowId(41), seq)
+            );
             assert_eq!(
                 (b.sent_at, b.mark(), b.reported(), b.ends_flow()),
                 (Time(123), Mark::Ue, Mark::Ce, true)

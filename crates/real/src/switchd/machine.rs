@@ -9,7 +9,7 @@ use xoff_mech::flow_control::Message;
 use xoff_mech::watchdog::Action;
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
-use xoff_units::{PortId, Span, Time};
+use xoff_units::{FlowId, PortId, Span, Time};
 
 use crate::switchd::classify::classify;
 use crate::switchd::codec::{Decoded, Refused, decode, encode, mac, rewrite_mark};
@@ -285,7 +285,8 @@ impl Machine {
             return;
         };
         let (class, flow) = classify(bytes, world.classes());
-        let mut frame = Frame::new(FrameKind::Data, flow, class, (bytes.len() + FCS) as u32);
+        let mut frame =
+            Frame::new(FrameKind::Data, FlowId(flow.0), class, (bytes.len() + FCS) as u32);
         frame.out_port = NO_PORT;
         let forward = match self.c.forwarding.get_mut(node as usize) {
             Some(table) => table.forward(now, port, header.source, header.destination),

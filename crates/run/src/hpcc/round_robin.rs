@@ -5,6 +5,7 @@
 //! that hash to themselves.
 
 use std::collections::HashMap;
+use xoff_units::FlowId;
 
 use xoff_net::topology::routing::hpcc_ip;
 use xoff_net::workload::Flow;
@@ -55,19 +56,19 @@ impl Chain {
 pub(crate) struct RoundRobin {
     chains: HashMap<u32, Chain>,
     /// By flow: its host and key.
-    keys: HashMap<u32, (u32, u64)>,
-    flows: HashMap<(u32, u64), u32>,
+    keys: HashMap<FlowId, (u32, u64)>,
+    flows: HashMap<(u32, u64), FlowId>,
 }
 
 impl StartOrder for RoundRobin {
-    fn started(&mut self, flow: u32, f: &Flow) {
+    fn started(&mut self, flow: FlowId, f: &Flow) {
         let key = (hpcc_ip(f.dst) as u64) << 32 | (f.src_port as u64) << 16 | f.priority as u64;
         self.chains.entry(f.src).or_default().insert(key);
         self.keys.insert(flow, (f.src, key));
         self.flows.insert((f.src, key), flow);
     }
 
-    fn ended(&mut self, flow: u32) {
+    fn ended(&mut self, flow: FlowId) {
         let Some((host, key)) = self.keys.remove(&flow) else { return };
         self.flows.remove(&(host, key));
         if let Some(chain) = self.chains.get_mut(&host) {
@@ -75,7 +76,7 @@ impl StartOrder for RoundRobin {
         }
     }
 
-    fn order(&mut self, host: u32) -> Vec<u32> {
+    fn order(&mut self, host: u32) -> Vec<FlowId> {
         let Some(chain) = self.chains.get(&host) else { return Vec::new() };
         chain.keys.iter().filter_map(|&key| self.flows.get(&(host, key)).copied()).collect()
     }

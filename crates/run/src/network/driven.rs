@@ -18,7 +18,7 @@ use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{PathFacts, SLICE, World, path_facts};
 use xoff_units::params::ParamError;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::NetworkScenario;
 use super::execute::ALONE;
@@ -82,7 +82,7 @@ pub struct Driven {
     sent: HashMap<(u32, u32), u64>,
     /// By number of the flow: the message that it is, with its number. Flows of the scenario are
     /// none.
-    messages: HashMap<u32, (u64, Message)>,
+    messages: HashMap<FlowId, (u64, Message)>,
     messages_made: u64,
     /// Queue pairs by source, destination and number: each counted at its source in the order of
     /// first use.
@@ -269,7 +269,7 @@ impl Driven {
             })
         });
         let number = self.world.hand_in(flow, facts, pair);
-        self.messages.insert(number, (id, *m));
+        self.messages.insert(FlowId(number.0), (id, *m));
     }
 
     /// The last frame of a message leaves: the next one of its queue pair begins.

@@ -20,7 +20,7 @@ use rustc_hash::FxHashSet;
 use xoff_net::jobs::{Job, Jobs, Leap};
 use xoff_node::EventKey;
 use xoff_units::state::{Counters, State};
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::leaps::Leapt;
 use super::search::{Earlier, Levels, NO_END};
@@ -117,7 +117,7 @@ impl Iterations {
 #[derive(State)]
 struct UnderWay {
     #[state(flow)]
-    flow: u32,
+    flow: FlowId,
     start: Time,
     sent: u64,
     delivered: u64,
@@ -250,7 +250,7 @@ impl World {
     /// Drops the receivers' state of complete messages without a repetition: no more frames of
     /// these messages arrive.
     fn drop_received(&mut self) {
-        let over = |flow: u32| {
+        let over = |flow: FlowId| {
             let record = self.record_of(flow);
             record.end.is_some() && record.sent == record.flow.size
         };
@@ -261,7 +261,7 @@ impl World {
                 FxHashSet::default()
             }
         };
-        let over: Vec<Vec<FxHashSet<u32>>> =
+        let over: Vec<Vec<FxHashSet<FlowId>>> =
             self.partitions.iter().map(|p| p.nodes.iter().map(received).collect()).collect();
         let nodes = self.partitions.iter_mut().flat_map(|p| &mut p.nodes);
         for (node, over) in nodes.zip(over.iter().flatten()) {
@@ -281,12 +281,12 @@ impl World {
             for (message, &complete) in (0..).zip(&complete[nth]) {
                 let host = job.hosts[job.message(message).from as usize];
                 for flow in (complete..job.iterations).map(|i| job.flow(i, message)) {
-                    let r = self.record_of(flow);
+                    let r = self.record_of(FlowId(flow));
                     if r.flow.start == Time::NEVER {
                         break;
                     }
                     let ago = self.started_by(host) - r.nth;
-                    let wire = self.wire_of(nth, job.message(message).from, flow);
+                    let wire = self.wire_of(nth, job.message(message).from, FlowId(flow));
                     let wire = wire.map(|(begun, sent)| {
                         (on_wire[host as usize] - begun, on_wire[host as usize] - sent)
                     });
@@ -306,6 +306,7 @@ impl World {
                     } = r;
                     let mut marked = Vec::new();
                     marks.counters(&mut |n: &mut u64| marked.push(*n));
+                    let flow = FlowId(flow);
                     let stands = self.stands(flow);
                     #[rustfmt::skip]
                     let under_way = UnderWay {
@@ -319,7 +320,7 @@ impl World {
     }
 
     /// The switches in which last frames of a flow stand, each with when it arrived.
-    fn stands(&self, flow: u32) -> Vec<(u32, Time)> {
+    fn stands(&self, flow: FlowId) -> Vec<(u32, Time)> {
         let last = self.partitions.iter().filter_map(|p| p.core.monitor.last_frames.as_deref());
         let mut all: Vec<(u32, Time)> = last.flat_map(|l| l.of(flow)).collect();
         all.sort_unstable();
@@ -327,8 +328,8 @@ impl World {
     }
 
     /// Record of a flow, from all partitions.
-    fn record_of(&self, flow: u32) -> FlowRecord {
-        let mut seen = self.partitions.iter().map(|p| &p.core.monitor.flows.records[flow as usize]);
+    fn record_of(&self, flow: FlowId) -> FlowRecord {
+        let mut seen = self.partitions.iter().map(|p| &p.core.monitor.flows.records[flow.index()]);
         let mut record = seen.next().expect("a world has a partition").clone();
         seen.for_each(|r| record.add(r));
         record
@@ -460,19 +461,17 @@ impl World {
 
     /// By job and message: how many iterations of it are complete; `None`: they were not in order.
     fn complete(&self, jobs: &Jobs) -> Option<Vec<Vec<u32>>> {
-        let ended = |flow: u32| {
-            self.partitions
-                .iter()
-                .any(|p| p.core.monitor.flows.records[flow as usize].end.is_some())
+        let ended = |flow: FlowId| {
+            self.partitions.iter().any(|p| p.core.monitor.flows.records[flow.index()].end.is_some())
         };
         let of_job = |job: &Arc<Job>| {
             let last = job.iterations;
             let of_message = |message: u32| {
                 let complete =
-                    (0..last).take_while(|&i| ended(job.flow(i, message))).count() as u32;
+                    (0..last).take_while(|&i| ended(FlowId(job.flow(i, message)))).count() as u32;
                 // Iterations that no rank has reached have not begun.
-                let beyond =
-                    (complete..last.min(complete + 64)).any(|i| ended(job.flow(i, message)));
+                let beyond = (complete..last.min(complete + 64))
+                    .any(|i| ended(FlowId(job.flow(i, message))));
                 (!beyond).then_some(complete)
             };
             (0..job.messages.len() as u32).map(of_message).collect()
@@ -497,7 +496,7 @@ impl World {
             for (key, row) in &rows {
                 // Rows that are kept have the numbers of flows that were gone through.
                 if let Some(row) = row.with_flow(|flow| {
-                    Some(leapt.later(jobs, self.of_run(flow as u32), time) as u64)
+                    Some(u64::from(leapt.later(jobs, self.of_run(FlowId(flow as u32)), time)))
                 }) {
                     self.record(row.at(key.time.0 + by.0));
                 }

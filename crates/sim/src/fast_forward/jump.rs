@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use xoff_node::EventKey;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::{FastForwarded, Period};
 use crate::engine::event::{Event, Kind};
@@ -60,9 +60,9 @@ impl World {
         self.repeat_rows(period, at, times);
         self.add_to_totals(&period.counts, times);
         for &(flow, advance) in &period.advances {
-            let src = self.flow_source(flow);
+            let src = self.flow_source(FlowId(flow));
             if let Node::Nic(n) = self.node_mut(src) {
-                n.shorten(flow, advance * times);
+                n.shorten(FlowId(flow), advance * times);
             }
         }
         self.skip(skipped, at);
@@ -76,15 +76,15 @@ impl World {
     /// Number of periods before a flow has no full frames left.
     fn periods_left(&self, period: &Period) -> u64 {
         let left = |&(flow, advance): &(u32, u64)| {
-            let Node::Nic(n) = self.node(self.flow_source(flow)) else { return 0 };
-            let bytes = n.left().find(|l| l.flow == flow).map_or(0, |l| l.bytes);
+            let Node::Nic(n) = self.node(self.flow_source(FlowId(flow))) else { return 0 };
+            let bytes = n.left().find(|l| l.flow == FlowId(flow)).map_or(0, |l| l.bytes);
             bytes.saturating_sub(FRAMES_KEPT * n.payload_max() as u64) / advance
         };
         period.advances.iter().map(left).min().unwrap_or(u64::MAX)
     }
 
-    pub(super) fn flow_source(&self, flow: u32) -> u32 {
-        self.partitions[0].core.monitor.flows.records[flow as usize].flow.src
+    pub(super) fn flow_source(&self, flow: FlowId) -> u32 {
+        self.partitions[0].core.monitor.flows.records[flow.index()].flow.src
     }
 
     /// Records the rows of a period a number of times, from the present place in the period.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_net::jobs::{Job, Jobs, Leap, Stood, unfold};
-use xoff_units::Span;
 use xoff_units::state::State;
+use xoff_units::{FlowId, Span};
 
 use crate::observe::flows::FlowRecord;
 use crate::world::World;
@@ -31,8 +31,8 @@ pub(crate) struct Leapt {
 
 impl Leapt {
     /// The flow of the run for the same message, a number of rounds later.
-    pub fn later(&self, jobs: &Jobs, flow: u32, time: u32) -> u32 {
-        let Some(job) = jobs.of_flow(flow) else { return flow };
+    pub fn later(&self, jobs: &Jobs, flow: FlowId, time: u32) -> FlowId {
+        let Some(job) = jobs.of_flow(flow.0) else { return flow };
         let rounds = self.jobs[job].map_or(0, |l| l.round) * time;
         flow + rounds * jobs.jobs[job].messages.len() as u32
     }
@@ -84,9 +84,9 @@ impl World {
     }
 
     /// The number in the run of a flow that was gone through, as of now.
-    pub(crate) fn of_run(&self, flow: u32) -> u32 {
+    pub(crate) fn of_run(&self, flow: FlowId) -> FlowId {
         let Some(jobs) = self.jobs.as_ref().filter(|_| !self.leaps.is_empty()) else { return flow };
-        let Some(job) = jobs.of_flow(flow) else { return flow };
+        let Some(job) = jobs.of_flow(flow.0) else { return flow };
         let skipped: u32 =
             self.leaps.iter().filter_map(|l| l.jobs[job]).map(|l| l.iterations()).sum();
         flow + skipped * jobs.jobs[job].messages.len() as u32

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::Inputs;
 use super::plan::Plan;
@@ -71,7 +71,7 @@ pub(super) struct Episode {
     pub rests: bool,
     pub fates: Vec<Fate>,
     /// The flows in the order in which they were complete, counted from the first one.
-    pub completions: Vec<u32>,
+    pub completions: Vec<FlowId>,
     /// Counters.
     pub counts: Vec<u64>,
     /// Rows, with the time since the start and with flows counted from the first one.

@@ -11,7 +11,7 @@
 //! the state in which the network is, or what is left of the run.
 
 use xoff_node::EventKey;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::memory::{Episode, Fate, Memory, Open, Rest};
 use super::words::{Group, Out, Stop, Words};
@@ -52,7 +52,7 @@ impl World {
     ) -> Option<EventKey> {
         while !m.is_over() {
             let first = m.first_flow(m.group);
-            let start = self.start_of(first)?;
+            let start = self.start_of(FlowId(first))?;
             // Flows that begin at the very time have not begun yet.
             let place = EventKey { time: Time(start.0 - self.skipped.0), rank: 0 };
             let reached = self.boundary()?;
@@ -77,8 +77,8 @@ impl World {
         None
     }
 
-    fn start_of(&self, flow: u32) -> Option<Time> {
-        self.partitions[0].starts.flows.get(flow as usize).map(|f| f.start)
+    fn start_of(&self, flow: FlowId) -> Option<Time> {
+        self.partitions[0].starts.flows.get(flow.index()).map(|f| f.start)
     }
 
     /// No flow is under way, and the next group is about to begin: ends the episode so far, and
@@ -163,7 +163,7 @@ impl World {
         let groups = &m.plan.groups[open.group..m.group];
         let groups = groups
             .iter()
-            .map(|g| Some((self.start_of(g.first)?.since(open.at), g.kind?)))
+            .map(|g| Some((self.start_of(FlowId(g.first))?.since(open.at), g.kind?)))
             .collect::<Option<Vec<_>>>()?;
         let inputs = self.inputs();
         let same =
@@ -185,7 +185,7 @@ impl World {
             Some((Time(row.time()).since(open.at), row))
         });
         let rows = rows.collect::<Option<Vec<_>>>()?;
-        let length = self.start_of(end)?.since(open.at);
+        let length = self.start_of(FlowId(end))?.since(open.at);
         let acted = self.partitions.iter().map(|p| p.acted).max()? + self.skipped;
         let completions = self.completions_from(flow as usize);
         Some(Episode {
@@ -194,15 +194,15 @@ impl World {
             length,
             acted: acted.since(open.at),
             rests: self.partitions.iter().all(Partition::has_nothing_due),
-            fates: (flow..end).map(|f| self.fate(f, open.at)).collect(),
-            completions: completions.iter().map(|c| c - flow).collect(),
+            fates: (flow..end).map(|f| self.fate(FlowId(f), open.at)).collect(),
+            completions: completions.iter().map(|c| FlowId(c.0 - flow)).collect(),
             counts,
             rows,
         })
     }
 
-    fn fate(&self, flow: u32, from: Time) -> Fate {
-        let mut seen = self.partitions.iter().map(|p| &p.core.monitor.flows.records[flow as usize]);
+    fn fate(&self, flow: FlowId, from: Time) -> Fate {
+        let mut seen = self.partitions.iter().map(|p| &p.core.monitor.flows.records[flow.index()]);
         let mut record = seen.next().expect("a world has a partition").clone();
         seen.for_each(|r| record.add(r));
         let after = |t: Option<Time>| t.map(|t| t.since(from));
@@ -225,7 +225,7 @@ impl World {
     ) -> bool {
         let begins = m.group;
         let limit = self.undisturbed_until(until);
-        let start = |group: usize| self.start_of(m.first_flow(group));
+        let start = |group: usize| self.start_of(FlowId(m.first_flow(group)));
         let (mut group, mut at, mut chain) = (begins, state, Vec::new());
         // Episodes of the chain, and how long it takes.
         let mut best = (0, Span::ZERO);
@@ -290,7 +290,7 @@ impl World {
 
     /// Repeats the effects of an episode for the flows from `first` on.
     fn repeat(&mut self, e: &Episode, first: u32) {
-        let Some(base) = self.start_of(first) else { return };
+        let Some(base) = self.start_of(FlowId(first)) else { return };
         for (after, row) in &e.rows {
             if let Some(row) = row.with_flow(|f| Some(f + first as u64)) {
                 self.record(row.at((base + *after).0));
@@ -299,7 +299,7 @@ impl World {
         self.add_to_totals_but_flows(&e.counts);
         for (nth, fate) in e.fates.iter().enumerate() {
             let flow = first + nth as u32;
-            let src = self.flow_source(flow);
+            let src = self.flow_source(FlowId(flow));
             let home = self.layout.partition_of[src as usize] as usize;
             let home = &mut self.partitions[home];
             let nth = home.starts.pass_over(src);
@@ -316,7 +316,7 @@ impl World {
                 ..fate.record.clone()
             };
         }
-        self.add_completions(e.completions.iter().map(|c| c + first));
+        self.add_completions(e.completions.iter().map(|&c| c + first));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use xoff_node::{EventKey, FrameKind};
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use super::words::{Group, Growth, Out, Stop, Words, Writer};
 use super::{FastForward, Inputs, Period, Progress, totals};
@@ -80,7 +80,7 @@ fn trim<M, R>(rows: &mut Vec<(EventKey, R)>, at: usize, levels: &Levels<M>) -> u
 pub(super) struct Search {
     /// An arrival of this flow at this port, counted over the whole network, is an anchor.
     port: u32,
-    flow: u32,
+    flow: FlowId,
     /// Delay of the line that leads there.
     delay: Span,
     /// The next anchor, or the time up to which there is none.
@@ -234,7 +234,7 @@ impl World {
                 let ends = frame.kind() == FrameKind::Data
                     && matches!(p.nodes[node as usize], Node::Nic(_));
                 if ends && first.is_none_or(|f| e.event_key() < f.0) {
-                    first = Some((e.event_key(), e.port(), frame.flow));
+                    first = Some((e.event_key(), e.port(), frame.flow.0));
                 }
             }
         }
@@ -247,7 +247,7 @@ impl World {
         let ends = handled + (handled - quiet_from).max(SEARCH_MIN);
         let mut search = Search {
             port,
-            flow,
+            flow: FlowId(flow),
             delay,
             next: at,
             next_is_anchor: false,

@@ -8,8 +8,8 @@
 use rustc_hash::FxHashMap;
 use xoff_net::jobs::Jobs;
 use xoff_node::{Frame, FrameStore};
-use xoff_units::Time;
 use xoff_units::state::{Meaning, State, Walk};
+use xoff_units::{FlowId, Time};
 
 use crate::wire::layout::Layout;
 
@@ -121,14 +121,14 @@ impl<'w> Writer<'w> {
     }
 
     /// A flow: that of the list, or a message of an iteration.
-    fn flow(&mut self, flow: u32) -> Result<(), Stop> {
+    fn flow(&mut self, flow: FlowId) -> Result<(), Stop> {
         let jobs = self.jobs;
-        let of = jobs.and_then(|jobs| Some((jobs, jobs.of_flow(flow)?)));
+        let of = jobs.and_then(|jobs| Some((jobs, jobs.of_flow(flow.0)?)));
         let Some((jobs, job)) = of else {
-            self.flow = Group::Flow(flow);
-            return self.put(Group::Plain, flow as u64);
+            self.flow = Group::Flow(flow.0);
+            return self.put(Group::Plain, u64::from(flow));
         };
-        let (iteration, message) = jobs.jobs[job].of_flow(flow);
+        let (iteration, message) = jobs.jobs[job].of_flow(flow.0);
         self.flow = Group::Message(job as u32, message);
         self.put(Group::Iteration(job as u32), iteration as u64)?;
         self.put(Group::Plain, message as u64)
@@ -186,7 +186,7 @@ impl Walk for Writer<'_> {
             Meaning::Counter => self.put(Group::Counter(self.link(), self.class), value),
             Meaning::Number => self.put(Group::Number(self.link(), self.class), value),
             Meaning::Ticks => self.put(Group::Plain, self.at.0 % value.max(1)),
-            Meaning::Flow => self.flow(value as u32),
+            Meaning::Flow => self.flow(FlowId(value as u32)),
             Meaning::Slot => self.put(Group::Slot(self.node), value),
             Meaning::Iteration => self.put(Group::Iteration(self.job), value),
             Meaning::Frame => self.frame(&self.frames[value as u32]),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
 use xoff_units::state::State;
-use xoff_units::{Loss, Time};
+use xoff_units::{FlowId, Loss, Time};
 
 use crate::observe::lost::Dropped;
 use crate::wire::layout::Layout;
@@ -50,8 +50,8 @@ pub(crate) struct Checks {
     broken: Vec<Violation>,
     count: u64,
     /// Flows that have lost a frame: the gap that it leaves breaks no other promise.
-    bereft: BTreeSet<u32>,
-    gaps: BTreeMap<u32, Gaps>,
+    bereft: BTreeSet<FlowId>,
+    gaps: BTreeMap<FlowId, Gaps>,
 }
 
 /// Frames of one flow that arrived out of order.
@@ -93,7 +93,7 @@ impl Checks {
     }
 
     /// A frame of this flow is lost, which is a violation of its own.
-    pub fn loses(&mut self, flow: u32) {
+    pub fn loses(&mut self, flow: FlowId) {
         if self.on {
             self.bereft.insert(flow);
         }
@@ -104,7 +104,7 @@ impl Checks {
     pub fn out_of_order(
         &mut self,
         at: EventKey,
-        flow: u32,
+        flow: FlowId,
         (expected, got): (u64, u64),
         what: impl FnOnce() -> String,
     ) {
@@ -185,7 +185,7 @@ impl Layout {
     /// A frame out of order.
     pub fn describe_out_of_order(
         &self,
-        flow: u32,
+        flow: FlowId,
         f: &Flow,
         (expected, got): (u64, u64),
     ) -> String {
@@ -209,16 +209,18 @@ mod tests {
         let mut c = Checks::new(true);
         // Flow 1 misses a frame and sixty come behind it; later it misses another one, and some
         // come again.
-        (0..60).for_each(|k| c.out_of_order(at(k), 1, (1500, 3000 + k * 1500), || "first".into()));
-        c.out_of_order(at(100), 1, (9000, 12_000), || unreachable!());
-        c.out_of_order(at(101), 1, (9000, 3000), || unreachable!());
-        c.out_of_order(at(102), 1, (10_500, 3000), || unreachable!());
+        (0..60).for_each(|k| {
+            c.out_of_order(at(k), FlowId(1), (1500, 3000 + k * 1500), || "first".into())
+        });
+        c.out_of_order(at(100), FlowId(1), (9000, 12_000), || unreachable!());
+        c.out_of_order(at(101), FlowId(1), (9000, 3000), || unreachable!());
+        c.out_of_order(at(102), FlowId(1), (10_500, 3000), || unreachable!());
         // Flow 2 misses a frame that was dropped in another partition of the network.
-        c.out_of_order(at(50), 2, (0, 1500), || "second".into());
+        c.out_of_order(at(50), FlowId(2), (0, 1500), || "second".into());
         // A frame that comes twice without anything missing.
-        c.out_of_order(at(70), 3, (3000, 1500), || "third".into());
+        c.out_of_order(at(70), FlowId(3), (3000, 1500), || "third".into());
         let mut other = Checks::new(true);
-        other.loses(2);
+        other.loses(FlowId(2));
         other.broken(Time(40), 0, ViolationKind::Loss, || "lost".into());
         let (words, count) = Checks::merged([c, other]);
         assert_eq!(
@@ -232,8 +234,8 @@ mod tests {
     fn nothing_is_kept_when_checks_are_off() {
         let mut c = Checks::default();
         c.broken(Time(1), 0, ViolationKind::Loss, || unreachable!());
-        c.out_of_order(at(1), 1, (0, 1), || unreachable!());
-        c.loses(1);
+        c.out_of_order(at(1), FlowId(1), (0, 1), || unreachable!());
+        c.loses(FlowId(1));
         assert_eq!(Checks::merged([c]), (vec![], 0));
     }
 }

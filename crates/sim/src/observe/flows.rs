@@ -4,7 +4,7 @@ use xoff_mech::detection::MarkCounts;
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
-use xoff_units::{Span, Time, flat, prefetch};
+use xoff_units::{FlowId, Span, Time, flat, prefetch};
 
 use crate::engine::clock::Clock;
 use crate::observe::records::Records;
@@ -231,11 +231,11 @@ pub(crate) struct FlowTable {
     /// By number.
     pub records: Records,
     /// Ended flows that may start another one at their source, in a closed loop.
-    pub ended: Vec<(u32, Stage)>,
+    pub ended: Vec<(FlowId, Stage)>,
     /// Flows that are acknowledged: the receiver may drop them.
-    pub acknowledged: Vec<u32>,
+    pub acknowledged: Vec<FlowId>,
     /// Flows that are complete, in that order; `None`: a rank of a job is at its end.
-    pub completions: Vec<(EventKey, Option<u32>)>,
+    pub completions: Vec<(EventKey, Option<FlowId>)>,
     /// From this one on they are others than in the state that was restored.
     pub others_from: u32,
 }
@@ -289,7 +289,7 @@ impl State for FlowTable {
 }
 
 impl FlowTable {
-    pub fn complete(&mut self, clock: &Clock, flow: u32) {
+    pub fn complete(&mut self, clock: &Clock, flow: FlowId) {
         self.records.at(flow).end = Some(clock.of_run());
         self.completions.push((clock.place(), Some(flow)));
     }

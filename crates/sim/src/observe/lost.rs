@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 
 use xoff_node::{Drop, Frame, FrameKind, RetryEvent};
 use xoff_units::state::State;
-use xoff_units::{Fate, Loss, Meaning, PortId};
+use xoff_units::{Fate, FlowId, Loss, Meaning, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::ViolationKind;
@@ -160,7 +160,7 @@ pub(crate) struct Dropped {
     /// The port at the far end of that.
     pub from: u32,
     pub class: u8,
-    pub flow: u32,
+    pub flow: FlowId,
     pub len: u32,
     pub kind: FrameKind,
     pub why: Drop,

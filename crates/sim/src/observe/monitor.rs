@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xoff_mech::detection::Side;
 use xoff_node::{EventKey, NodeEvent};
 use xoff_units::state::State;
-use xoff_units::{At, PortId};
+use xoff_units::{At, FlowId, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::Checks;
@@ -238,7 +238,7 @@ impl Monitor {
     fn note_out_of_order(
         &mut self,
         clock: &Clock,
-        flow: u32,
+        flow: FlowId,
         (expected, got): (u64, u64),
         payload: u32,
     ) {
@@ -258,7 +258,7 @@ impl Monitor {
         }
     }
 
-    fn comes_to(&mut self, flow: u32, stage: Stage) {
+    fn comes_to(&mut self, flow: FlowId, stage: Stage) {
         if self.layout.loops || self.layout.jobs {
             self.flows.ended.push((flow, stage));
         }

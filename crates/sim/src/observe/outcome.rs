@@ -7,7 +7,7 @@ use xoff_mech::detection::MarkCounts;
 use xoff_node::PoolUse;
 use xoff_units::paged::Paged;
 use xoff_units::state::State;
-use xoff_units::{PortId, Rate, Time};
+use xoff_units::{FlowId, PortId, Rate, Time};
 
 use crate::fast_forward::FastForwarded;
 use crate::observe::checks::Violation;
@@ -128,7 +128,7 @@ pub struct Outcome {
     /// Logs of the ranks of each job.
     pub ranks: Vec<Vec<RankLog>>,
     /// Flows in the order in which they were complete.
-    pub completions: Vec<u32>,
+    pub completions: Vec<FlowId>,
     /// Histograms of queue lengths, in order of time.
     pub queue_counts: Vec<QueueCounts>,
     /// Deadlocks found, in order of time.
@@ -158,8 +158,8 @@ impl Outcome {
     }
 
     /// A flow, or a message of a streamed job. Panics where there is none.
-    pub fn flow(&self, flow: u32) -> FlowRecord {
-        match (self.flows.get(flow as usize), &self.messages) {
+    pub fn flow(&self, flow: FlowId) -> FlowRecord {
+        match (self.flows.get(flow.index()), &self.messages) {
             (None, Some(messages)) => messages.get(u64::from(flow) - self.flows.len() as u64),
             (listed, _) => listed.expect("there is such a flow").clone(),
         }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use xoff_net::jobs::Jobs;
 use xoff_net::workload::{Flow, message_flow};
-use xoff_units::Time;
 use xoff_units::paged::{Flat, Paged};
+use xoff_units::{FlowId, Time};
 
 use crate::observe::flows::{FlowRecord, Seen};
 
@@ -52,23 +52,23 @@ impl Records {
 
     /// Record of a flow.
     #[inline(always)]
-    pub fn at(&mut self, flow: u32) -> &mut FlowRecord {
-        if (flow as usize) < self.listed.len() {
-            &mut self.listed[flow as usize]
+    pub fn at(&mut self, flow: FlowId) -> &mut FlowRecord {
+        if flow.index() < self.listed.len() {
+            &mut self.listed[flow.index()]
         } else {
             self.message(flow)
         }
     }
 
     #[cold]
-    fn message(&mut self, flow: u32) -> &mut FlowRecord {
-        let n = flow as usize - self.listed.len();
+    fn message(&mut self, flow: FlowId) -> &mut FlowRecord {
+        let n = flow.index() - self.listed.len();
         self.messages.as_mut().expect("a flow that is not listed is a message").get_mut(n as u64)
     }
 
     /// The flow of a number; `None`: there is none.
-    pub fn known(&self, flow: u32) -> Option<Flow> {
-        if let Some(record) = self.listed.get(flow as usize) {
+    pub fn known(&self, flow: FlowId) -> Option<Flow> {
+        if let Some(record) = self.listed.get(flow.index()) {
             return Some(record.flow.clone());
         }
         let n = u64::from(flow) - self.listed.len() as u64;

@@ -15,7 +15,7 @@ use xoff_rows::{
     RateSource, Side, StateRow, StoppedBy,
 };
 use xoff_units::state::State;
-use xoff_units::{At, PortId, Rate, Time};
+use xoff_units::{At, FlowId, PortId, Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
@@ -93,7 +93,9 @@ impl Monitor {
             NodeEvent::MessageReceived { port, class, message } => {
                 self.record_control(clock, at(port, class), Direction::Received, message)
             }
-            NodeEvent::FlowRate { flow, rate } => self.record_flow_rate(clock, (node, flow), rate),
+            NodeEvent::FlowRate { flow, rate } => {
+                self.record_flow_rate(clock, (node, flow.0), rate)
+            }
             NodeEvent::Marked { port, class, flow, mark } => {
                 self.record_mark(clock, at(port, class), flow, mark)
             }
@@ -123,13 +125,20 @@ impl Monitor {
         }
     }
 
-    fn record_cnm(&mut self, clock: &Clock, at: At, kind: Side, flow: u32, congestion: Congestion) {
+    fn record_cnm(
+        &mut self,
+        clock: &Clock,
+        at: At,
+        kind: Side,
+        flow: FlowId,
+        congestion: Congestion,
+    ) {
         if self.layout.probes.cnms.has(at.port_id()) {
             let (time_ps, port, priority, flow) = (
                 clock.now.0,
                 self.buffer(at.port_id(), kind),
                 self.priority(at.class),
-                flow as u64,
+                u64::from(flow),
             );
             let Congestion { degree: feedback, above: q_off, growth: q_delta } = congestion;
             let row = CnmRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
@@ -178,15 +187,15 @@ impl Monitor {
             let port = self.port(PortId { node, port: 0 });
             self.rows.record(
                 clock.place(),
-                flow_rate(clock.now, port, flow, rate, RateSource::RateControl),
+                flow_rate(clock.now, port, FlowId(flow), rate, RateSource::RateControl),
             );
         }
     }
 
-    fn record_mark(&mut self, clock: &Clock, at: At, flow: u32, mark: Mark) {
+    fn record_mark(&mut self, clock: &Clock, at: At, flow: FlowId, mark: Mark) {
         if self.layout.probes.marks.has(at.port_id()) {
             let (time_ps, port, priority, flow) =
-                (clock.now.0, self.port(at.port_id()), self.priority(at.class), flow as u64);
+                (clock.now.0, self.port(at.port_id()), self.priority(at.class), u64::from(flow));
             self.rows
                 .record(clock.place(), Row::Mark(MarkRow { time_ps, port, priority, flow, mark }));
         }
@@ -255,11 +264,11 @@ impl Monitor {
         clock: &Clock,
         at: At,
         next: PortId,
-        flow: u32,
+        flow: FlowId,
         bytes: u64,
     ) {
         let (port, next_port) = (self.port(at.port_id()), self.port(next));
-        let (time_ps, priority, flow) = (clock.now.0, self.priority(at.class), flow as u64);
+        let (time_ps, priority, flow) = (clock.now.0, self.priority(at.class), u64::from(flow));
         self.rows.record(
             clock.place(),
             Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }),
@@ -292,12 +301,18 @@ pub(crate) fn port_rate(
 }
 
 /// A rate of a flow, at the port of its source.
-pub(crate) fn flow_rate(time: Time, port: Port, flow: u32, rate: Rate, source: RateSource) -> Row {
+pub(crate) fn flow_rate(
+    time: Time,
+    port: Port,
+    flow: FlowId,
+    rate: Rate,
+    source: RateSource,
+) -> Row {
     Row::Rate(RateRow {
         time_ps: time.0,
         port,
         priority: None,
-        flow: Some(flow as u64),
+        flow: Some(u64::from(flow)),
         rate_bps: rate.0,
         source,
     })

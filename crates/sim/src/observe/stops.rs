@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use xoff_mech::flow_control::StoppedBy;
 use xoff_node::EventKey;
 use xoff_units::state::State;
-use xoff_units::{At, Rate, Time};
+use xoff_units::{At, FlowId, Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
@@ -181,7 +181,7 @@ impl Monitor {
     /// A switch transmits the last frame of a message: adds the time for which the frame waited
     /// there for its stopped port.
     #[cold]
-    pub fn last_frame_leaves(&mut self, now: Time, at: At, flow: u32) {
+    pub fn last_frame_leaves(&mut self, now: Time, at: At, flow: FlowId) {
         let class_at = self.layout.class_index(at);
         let Some(last) = &mut self.last_frames else { return };
         let Some(from) = last.leaves(flow, at.node) else { return };

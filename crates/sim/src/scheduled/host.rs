@@ -16,7 +16,7 @@ use xoff_mech::detection::af_qcn::{self, AfQcn};
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{self, Cnm, Placement, Qcn};
 use xoff_mech::rate_control::{RateControl as _, qcn as reaction};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 use crate::scheduled::config::Config;
 use crate::scheduled::measure::Delay;
@@ -319,8 +319,8 @@ impl Point {
     ) -> Option<Cnm> {
         let draw = &mut || xoff_net::workload::random::uniform(rng);
         match self {
-            Point::Qcn(q) => q.on_enqueue(now, flow, len, queue, draw),
-            Point::AfQcn(a) => a.on_enqueue(now, flow, len, queue, draw),
+            Point::Qcn(q) => q.on_enqueue(now, FlowId(flow), len, queue, draw),
+            Point::AfQcn(a) => a.on_enqueue(now, FlowId(flow), len, queue, draw),
         }
     }
     pub fn on_clock(&mut self, now: Time, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Cnm> {

@@ -14,6 +14,7 @@
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
+use xoff_units::FlowId;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 /// Purpose of the random streams of links (ports draw with 2000).
@@ -279,7 +280,7 @@ mod tests {
     }
 
     fn data(len: u32) -> Frame {
-        Frame::new(FrameKind::Data, 1, 0, len)
+        Frame::new(FrameKind::Data, FlowId(1), 0, len)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use xoff_mech::link_retry;
 use xoff_net::topology::LinkId;
 use xoff_net::workload::Flow;
 use xoff_node::DrainConfig;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
 use crate::wire::errors::LinkErrors;
 use crate::world::model::Fresh;
@@ -62,11 +62,11 @@ pub trait Losses: Send {
 /// changes.
 pub trait StartOrder: Send {
     /// A flow has begun.
-    fn started(&mut self, flow: u32, facts: &Flow);
+    fn started(&mut self, flow: FlowId, facts: &Flow);
     /// A flow is acknowledged.
-    fn ended(&mut self, flow: u32);
+    fn ended(&mut self, flow: FlowId);
     /// The flows of a host that are not over, in their new order.
-    fn order(&mut self, host: u32) -> Vec<u32>;
+    fn order(&mut self, host: u32) -> Vec<FlowId>;
 }
 
 /// All faults of a run.

@@ -5,7 +5,7 @@
 //! cache line per flow and direction.
 
 use xoff_node::NIL;
-use xoff_units::prefetch;
+use xoff_units::{FlowId, prefetch};
 
 /// Nodes cached per flow and direction: a path through three tiers has five switches. On a longer
 /// path the oldest entry is replaced, and looked up again when needed.
@@ -17,14 +17,14 @@ struct Route {
     nodes: [u32; REMEMBERED],
     ports: [u16; REMEMBERED],
     next: u8,
-    flow: u32,
+    flow: FlowId,
 }
 
 /// Memory of both directions of a flow [bytes].
 pub(crate) const BYTES_PER_FLOW: u64 = 2 * size_of::<Route>() as u64;
 
 const UNKNOWN: Route =
-    Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0, flow: NIL };
+    Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0, flow: FlowId(NIL) };
 
 /// Egress ports by flow, direction and node.
 #[derive(Clone, Debug)]
@@ -48,14 +48,14 @@ impl RouteCache {
     }
 
     #[inline]
-    fn at(&self, flow: u32, back: bool) -> usize {
-        (flow & self.bits) as usize * 2 + back as usize
+    fn at(&self, flow: FlowId, back: bool) -> usize {
+        (flow.0 & self.bits) as usize * 2 + back as usize
     }
 
     /// The port of a flow at a node, if it is known. `hops` is below [`REMEMBERED`]: nodes that the
     /// frame has been through.
     #[inline]
-    pub fn get(&self, flow: u32, back: bool, node: u32, hops: usize) -> Option<u16> {
+    pub fn get(&self, flow: FlowId, back: bool, node: u32, hops: usize) -> Option<u16> {
         let route = self.route_cache.get(self.at(flow, back)).filter(|r| r.flow == flow)?;
         // Nodes are cached in the order of the first frame; only after a failure is it another one.
         if route.nodes[hops] == node {
@@ -66,14 +66,14 @@ impl RouteCache {
 
     /// A way will be asked for soon.
     #[inline]
-    pub fn prefetch(&self, flow: u32, back: bool) {
+    pub fn prefetch(&self, flow: FlowId, back: bool) {
         if let Some(route) = self.route_cache.get(self.at(flow, back)) {
             prefetch(route);
         }
     }
 
     /// Caches a port.
-    pub fn put(&mut self, flow: u32, back: bool, node: u32, port: u16) {
+    pub fn put(&mut self, flow: FlowId, back: bool, node: u32, port: u16) {
         let at = self.at(flow, back);
         if self.route_cache.len() <= at {
             self.route_cache.resize(at + 1, UNKNOWN);
@@ -100,31 +100,31 @@ mod tests {
     #[test]
     fn routes_are_kept_apart_and_the_oldest_makes_room() {
         let mut w = RouteCache::default();
-        assert_eq!(w.get(3, false, 0, 0), None);
+        assert_eq!(w.get(FlowId(3), false, 0, 0), None);
         for node in 0..=REMEMBERED as u32 {
-            w.put(3, false, node, node as u16 + 10);
+            w.put(FlowId(3), false, node, node as u16 + 10);
         }
-        w.put(3, true, 1, 99);
+        w.put(FlowId(3), true, 1, 99);
         assert_eq!(
             (
-                w.get(3, false, 0, 0),
-                w.get(3, false, 1, 1),
-                w.get(3, false, 1, 5),
-                w.get(3, false, 8, 0)
+                w.get(FlowId(3), false, 0, 0),
+                w.get(FlowId(3), false, 1, 1),
+                w.get(FlowId(3), false, 1, 5),
+                w.get(FlowId(3), false, 8, 0)
             ),
             (None, Some(11), Some(11), Some(18))
         );
-        assert_eq!((w.get(3, true, 1, 1), w.get(2, false, 1, 1)), (Some(99), None));
+        assert_eq!((w.get(FlowId(3), true, 1, 1), w.get(FlowId(2), false, 1, 1)), (Some(99), None));
         w.clear();
-        assert_eq!(w.get(3, true, 1, 1), None);
+        assert_eq!(w.get(FlowId(3), true, 1, 1), None);
     }
 
     #[test]
     fn a_cache_of_some_flows_never_takes_one_for_another() {
         let mut w = RouteCache::new(Some(4));
-        (0..8).for_each(|flow| w.put(flow, false, 5, flow as u16));
+        (0..8).for_each(|flow| w.put(FlowId(flow), false, 5, flow as u16));
         assert_eq!(
-            (0..8).map(|flow| w.get(flow, false, 5, 0)).collect::<Vec<_>>(),
+            (0..8).map(|flow| w.get(FlowId(flow), false, 5, 0)).collect::<Vec<_>>(),
             [[None; 4], [4, 5, 6, 7].map(Some)].concat()
         );
         assert_eq!(w.route_cache.len(), 7);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use xoff_net::topology::routing::{FlowKey, Routes};
 use xoff_node::{Frame, FrameKind};
-use xoff_units::{PortId, Rate};
+use xoff_units::{FlowId, PortId, Rate};
 
 use crate::observe::records::Records;
 use crate::wire::capacity::Capacities;
@@ -14,7 +14,7 @@ use crate::wire::route_cache::RouteCache;
 
 /// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`]
 /// points at the time they enter.
-pub const UNKNOWN_SOURCE: u32 = 1 << 31;
+pub const UNKNOWN_SOURCE: FlowId = FlowId(1 << 31);
 
 /// In [`Frame::out_port`] of a frame of a flow of an unknown source: there is no route.
 pub const NO_PORT: u16 = u16::MAX;

@@ -144,7 +144,7 @@ fn frames_out_of_order_are_seen() {
         let frames = &mut partition.core.frames;
         let waiting: Vec<FrameId> = (0..1000)
             .filter(|&id| {
-                frames.get(id).is_some_and(|f| f.kind() == FrameKind::Data && f.flow == 1)
+                frames.get(id).is_some_and(|f| f.kind() == FrameKind::Data && f.flow == FlowId(1))
             })
             .collect();
         let (a, b) = (waiting[1], waiting[2]);
@@ -166,7 +166,7 @@ fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
         |c| c.monitor.counts.injected += 1,
         |c| c.monitor.counts.injected -= 1,
         |c| c.monitor.counts.delivered += 1,
-        |c| _ = c.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500)),
+        |c| _ = c.frames.insert(Frame::new(FrameKind::Data, FlowId(0), 0, 1500)),
     ];
     for spoil in spoils {
         let seen = broken(|partition| spoil(&mut partition.core));
@@ -174,7 +174,8 @@ fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
     }
     // Frames other than data are counted apart.
     assert_eq!(
-        broken(|partition| _ = partition.core.frames.insert(Frame::new(FrameKind::Ack, 0, 0, 64))),
+        broken(|partition| _ =
+            partition.core.frames.insert(Frame::new(FrameKind::Ack, FlowId(0), 0, 64))),
         []
     );
 }
@@ -235,7 +236,7 @@ fn accounting_that_differs_from_the_queues_is_seen() {
         let before = (s.held().0, s.queued());
         assert_eq!(before.0, before.1);
         core.monitor.counts.injected += 1;
-        let frame = core.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500));
+        let frame = core.frames.insert(Frame::new(FrameKind::Data, FlowId(0), 0, 1500));
         s.on_frame(now, 0, frame, &mut Liar { core, frame, len });
         assert_eq!((s.held().0, s.queued()), (before.0 + 1500, before.1 + len as u64), "it waits");
         w.audit();

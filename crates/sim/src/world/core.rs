@@ -14,7 +14,7 @@ use xoff_node::{
     WireTimes,
 };
 use xoff_units::state::State;
-use xoff_units::{PortId, Rate, Span, Time, prefetch};
+use xoff_units::{FlowId, PortId, Rate, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::clock::Clock;
@@ -216,7 +216,7 @@ impl Core {
     pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {
             self.router.prefetch(f);
-            if let Some(flow) = self.monitor.flows.records.get(f.flow as usize) {
+            if let Some(flow) = self.monitor.flows.records.get(f.flow.index()) {
                 flow.prefetch();
             }
         }
@@ -426,9 +426,9 @@ impl Env for Core {
         event_key <= self.clock.event_key()
     }
 
-    fn queue_pair_of(&mut self, flow: u32) -> Option<u32> {
+    fn queue_pair_of(&mut self, flow: FlowId) -> Option<u32> {
         // A flow of the list may have the ports of a message.
-        if (flow as usize) < self.monitor.flows.records.len() {
+        if flow.index() < self.monitor.flows.records.len() {
             return None;
         }
         let f = &self.monitor.flows.records.at(flow).flow;

@@ -10,7 +10,7 @@
 
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
-use xoff_units::Time;
+use xoff_units::{FlowId, Time};
 
 use crate::engine::event::FLOWS_MAX;
 use crate::observe::flows::FlowRecord;
@@ -25,7 +25,7 @@ pub struct News {
     /// Time of the news.
     pub at: Time,
     /// Number of the flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// True if the last byte has arrived in order; false: it has left its source.
     pub delivered: bool,
 }
@@ -62,14 +62,14 @@ impl World {
     /// congestion state; `None`: it has its own. Returns its number. Only of a world whose flows
     /// may be handed in ([`xoff_net::workload::Flows::handed_in`]), of a priority named there,
     /// between hosts that have a route.
-    pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u32>) -> u32 {
+    pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u32>) -> FlowId {
         flow.start = self.now();
         let only = &mut self.partitions[0];
         let number = only.core.monitor.flows.records.len() as u32;
         only.core.monitor.flows.records.push(FlowRecord::new(flow, 0));
-        only.begin_in(number, facts, queue_pair);
+        only.begin_in(FlowId(number), facts, queue_pair);
         only.note_news();
-        number
+        FlowId(number)
     }
 
     /// As many flows can be handed in: more could not be distinguished.

@@ -183,7 +183,7 @@ impl World {
         &self,
         PortId { node, port }: PortId,
         priority: u8,
-        flow: u32,
+        flow: FlowId,
     ) -> Option<QueueState> {
         let Node::Switch(s) = &self.home(node).nodes[node as usize] else { return None };
         s.port(port).flows(self.layout.classes.class(priority)?)?.queue(self.now, flow)

@@ -15,7 +15,7 @@ use xoff_net::jobs::{Action, Input, Job, Jobs, Log, Machine, Shares};
 use xoff_node::{Call, Env};
 use xoff_units::paged::Items;
 use xoff_units::state::State;
-use xoff_units::{PortId, Time};
+use xoff_units::{FlowId, PortId, Time};
 
 use crate::fast_forward::Leapt;
 use crate::world::World;
@@ -41,12 +41,12 @@ pub struct RankLog {
 
 impl RankLog {
     /// Bytes that the rank's NIC put on its wire from the start of a message until its last frame.
-    pub fn carried(&self, job: &Job, rank: u32, flow: u32) -> u64 {
+    pub fn carried(&self, job: &Job, rank: u32, flow: FlowId) -> u64 {
         match &self.carried {
-            Some(carried) => carried.get(job.nth_of_rank(rank, flow) as usize),
+            Some(carried) => carried.get(job.nth_of_rank(rank, flow.0) as usize),
             None => self
                 .wire
-                .binary_search_by_key(&flow, |w| w.0)
+                .binary_search_by_key(&flow, |w| FlowId(w.0))
                 .map_or(0, |i| self.wire[i].2 - self.wire[i].1),
         }
     }
@@ -112,17 +112,21 @@ impl Partition {
         let mut others = Vec::new();
         while !self.core.monitor.flows.ended.is_empty() {
             for (flow, stage) in std::mem::take(&mut self.core.monitor.flows.ended) {
-                let Some(of) = jobs.of_flow(flow) else {
+                let Some(of) = jobs.of_flow(flow.0) else {
                     others.push((flow, stage));
                     continue;
                 };
                 let job = &jobs.jobs[of];
-                let (iteration, message) = job.of_flow(flow);
+                let (iteration, message) = job.of_flow(flow.0);
                 let m = job.message(message);
                 match stage {
                     Stage::Sent => {
                         let sent = self.on_wire(job.hosts[m.from as usize]);
-                        self.rank_handles((of, m.from), Input::Sent { flow }, Some((flow, sent)));
+                        self.rank_handles(
+                            (of, m.from),
+                            Input::Sent { flow: flow.0 },
+                            Some((flow.0, sent)),
+                        );
                     }
                     Stage::Arrived | Stage::Delivered => {
                         self.rank_handles(
@@ -194,7 +198,7 @@ impl Partition {
                     [self.core.layout.port_index(PortId { node: host, port: 0 })]
                 .tx_bytes;
                 r.wire.insert(flow, (on_wire, on_wire));
-                let f = &mut self.core.monitor.flows.records.at(flow).flow;
+                let f = &mut self.core.monitor.flows.records.at(FlowId(flow)).flow;
                 f.start = self.core.clock.of_run();
                 let ends = (f.src, f.dst);
                 let facts = self
@@ -203,7 +207,7 @@ impl Partition {
                     .get(flow as usize)
                     .or_else(|| self.starts.facts_of_ends.get(&ends));
                 let facts = facts.copied().unwrap_or_default();
-                self.begin_in(flow, facts, Some(place << PAIR_BITS | pair));
+                self.begin_in(FlowId(flow), facts, Some(place << PAIR_BITS | pair));
             }
             Action::WakeAt(time) => self.core.call_at(host, time, Call::Clock { which: JOB }),
             Action::Inside { to, at, iteration, op } => {
@@ -257,9 +261,11 @@ impl World {
     }
 
     /// Bytes that a rank's NIC had put on its wire at the start and at the end of a message.
-    pub(crate) fn wire_of(&self, job: usize, rank: u32, flow: u32) -> Option<(u64, u64)> {
+    pub(crate) fn wire_of(&self, job: usize, rank: u32, flow: FlowId) -> Option<(u64, u64)> {
         let of = |r: &Ranks| {
-            r.by_rank.get(&(job, rank)).and_then(|&at| r.here[at as usize].wire.get(&flow).copied())
+            r.by_rank
+                .get(&(job, rank))
+                .and_then(|&at| r.here[at as usize].wire.get(&flow.0).copied())
         };
         self.partitions.iter().filter_map(|p| p.jobs.as_deref()).find_map(of)
     }

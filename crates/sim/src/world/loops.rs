@@ -3,7 +3,7 @@
 use xoff_net::workload::generators::closed_loop::NextAfter;
 use xoff_node::{Env, EventKey, Frame, FrameKind};
 use xoff_units::state::State;
-use xoff_units::{PortId, Span};
+use xoff_units::{FlowId, PortId, Span};
 
 use crate::engine::event::{Event, Kind};
 use crate::observe::flows::FlowRecord;
@@ -47,45 +47,48 @@ impl Partition {
     }
 
     /// The source learns that its flow has been delivered.
-    pub fn receives(&mut self, flow: u32) {
+    pub fn receives(&mut self, flow: FlowId) {
         if let Some(index) = self.loop_of(flow) {
             self.start_successor(index, flow);
         }
     }
 
-    fn loop_of(&self, flow: u32) -> Option<usize> {
-        let label = self.core.monitor.flows.records[flow as usize].flow.label;
+    fn loop_of(&self, flow: FlowId) -> Option<usize> {
+        let label = self.core.monitor.flows.records[flow.index()].flow.label;
         self.starts.loops.iter().position(|l| l.label() == label)
     }
 
-    fn start_successor(&mut self, index: usize, flow: u32) {
-        let host = self.core.monitor.flows.records[flow as usize].flow.src;
+    fn start_successor(&mut self, index: usize, flow: FlowId) {
+        let host = self.core.monitor.flows.records[flow.index()].flow.src;
         let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
         if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.clock.now) {
             self.core.monitor.flows.records.push(FlowRecord::new(next, 0));
-            self.begin(self.core.monitor.flows.records.len() as u32 - 1, PathFacts::default());
+            self.begin(
+                FlowId(self.core.monitor.flows.records.len() as u32 - 1),
+                PathFacts::default(),
+            );
         }
     }
 
     /// The news is at the source as soon as news could be there, see
     /// [`xoff_net::workload::generators::closed_loop`].
-    fn plan_news(&mut self, flow: u32) {
+    fn plan_news(&mut self, flow: FlowId) {
         let time = self.core.clock.now + self.propagation(flow);
-        let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
+        let rank = self.core.ranks.of(Kind::FlowStart, flow.0, 1, 0);
         self.core.pending.push(Event::new(
             EventKey { time, rank },
             Kind::FlowStart,
             0,
-            flow * HOPS + RECEIVES,
+            flow.0 * HOPS + RECEIVES,
         ));
     }
 
     /// Delay of the links of a flow's way, as frames take it now.
-    fn propagation(&mut self, flow: u32) -> Span {
+    fn propagation(&mut self, flow: FlowId) -> Span {
         let core: &mut Core = &mut self.core;
         let (src, dst) = (
-            core.monitor.flows.records[flow as usize].flow.src,
-            core.monitor.flows.records[flow as usize].flow.dst,
+            core.monitor.flows.records[flow.index()].flow.src,
+            core.monitor.flows.records[flow.index()].flow.dst,
         );
         let frame = Frame::new(FrameKind::Data, flow, 0, 1);
         let (mut node, mut delay) = (src, Span::ZERO);

@@ -25,7 +25,7 @@ use xoff_node::{
 };
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
-use xoff_units::{At, Bytes, PortId, Rate, Span, Time};
+use xoff_units::{At, Bytes, FlowId, PortId, Rate, Span, Time};
 
 use crate::engine::calendar::{Calendar, Engine};
 use crate::engine::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
@@ -121,7 +121,7 @@ pub struct World {
     pub(crate) failures: u64,
     pub(crate) recorder: Option<Box<dyn Recorder>>,
     /// Flows that are complete, in that order.
-    completions: Vec<u32>,
+    completions: Vec<FlowId>,
     /// Messages of streamed jobs that are complete: they are counted and not listed.
     messages_complete: usize,
     /// The first of them.
@@ -460,10 +460,10 @@ impl World {
             rows.sort_by_key(|r| r.0);
         }
         self.ranks_left -= completions.iter().filter(|c| c.1.is_none()).count();
-        let mut complete: Vec<u32> = completions.into_iter().filter_map(|c| c.1).collect();
+        let mut complete: Vec<FlowId> = completions.into_iter().filter_map(|c| c.1).collect();
         if let Some(first) = self.streamed_from {
             let all = complete.len();
-            complete.retain(|&flow| flow < first);
+            complete.retain(|&flow| flow < FlowId(first));
             self.messages_complete += all - complete.len();
         }
         complete.iter_mut().for_each(|flow| *flow = self.of_run(*flow));
@@ -486,7 +486,7 @@ impl World {
         if self.leaps.is_empty() {
             return row;
         }
-        row.with_flow(|flow| Some(self.of_run(flow as u32) as u64)).unwrap_or(row)
+        row.with_flow(|flow| Some(u64::from(self.of_run(FlowId(flow as u32))))).unwrap_or(row)
     }
 
     /// Frames on recorded wires since the last time.
@@ -528,12 +528,12 @@ impl World {
     }
 
     /// Adds completed flows, in this order.
-    pub(crate) fn add_completions(&mut self, flows: impl Iterator<Item = u32>) {
+    pub(crate) fn add_completions(&mut self, flows: impl Iterator<Item = FlowId>) {
         self.completions.extend(flows);
     }
 
     /// The flows that were completed, from the `n`-th one on.
-    pub(crate) fn completions_from(&self, n: usize) -> &[u32] {
+    pub(crate) fn completions_from(&self, n: usize) -> &[FlowId] {
         &self.completions[n..]
     }
 

@@ -104,7 +104,7 @@ impl World {
                 _ => Err("a frame of an unknown flow"),
             };
         }
-        let Some(record) = flows.get(f.flow as usize) else {
+        let Some(record) = flows.get(f.flow.index()) else {
             return Err("a flow that does not exist");
         };
         let flow = &record.flow;
@@ -207,13 +207,13 @@ impl World {
     }
 
     /// Source and destination of a flow; `None`: it does not exist.
-    pub fn ends(&self, flow: u32) -> Option<(u32, u32)> {
+    pub fn ends(&self, flow: FlowId) -> Option<(u32, u32)> {
         self.partitions[0]
             .core
             .monitor
             .flows
             .records
-            .get(flow as usize)
+            .get(flow.index())
             .map(|r| (r.flow.src, r.flow.dst))
     }
 

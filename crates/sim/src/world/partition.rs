@@ -11,7 +11,7 @@ use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::state::State;
-use xoff_units::{PortId, Span, Time, prefetch};
+use xoff_units::{FlowId, PortId, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, EventOrder, Kind};
@@ -262,7 +262,7 @@ impl Partition {
                         core.monitor
                             .flows
                             .records
-                            .get(flow as usize)
+                            .get(flow.index())
                             .into_iter()
                             .for_each(FlowRecord::prefetch);
                     }
@@ -506,7 +506,7 @@ impl Partition {
                 self.plan_flow_start();
             }
             1 => self.start_listed(arg / HOPS),
-            RECEIVES => self.receives(arg / HOPS),
+            RECEIVES => self.receives(FlowId(arg / HOPS)),
             _ => self.plan(now, 0, arg - 1),
         }
     }
@@ -524,10 +524,10 @@ impl Partition {
                 .records
                 .push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
         }
-        self.begin(flow, facts);
+        self.begin(FlowId(flow), facts);
     }
 
-    pub fn begin(&mut self, flow: u32, facts: PathFacts) {
+    pub fn begin(&mut self, flow: FlowId, facts: PathFacts) {
         let pair = self.connection_of(flow);
         self.begin_in(flow, facts, pair);
         self.after_flows();
@@ -535,9 +535,9 @@ impl Partition {
 
     /// The queue pair of a message that shares a connection: that of its receiver and priority.
     /// Those of jobs have numbers of their own.
-    fn connection_of(&self, flow: u32) -> Option<u32> {
+    fn connection_of(&self, flow: FlowId) -> Option<u32> {
         const CONNECTION: u32 = 1 << 31;
-        let f = &self.core.monitor.flows.records[flow as usize].flow;
+        let f = &self.core.monitor.flows.records[flow.index()].flow;
         let shares = self.core.layout.shared_connections
             && f.controlled
             && f.rate.is_none()
@@ -546,7 +546,7 @@ impl Partition {
     }
 
     /// A flow begins, in a queue pair of its source if it has one.
-    pub fn begin_in(&mut self, flow: u32, facts: PathFacts, queue_pair: Option<u32>) {
+    pub fn begin_in(&mut self, flow: FlowId, facts: PathFacts, queue_pair: Option<u32>) {
         let record = self.core.monitor.flows.records.at(flow);
         let f = &record.flow;
         let index = self
@@ -592,7 +592,7 @@ impl Partition {
             s.occupants(&self.core.frames, |ingress, c, o| {
                 if (ingress, c) == (peer_port, at.class) {
                     let out = s.input_head(ingress, c, &self.core.frames).unwrap_or(o.out_port);
-                    *partitions.entry((out, o.flow)).or_default() += o.bytes;
+                    *partitions.entry((out, o.flow.0)).or_default() += o.bytes;
                 }
             });
             let core = &mut self.core;
@@ -601,7 +601,7 @@ impl Partition {
                     &core.clock,
                     at,
                     PortId { node: peer, port },
-                    flow,
+                    FlowId(flow),
                     bytes,
                 );
             }

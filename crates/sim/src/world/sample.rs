@@ -134,7 +134,7 @@ impl World {
                     );
                     rows.push((
                         port.0,
-                        flow_rate(now, port, flow as u32, rate, RateSource::Measured),
+                        flow_rate(now, port, FlowId(flow as u32), rate, RateSource::Measured),
                     ));
                 }
                 self.samples.flow_bytes[flow] = delivered;

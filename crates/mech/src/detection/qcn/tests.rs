@@ -1,8 +1,8 @@
 //! The congestion point as traces, with steps computed by hand.
 
 use super::*;
-use xoff_units::Span;
 use xoff_units::params::Defaults;
+use xoff_units::{FlowId, Span};
 
 const C: Rate = Rate::from_gbps(10);
 const LEN: Bytes = Bytes(1_500);
@@ -146,13 +146,18 @@ fn the_culprit_is_notified() {
     for (sampling, want) in [("arrival", 6), ("largest", 1), ("random", 1)] {
         let mut q = Qcn::new(&steady(&[("sampling", sampling)]), C, BUFFER);
         for n in 0..70 {
-            let stated = q.on_enqueue(Time::ZERO, 1, LEN, Bytes(LEN.0 * (n + 1)), &mut no_draw);
+            let stated =
+                q.on_enqueue(Time::ZERO, FlowId(1), LEN, Bytes(LEN.0 * (n + 1)), &mut no_draw);
             assert_eq!(stated, None);
         }
         for n in 1..=30 {
-            let stated = q.on_enqueue(Time::ZERO, 6, LEN, Bytes(106_500), &mut || 0.0);
-            assert_eq!(stated.map(|s| s.flow), (n == 30).then_some(want), "{sampling}, frame {n}");
-            q.on_dequeue(6, LEN);
+            let stated = q.on_enqueue(Time::ZERO, FlowId(6), LEN, Bytes(106_500), &mut || 0.0);
+            assert_eq!(
+                stated.map(|s| s.flow),
+                (n == 30).then_some(FlowId(want)),
+                "{sampling}, frame {n}"
+            );
+            q.on_dequeue(FlowId(6), LEN);
         }
     }
 }

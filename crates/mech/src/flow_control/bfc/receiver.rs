@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xoff_units::state::State;
-use xoff_units::{Bytes, Span, Time};
+use xoff_units::{Bytes, FlowId, Span, Time};
 
 use super::super::{FlowReceiver, Message, QueueState};
 use super::filter::{Filter, FilterPart};
@@ -28,7 +28,7 @@ pub struct BfcReceiver {
     p: Params,
     /// HRTT + tau.
     horizon: Span,
-    held: BTreeMap<u32, Held>,
+    held: BTreeMap<FlowId, Held>,
     paused: BTreeSet<u32>,
     /// Flows to be resumed, in the order in which their queues have drained.
     leaving: VecDeque<u32>,
@@ -76,17 +76,18 @@ impl FlowReceiver for BfcReceiver {
     fn on_arrival(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message> {
         let queue = queue?; // a host takes in everything
         let vfid = self.p.vfid(flow);
-        let held = self.held.entry(vfid).or_insert(Held { owner: flow, ..Held::default() });
+        let held =
+            self.held.entry(FlowId(vfid)).or_insert(Held { owner: flow.0, ..Held::default() });
         if held.bytes == 0 {
-            held.owner = flow; // its paused frames have left, but its pause is not over yet
+            held.owner = flow.0; // its paused frames have left, but its pause is not over yet
         }
-        self.collisions += u64::from(held.owner != flow);
+        self.collisions += u64::from(held.owner != flow.0);
         held.bytes += len.0;
         if queue.bytes + len > threshold(self.horizon, &queue) {
             if std::mem::take(&mut held.leaving) {
@@ -104,13 +105,13 @@ impl FlowReceiver for BfcReceiver {
     fn on_departure(
         &mut self,
         _now: Time,
-        flow: u32,
+        flow: FlowId,
         queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message> {
         let queue = queue?;
         let vfid = self.p.vfid(flow);
-        let held = self.held.get_mut(&vfid)?;
+        let held = self.held.get_mut(&FlowId(vfid))?;
         held.bytes -= len.0;
         let drained = held.bytes == 0 || queue.bytes <= threshold(self.horizon, &queue);
         if held.paused && !held.leaving && drained {
@@ -118,7 +119,7 @@ impl FlowReceiver for BfcReceiver {
             self.leaving.push_back(vfid);
         }
         if held.bytes == 0 && !held.paused {
-            self.held.remove(&vfid);
+            self.held.remove(&FlowId(vfid));
         }
         None
     }
@@ -131,10 +132,10 @@ impl FlowReceiver for BfcReceiver {
         while left > 0
             && let Some(vfid) = self.leaving.pop_front()
         {
-            let held = self.held.get_mut(&vfid).expect("a paused flow is known");
+            let held = self.held.get_mut(&FlowId(vfid)).expect("a paused flow is known");
             (held.leaving, held.paused) = (false, false);
             if held.bytes == 0 {
-                self.held.remove(&vfid);
+                self.held.remove(&FlowId(vfid));
             }
             self.paused.remove(&vfid);
             left -= 1;

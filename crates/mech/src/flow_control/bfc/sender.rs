@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use xoff_units::state::State;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 use super::super::{FlowSender, Gate, Message, QueueState};
 use super::filter::{Filter, FilterPart, WORDS, hash};
@@ -50,7 +50,7 @@ pub struct BfcSender {
     /// 2 HRTT: time for which a flow without waiting frames keeps its queue.
     sticky: Span,
     queues: Vec<Queue>,
-    places: BTreeMap<u32, Place>,
+    places: BTreeMap<FlowId, Place>,
     /// In effect.
     filter: Filter,
     /// Arriving filters, with their numbers. A closing message waits for the frame on the wire,
@@ -80,9 +80,11 @@ impl BfcSender {
 
     /// The queue that a frame of this flow joins now: its own, else the first empty one, else one
     /// by its number.
-    pub fn queue_of(&self, now: Time, flow: u32) -> usize {
+    pub fn queue_of(&self, now: Time, flow: FlowId) -> usize {
         let vfid = self.p.vfid(flow);
-        if let Some(place) = self.places.get(&vfid).filter(|p| p.frames > 0 || now < p.kept_until) {
+        if let Some(place) =
+            self.places.get(&FlowId(vfid)).filter(|p| p.frames > 0 || now < p.kept_until)
+        {
             return place.queue;
         }
         let empty = self.queues.iter().position(|q| q.frames.is_empty() && now >= q.kept_until);
@@ -103,7 +105,8 @@ impl BfcSender {
         let q = &mut self.queues[at];
         let frame = q.frames.pop_front()?;
         q.bytes -= frame.len;
-        let place = self.places.get_mut(&frame.vfid).expect("a flow that waits has a queue");
+        let place =
+            self.places.get_mut(&FlowId(frame.vfid)).expect("a flow that waits has a queue");
         place.frames -= 1;
         if place.frames == 0 {
             match now {
@@ -111,7 +114,7 @@ impl BfcSender {
                     place.kept_until = now + self.sticky;
                     q.kept_until = place.kept_until;
                 }
-                None => _ = self.places.remove(&frame.vfid),
+                None => _ = self.places.remove(&FlowId(frame.vfid)),
             }
         }
         Some(frame.handle)
@@ -119,17 +122,20 @@ impl BfcSender {
 }
 
 impl FlowSender for BfcSender {
-    fn push(&mut self, now: Time, handle: u32, flow: u32, len: Bytes) {
+    fn push(&mut self, now: Time, handle: u32, flow: FlowId, len: Bytes) {
         let (queue, vfid) = (self.queue_of(now, flow), self.p.vfid(flow));
-        let place =
-            self.places.entry(vfid).or_insert(Place { queue, frames: 0, kept_until: Time::ZERO });
+        let place = self.places.entry(FlowId(vfid)).or_insert(Place {
+            queue,
+            frames: 0,
+            kept_until: Time::ZERO,
+        });
         place.queue = queue;
         place.frames += 1;
         self.queues[queue].frames.push_back(Waiting { handle, vfid, len: len.0, nth: self.count });
         self.queues[queue].bytes += len.0;
         self.count += 1;
     }
-    fn queue(&self, now: Time, flow: u32) -> Option<QueueState> {
+    fn queue(&self, now: Time, flow: FlowId) -> Option<QueueState> {
         let at = self.queue_of(now, flow);
         let active = (0..self.queues.len()).filter(|&q| q == at || self.sends(q)).count() as u32;
         Some(QueueState { bytes: Bytes(self.queues[at].bytes), rate: self.line, active })
@@ -156,7 +162,7 @@ impl FlowSender for BfcSender {
     fn discard(&mut self) -> Option<u32> {
         (0..self.queues.len()).find_map(|at| self.take(None, at))
     }
-    fn flow_gate(&self, _now: Time, flow: u32) -> Gate {
+    fn flow_gate(&self, _now: Time, flow: FlowId) -> Gate {
         if self.filter.contains(self.p.vfid(flow)) { Gate::Blocked } else { Gate::Open }
     }
     fn whole_gate(&self, _now: Time) -> Gate {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use xoff_units::params::Defaults;
-use xoff_units::{Rate, Time};
+use xoff_units::{FlowId, Rate, Time};
 
 use super::super::law::Signal;
 use super::super::{FlowReceiver, FlowSender, Gate, Message};
@@ -40,28 +40,28 @@ fn the_threshold_is_what_a_queue_sends_in_a_round_trip() {
 fn a_flow_is_paused_above_its_threshold_and_resumed_at_it() {
     let (p, at) = (params(8), Time::from_us);
     let (mut r, mut s) = (BfcReceiver::new(&p, &LINK), BfcSender::new(&p, &LINK));
-    r.on_arrival(at(1), 7, state(5146, 1), MTU);
+    r.on_arrival(at(1), FlowId(7), state(5146, 1), MTU);
     assert_eq!(r.next_wake(), None, "6646 B: at Th, not above it");
-    r.on_arrival(at(1), 7, state(5147, 1), MTU);
+    r.on_arrival(at(1), FlowId(7), state(5147, 1), MTU);
     assert_eq!(r.next_wake(), Some(at(2)), "at the next multiple of tau");
     filter_of(&mut r, at(2)).into_iter().for_each(|m| s.on_message(at(3), m));
-    assert_eq!([7, 8].map(|f| s.flow_gate(at(3), f)), [Gate::Blocked, Gate::Open]);
-    r.on_departure(at(3), 7, state(6647, 1), MTU);
+    assert_eq!([7, 8].map(|f| s.flow_gate(at(3), FlowId(f))), [Gate::Blocked, Gate::Open]);
+    r.on_departure(at(3), FlowId(7), state(6647, 1), MTU);
     assert!(r.holds(Bytes::ZERO));
-    r.on_departure(at(3), 7, state(6646, 1), MTU);
+    r.on_departure(at(3), FlowId(7), state(6646, 1), MTU);
     assert!(!r.holds(Bytes::ZERO));
     let last = filter_of(&mut r, at(4));
     assert_eq!((&last[..], r.next_wake()), (&[Message::Filter(FilterPart::End(2, 0))][..], None));
     last.into_iter().for_each(|m| s.on_message(at(5), m));
-    assert_eq!(s.flow_gate(at(5), 7), Gate::Open);
+    assert_eq!(s.flow_gate(at(5), FlowId(7)), Gate::Open);
 }
 
 #[test]
 fn a_period_resumes_two_flows_at_most() {
     let (p, at) = (params(8), Time::from_us);
     let mut r = BfcReceiver::new(&p, &LINK);
-    (0..5).for_each(|f| _ = r.on_arrival(at(1), f, state(9000, 1), MTU));
-    (0..5).for_each(|f| _ = r.on_departure(at(1), f, state(0, 1), MTU));
+    (0..5).for_each(|f| _ = r.on_arrival(at(1), FlowId(f), state(9000, 1), MTU));
+    (0..5).for_each(|f| _ = r.on_departure(at(1), FlowId(f), state(0, 1), MTU));
     let paused = [2, 4, 6].map(|t| filter_of(&mut r, at(t)).pop());
     assert_eq!(
         paused,
@@ -75,13 +75,16 @@ fn flows_get_empty_queues_keep_them_and_take_turns() {
     let mut s = BfcSender::new(&p, &LINK);
     [(10, 1), (11, 1), (20, 2), (21, 2)]
         .into_iter()
-        .for_each(|(handle, flow)| s.push(now, handle, flow, MTU));
-    assert_eq!([1, 2].map(|f| s.queue_of(now, f)), [0, 1]);
-    assert_eq!(s.queue(now, 1), Some(QueueState { bytes: Bytes(3000), rate: C, active: 2 }));
+        .for_each(|(handle, flow)| s.push(now, handle, FlowId(flow), MTU));
+    assert_eq!([1, 2].map(|f| s.queue_of(now, FlowId(f))), [0, 1]);
+    assert_eq!(
+        s.queue(now, FlowId(1)),
+        Some(QueueState { bytes: Bytes(3000), rate: C, active: 2 })
+    );
     assert_eq!(std::iter::from_fn(|| s.pop(now)).collect::<Vec<_>>(), [20, 10, 21, 11]);
     let late = now + hrtt(&LINK) + hrtt(&LINK);
     assert_eq!(
-        (s.queue_of(Time(late.0 - 1), 2), s.queue_of(late, 2)),
+        (s.queue_of(Time(late.0 - 1), FlowId(2)), s.queue_of(late, FlowId(2))),
         (1, 0),
         "kept for two round trips"
     );
@@ -111,15 +114,15 @@ fn a_queue_holds_its_threshold_and_one_round_trip_at_most() {
         }
         if arrivals.front().is_some_and(|&at| at <= now) {
             arrivals.pop_front();
-            r.on_arrival(now, 7, egress.queue(now, 7), MTU);
-            egress.push(now, n as u32, 7, MTU);
+            r.on_arrival(now, FlowId(7), egress.queue(now, FlowId(7)), MTU);
+            egress.push(now, n as u32, FlowId(7), MTU);
         }
-        highest = highest.max(egress.queue(now, 7).unwrap().bytes);
+        highest = highest.max(egress.queue(now, FlowId(7)).unwrap().bytes);
         if n % 10 == 0 && egress.pop(now).is_some() {
             sent += 1;
-            r.on_departure(now, 7, egress.queue(now, 7), MTU);
+            r.on_departure(now, FlowId(7), egress.queue(now, FlowId(7)), MTU);
         }
-        if up.flow_gate(now, 7) == Gate::Open {
+        if up.flow_gate(now, FlowId(7)) == Gate::Open {
             arrivals.push_back(now + step + LINK.delay);
         }
     }
@@ -149,15 +152,15 @@ fn parts_survive_their_packing() {
 fn a_filter_that_overtakes_another_ends_neither() {
     let (p, at) = (params(8), Time::from_us);
     let (mut r, mut s) = (BfcReceiver::new(&p, &LINK), BfcSender::new(&p, &LINK));
-    r.on_arrival(at(1), 7, state(9000, 1), MTU);
+    r.on_arrival(at(1), FlowId(7), state(9000, 1), MTU);
     let mut first = filter_of(&mut r, at(2));
-    r.on_arrival(at(3), 8, state(9000, 1), MTU);
+    r.on_arrival(at(3), FlowId(8), state(9000, 1), MTU);
     let mut second = filter_of(&mut r, at(4));
     let ends = [first.pop().unwrap(), second.pop().unwrap()];
     first.into_iter().chain(second).for_each(|m| s.on_message(at(4), m));
     let mut after = |m| {
         s.on_message(at(5), m);
-        [7, 8].map(|f| s.flow_gate(at(5), f))
+        [7, 8].map(|f| s.flow_gate(at(5), FlowId(f)))
     };
     assert_eq!(ends.map(&mut after), [[Gate::Blocked, Gate::Open], [Gate::Blocked, Gate::Blocked]]);
 }
@@ -167,14 +170,16 @@ fn a_filter_that_overtakes_another_ends_neither() {
 fn a_flow_that_is_congested_again_waits_behind_those_that_have_drained() {
     let (p, at) = (Params { resumes: 1, ..params(8) }, Time::from_us);
     let mut r = BfcReceiver::new(&p, &LINK);
-    (0..2).for_each(|f| _ = (0..2).map(|_| r.on_arrival(at(1), f, state(9000, 1), MTU)).count());
-    r.on_departure(at(1), 0, state(0, 1), MTU);
-    r.on_departure(at(1), 1, state(0, 1), MTU);
-    r.on_arrival(at(1), 0, state(9000, 1), MTU);
-    r.on_departure(at(1), 0, state(0, 1), MTU);
+    (0..2).for_each(|f| {
+        _ = (0..2).map(|_| r.on_arrival(at(1), FlowId(f), state(9000, 1), MTU)).count()
+    });
+    r.on_departure(at(1), FlowId(0), state(0, 1), MTU);
+    r.on_departure(at(1), FlowId(1), state(0, 1), MTU);
+    r.on_arrival(at(1), FlowId(0), state(9000, 1), MTU);
+    r.on_departure(at(1), FlowId(0), state(0, 1), MTU);
     let mut s = BfcSender::new(&p, &LINK);
     filter_of(&mut r, at(2)).into_iter().for_each(|m| s.on_message(at(2), m));
-    assert_eq!([0, 1].map(|f| s.flow_gate(at(2), f)), [Gate::Blocked, Gate::Open]);
+    assert_eq!([0, 1].map(|f| s.flow_gate(at(2), FlowId(f))), [Gate::Blocked, Gate::Open]);
 }
 
 /// Filters of all priorities fit into a period; where half of HRTT is shorter than they are, they

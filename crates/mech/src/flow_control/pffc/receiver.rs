@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use xoff_units::{Bytes, Rate, Time, state};
+use xoff_units::{Bytes, FlowId, Rate, Time, state};
 
 use super::super::pfc::Pause;
 use super::super::{FlowReceiver, Message, QueueState, repeat};
@@ -84,7 +84,7 @@ impl PffcReceiver {
     }
 
     /// Bytes held of the flows that share this flow's slot.
-    pub fn held(&self, flow: u32) -> Bytes {
+    pub fn held(&self, flow: FlowId) -> Bytes {
         self.slots.get(self.p.slot(flow) as usize).map_or(Bytes::ZERO, |s| Bytes(s.bytes))
     }
 
@@ -116,7 +116,7 @@ impl FlowReceiver for PffcReceiver {
     fn on_arrival(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         _queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message> {
@@ -127,8 +127,8 @@ impl FlowReceiver for PffcReceiver {
         let queue = self.queue_of(at);
         let slot = &mut self.slots[at as usize];
         if slot.bytes == 0 {
-            slot.owner = flow;
-        } else if slot.owner != flow {
+            slot.owner = flow.0;
+        } else if slot.owner != flow.0 {
             self.collisions += 1;
         }
         slot.bytes += len.0;
@@ -152,7 +152,7 @@ impl FlowReceiver for PffcReceiver {
     fn on_departure(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         _queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message> {

@@ -23,7 +23,7 @@
 use std::collections::VecDeque;
 
 use xoff_units::state::{Meaning, State, Walk};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
@@ -115,7 +115,7 @@ impl PffcSender {
     }
 
     /// The pause queue into which a frame of this flow would go now; `None`: the default queue.
-    pub fn queue_of(&self, now: Time, flow: u32) -> Option<u16> {
+    pub fn queue_of(&self, now: Time, flow: FlowId) -> Option<u16> {
         if self.places.is_empty() {
             return None;
         }
@@ -231,7 +231,7 @@ impl PffcSender {
 impl FlowSender for PffcSender {
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn push(&mut self, now: Time, handle: u32, flow: u32, _len: Bytes) {
+    fn push(&mut self, now: Time, handle: u32, flow: FlowId, _len: Bytes) {
         let frame = Waiting { handle, nth: self.count };
         self.count += 1;
         match self.queue_of(now, flow) {
@@ -276,7 +276,7 @@ impl FlowSender for PffcSender {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn flow_gate(&self, now: Time, flow: u32) -> Gate {
+    fn flow_gate(&self, now: Time, flow: FlowId) -> Gate {
         let until =
             self.queue_of(now, flow).map_or(Time::ZERO, |q| self.queues[q as usize].paused_until);
         gate(now, until)

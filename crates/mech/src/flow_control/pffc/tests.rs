@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use proptest::prelude::*;
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{FlowId, Rate, Span, Time};
 
 use super::super::{FlowReceiver, FlowSender, Gate, Message};
 use super::*;
@@ -33,12 +33,12 @@ fn all(first: Option<Message>, r: &mut PffcReceiver) -> Vec<Order> {
     first.map(order).into_iter().chain(std::iter::from_fn(|| r.more().map(order))).collect()
 }
 
-fn arrive(r: &mut PffcReceiver, flow: u32, len: u64) -> Vec<Order> {
+fn arrive(r: &mut PffcReceiver, flow: FlowId, len: u64) -> Vec<Order> {
     let m = r.on_arrival(Time::ZERO, flow, None, Bytes(len));
     all(m, r)
 }
 
-fn leave(r: &mut PffcReceiver, flow: u32, len: u64) -> Vec<Order> {
+fn leave(r: &mut PffcReceiver, flow: FlowId, len: u64) -> Vec<Order> {
     let m = r.on_departure(Time::ZERO, flow, None, Bytes(len));
     all(m, r)
 }
@@ -55,35 +55,35 @@ fn drain(s: &mut PffcSender) -> Vec<u32> {
 #[test]
 fn a_flow_is_paused_above_xoff_s_and_resumed_at_xon_s() {
     let p = params(3000, 1500, 6, 4096);
-    let (mut r, slot) = (PffcReceiver::new(&p, C), p.slot(7));
+    let (mut r, slot) = (PffcReceiver::new(&p, C), p.slot(FlowId(7)));
     let queue = slot % 6;
     for _ in 0..3 {
-        assert_eq!(arrive(&mut r, 7, 1000), []);
+        assert_eq!(arrive(&mut r, FlowId(7), 1000), []);
     }
-    assert_eq!(r.held(7), Bytes(3000), "at Xoff_s, not above it");
-    assert_eq!(arrive(&mut r, 7, 1000), [pause(queue), Order::Migrate(slot)]);
-    assert_eq!(arrive(&mut r, 7, 1000), [], "what was on its way");
+    assert_eq!(r.held(FlowId(7)), Bytes(3000), "at Xoff_s, not above it");
+    assert_eq!(arrive(&mut r, FlowId(7), 1000), [pause(queue), Order::Migrate(slot)]);
+    assert_eq!(arrive(&mut r, FlowId(7), 1000), [], "what was on its way");
     for _ in 0..3 {
-        assert_eq!(leave(&mut r, 7, 1000), []);
+        assert_eq!(leave(&mut r, FlowId(7), 1000), []);
     }
     assert!(r.holds(Bytes(499)) && !r.holds(Bytes(500)), "2000 B are 500 above Xon_s");
-    assert_eq!(leave(&mut r, 7, 500), [Order::Resume(queue), Order::MigrateBack(slot)]);
-    assert_eq!(leave(&mut r, 7, 1500), []);
+    assert_eq!(leave(&mut r, FlowId(7), 500), [Order::Resume(queue), Order::MigrateBack(slot)]);
+    assert_eq!(leave(&mut r, FlowId(7), 1500), []);
     assert!(!r.holds(Bytes::ZERO));
 }
 
 #[test]
 fn a_shared_pause_queue_goes_on_with_its_last_flow() {
     let p = params(1000, 500, 1, 4096);
-    let (mut r, [a, b]) = (PffcReceiver::new(&p, C), [1, 2].map(|f| p.slot(f)));
-    assert_eq!(arrive(&mut r, 1, 1500), [pause(0), Order::Migrate(a)]);
-    assert_eq!(arrive(&mut r, 2, 1500), [Order::Migrate(b)], "the queue is paused already");
-    assert_eq!(leave(&mut r, 1, 1500), [], "its frames stand among those of the other");
-    assert_eq!(arrive(&mut r, 1, 1500), [], "nor does it have to be paused again");
-    assert_eq!(leave(&mut r, 2, 1500), []);
+    let (mut r, [a, b]) = (PffcReceiver::new(&p, C), [1, 2].map(|f| p.slot(FlowId(f))));
+    assert_eq!(arrive(&mut r, FlowId(1), 1500), [pause(0), Order::Migrate(a)]);
+    assert_eq!(arrive(&mut r, FlowId(2), 1500), [Order::Migrate(b)], "the queue is paused already");
+    assert_eq!(leave(&mut r, FlowId(1), 1500), [], "its frames stand among those of the other");
+    assert_eq!(arrive(&mut r, FlowId(1), 1500), [], "nor does it have to be paused again");
+    assert_eq!(leave(&mut r, FlowId(2), 1500), []);
     assert!(r.holds(Bytes(999)) && !r.holds(Bytes(1000)));
     assert_eq!(
-        leave(&mut r, 1, 1000),
+        leave(&mut r, FlowId(1), 1000),
         [Order::Resume(0), Order::MigrateBack(a), Order::MigrateBack(b)]
     );
 }
@@ -92,24 +92,27 @@ fn a_shared_pause_queue_goes_on_with_its_last_flow() {
 fn flows_in_one_slot_share_their_fate_and_are_counted() {
     let p = params(1000, 500, 6, 1);
     let mut r = PffcReceiver::new(&p, C);
-    assert_eq!((arrive(&mut r, 1, 600), r.collisions()), (vec![], 0));
-    assert_eq!((arrive(&mut r, 2, 600), r.collisions()), (vec![pause(0), Order::Migrate(0)], 1));
+    assert_eq!((arrive(&mut r, FlowId(1), 600), r.collisions()), (vec![], 0));
+    assert_eq!(
+        (arrive(&mut r, FlowId(2), 600), r.collisions()),
+        (vec![pause(0), Order::Migrate(0)], 1)
+    );
     let mut s = PffcSender::new(&p, C);
     obey(&mut s, &[pause(0), Order::Migrate(0)]);
-    assert_eq!([1, 2, 3].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked; 3]);
-    leave(&mut r, 1, 600);
-    leave(&mut r, 2, 600);
-    arrive(&mut r, 2, 600);
+    assert_eq!([1, 2, 3].map(|f| s.flow_gate(Time::ZERO, FlowId(f))), [Gate::Blocked; 3]);
+    leave(&mut r, FlowId(1), 600);
+    leave(&mut r, FlowId(2), 600);
+    arrive(&mut r, FlowId(2), 600);
     assert_eq!(r.collisions(), 1, "the slot was empty");
 }
 
 /// Two flows of different slots and queues, as most are.
 fn two(p: &Params) -> [u32; 2] {
-    let apart = |b: &u32| p.slot(*b) % p.queues != p.slot(0) % p.queues;
+    let apart = |b: &u32| p.slot(FlowId(*b)) % p.queues != p.slot(FlowId(0)) % p.queues;
     [0, (1..).find(apart).unwrap()]
 }
 
-fn orders(p: &Params, flow: u32) -> (u16, u16) {
+fn orders(p: &Params, flow: FlowId) -> (u16, u16) {
     (p.slot(flow) % p.queues, p.slot(flow))
 }
 
@@ -117,45 +120,45 @@ fn orders(p: &Params, flow: u32) -> (u16, u16) {
 fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
-    let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    s.push(Time::ZERO, 10, a, Bytes(1500));
+    let ((queue, slot), mut s) = (orders(&p, FlowId(a)), PffcSender::new(&p, C));
+    s.push(Time::ZERO, 10, FlowId(a), Bytes(1500));
     obey(&mut s, &[pause(queue)]);
-    s.push(Time::ZERO, 11, a, Bytes(1500)); // between the two messages
+    s.push(Time::ZERO, 11, FlowId(a), Bytes(1500)); // between the two messages
     obey(&mut s, &[Order::Migrate(slot)]);
-    s.push(Time::ZERO, 12, a, Bytes(1500));
-    s.push(Time::ZERO, 20, b, Bytes(1500));
-    assert_eq!([a, b].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked, Gate::Open]);
+    s.push(Time::ZERO, 12, FlowId(a), Bytes(1500));
+    s.push(Time::ZERO, 20, FlowId(b), Bytes(1500));
+    assert_eq!([a, b].map(|f| s.flow_gate(Time::ZERO, FlowId(f))), [Gate::Blocked, Gate::Open]);
     assert_eq!(
         drain(&mut s),
         [10, 11, 20],
         "MIGRATE leaves what waits already in the default queue"
     );
     assert_eq!((s.head(Time::ZERO), s.gate(Time::ZERO)), (Some((12, false)), Gate::Blocked));
-    s.push(Time::ZERO, 21, b, Bytes(1500));
-    s.push(Time::ZERO, 13, a, Bytes(1500));
-    s.push(Time::ZERO, 22, b, Bytes(1500));
+    s.push(Time::ZERO, 21, FlowId(b), Bytes(1500));
+    s.push(Time::ZERO, 13, FlowId(a), Bytes(1500));
+    s.push(Time::ZERO, 22, FlowId(b), Bytes(1500));
     obey(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
-    s.push(Time::ZERO, 23, b, Bytes(1500));
-    s.push(Time::ZERO, 14, a, Bytes(1500));
-    s.push(Time::ZERO, 24, b, Bytes(1500));
+    s.push(Time::ZERO, 23, FlowId(b), Bytes(1500));
+    s.push(Time::ZERO, 14, FlowId(a), Bytes(1500));
+    s.push(Time::ZERO, 24, FlowId(b), Bytes(1500));
     assert_eq!(
         drain(&mut s),
         [12, 13, 21, 22, 23, 14, 24],
         "the pause queue first, later frames in their order"
     );
-    assert_eq!((s.head(Time::ZERO), s.queue_of(Time::ZERO, a)), (None, None));
+    assert_eq!((s.head(Time::ZERO), s.queue_of(Time::ZERO, FlowId(a))), (None, None));
 }
 
 #[test]
 fn a_quick_resume_does_not_overtake_what_was_left_behind() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
-    let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    s.push(Time::ZERO, 20, b, Bytes(1500));
-    s.push(Time::ZERO, 10, a, Bytes(1500));
+    let ((queue, slot), mut s) = (orders(&p, FlowId(a)), PffcSender::new(&p, C));
+    s.push(Time::ZERO, 20, FlowId(b), Bytes(1500));
+    s.push(Time::ZERO, 10, FlowId(a), Bytes(1500));
     obey(&mut s, &[pause(queue), Order::Migrate(slot)]);
-    s.push(Time::ZERO, 21, b, Bytes(1500));
-    s.push(Time::ZERO, 11, a, Bytes(1500));
+    s.push(Time::ZERO, 21, FlowId(b), Bytes(1500));
+    s.push(Time::ZERO, 11, FlowId(a), Bytes(1500));
     obey(&mut s, &[Order::Resume(queue)]);
     assert_eq!(
         drain(&mut s),
@@ -168,16 +171,16 @@ fn a_quick_resume_does_not_overtake_what_was_left_behind() {
 fn a_second_pause_while_it_drains_stops_the_flow_and_no_other() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
-    let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
+    let ((queue, slot), mut s) = (orders(&p, FlowId(a)), PffcSender::new(&p, C));
     obey(&mut s, &[pause(queue), Order::Migrate(slot)]);
-    s.push(Time::ZERO, 10, a, Bytes(1500));
-    s.push(Time::ZERO, 11, a, Bytes(1500));
+    s.push(Time::ZERO, 10, FlowId(a), Bytes(1500));
+    s.push(Time::ZERO, 11, FlowId(a), Bytes(1500));
     obey(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
-    s.push(Time::ZERO, 12, a, Bytes(1500));
-    s.push(Time::ZERO, 20, b, Bytes(1500));
+    s.push(Time::ZERO, 12, FlowId(a), Bytes(1500));
+    s.push(Time::ZERO, 20, FlowId(b), Bytes(1500));
     assert_eq!(s.pop(Time::ZERO), Some(10));
     obey(&mut s, &[pause(queue), Order::Migrate(slot)]);
-    s.push(Time::ZERO, 13, a, Bytes(1500));
+    s.push(Time::ZERO, 13, FlowId(a), Bytes(1500));
     assert_eq!(drain(&mut s), [20]);
     obey(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
     assert_eq!(drain(&mut s), [11, 12, 13]);
@@ -197,21 +200,24 @@ const LIFE: Span = Span(5_120_000);
 /// A receiver that holds a flow, with its messages at half life, and again after another half.
 #[test]
 fn a_pause_is_repeated_with_its_migrates_at_half_life() {
-    let (queue, slot) = orders(&TIMED, 7);
+    let (queue, slot) = orders(&TIMED, FlowId(7));
     let mut r = PffcReceiver::new(&TIMED, C);
     assert_eq!(r.next_wake(), None);
     let at = |now: Time, r: &mut PffcReceiver| {
         let m = r.on_wake(now);
         all(m, r)
     };
-    assert_eq!(arrive(&mut r, 7, 4500), [Order::Pause(queue, Pause(100)), Order::Migrate(slot)]);
+    assert_eq!(
+        arrive(&mut r, FlowId(7), 4500),
+        [Order::Pause(queue, Pause(100)), Order::Migrate(slot)]
+    );
     for nth in 1..4 {
         let half = Time::ZERO + LIFE / 2 * nth;
         assert_eq!(r.next_wake(), Some(half));
         assert_eq!(at(Time(half.0 - 1), &mut r), [], "an early wake-up is harmless");
         assert_eq!(at(half, &mut r), [Order::Pause(queue, Pause(100)), Order::Migrate(slot)]);
     }
-    assert_eq!(leave(&mut r, 7, 3000), [Order::Resume(queue), Order::MigrateBack(slot)]);
+    assert_eq!(leave(&mut r, FlowId(7), 3000), [Order::Resume(queue), Order::MigrateBack(slot)]);
     assert_eq!(
         (r.next_wake(), at(Time::from_us(100), &mut r)),
         (None, vec![]),
@@ -224,56 +230,59 @@ fn a_pause_is_repeated_with_its_migrates_at_half_life() {
 #[test]
 fn a_lost_resume_costs_a_pause_time() {
     let [a, b] = two(&TIMED);
-    let ((queue, slot), mut s) = (orders(&TIMED, a), PffcSender::new(&TIMED, C));
+    let ((queue, slot), mut s) = (orders(&TIMED, FlowId(a)), PffcSender::new(&TIMED, C));
     let (now, end) = (Time::from_us(1), Time::from_us(1) + LIFE);
     s.on_message(now, Message::Flow(Order::Pause(queue, Pause(100))));
     s.on_message(now, Message::Flow(Order::Migrate(slot)));
-    s.push(now, 10, a, Bytes(1500));
+    s.push(now, 10, FlowId(a), Bytes(1500));
     assert_eq!(
-        (s.gate(now), s.flow_gate(now, a), s.flow_gate(now, b)),
+        (s.gate(now), s.flow_gate(now, FlowId(a)), s.flow_gate(now, FlowId(b))),
         (Gate::Until(end), Gate::Until(end), Gate::Open)
     );
-    s.push(now, 20, b, Bytes(1500));
-    s.push(now, 11, a, Bytes(1500));
+    s.push(now, 20, FlowId(b), Bytes(1500));
+    s.push(now, 11, FlowId(a), Bytes(1500));
     assert_eq!([s.pop(now), s.pop(now)], [Some(20), None]);
     // A repeat puts the end off.
     s.on_message(now + LIFE / 2, Message::Flow(Order::Pause(queue, Pause(100))));
     let end = end + LIFE / 2;
     assert_eq!((s.gate(Time(end.0 - 1)), s.gate(end)), (Gate::Until(end), Gate::Open));
-    s.push(end, 21, b, Bytes(1500));
-    s.push(end, 12, a, Bytes(1500));
-    assert_eq!(s.queue_of(end, a), Some(queue), "its frames wait there");
+    s.push(end, 21, FlowId(b), Bytes(1500));
+    s.push(end, 12, FlowId(a), Bytes(1500));
+    assert_eq!(s.queue_of(end, FlowId(a)), Some(queue), "its frames wait there");
     assert_eq!(
         [s.pop(end), s.pop(end), s.pop(end), s.pop(end), s.pop(end)],
         [Some(10), Some(11), Some(21), Some(12), None]
     );
-    assert_eq!(s.queue_of(end, a), None, "they are gone, and so is the detour");
+    assert_eq!(s.queue_of(end, FlowId(a)), None, "they are gone, and so is the detour");
 }
 
 /// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow
 /// continues, and no flow is stopped for it.
 #[test]
 fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
-    let (queue, slot) = orders(&TIMED, 7);
+    let (queue, slot) = orders(&TIMED, FlowId(7));
     for lost in 0..2 {
         let (mut r, mut s) = (PffcReceiver::new(&TIMED, C), PffcSender::new(&TIMED, C));
-        let stated = arrive(&mut r, 7, 4500);
+        let stated = arrive(&mut r, FlowId(7), 4500);
         obey(&mut s, &[stated[1 - lost]]);
-        assert_eq!(s.flow_gate(Time::ZERO, 7), Gate::Open, "{:?} alone", stated[1 - lost]);
-        s.push(Time::ZERO, 10, 7, Bytes(1500));
+        assert_eq!(s.flow_gate(Time::ZERO, FlowId(7)), Gate::Open, "{:?} alone", stated[1 - lost]);
+        s.push(Time::ZERO, 10, FlowId(7), Bytes(1500));
         assert_eq!(s.pop(Time::ZERO), Some(10));
         let half = r.next_wake().unwrap();
         let again = r.on_wake(half);
         all(again, &mut r).into_iter().for_each(|o| s.on_message(half, Message::Flow(o)));
-        assert_eq!(s.flow_gate(half, 7), Gate::Until(half + LIFE));
-        leave(&mut r, 7, 4500).into_iter().for_each(|o| s.on_message(half, Message::Flow(o)));
-        assert_eq!((s.flow_gate(half, 7), s.queue_of(half, 7)), (Gate::Open, None));
+        assert_eq!(s.flow_gate(half, FlowId(7)), Gate::Until(half + LIFE));
+        leave(&mut r, FlowId(7), 4500)
+            .into_iter()
+            .for_each(|o| s.on_message(half, Message::Flow(o)));
+        assert_eq!((s.flow_gate(half, FlowId(7)), s.queue_of(half, FlowId(7))), (Gate::Open, None));
     }
     // MIGRATE-BACK is lost: the detour ends with the queue, and a pause for another flow of the
     // queue does not stop this one.
     let mut s = PffcSender::new(&TIMED, C);
-    let other =
-        (0..).find(|&f| f != 7 && TIMED.slot(f) % 6 == queue && TIMED.slot(f) != slot).unwrap();
+    let other = (0..)
+        .find(|&f| f != 7 && TIMED.slot(FlowId(f)) % 6 == queue && TIMED.slot(FlowId(f)) != slot)
+        .unwrap();
     obey(
         &mut s,
         &[
@@ -281,10 +290,10 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
             Order::Migrate(slot),
             Order::Resume(queue),
             pause(queue),
-            Order::Migrate(TIMED.slot(other)),
+            Order::Migrate(TIMED.slot(FlowId(other))),
         ],
     );
-    assert_eq!([7, other].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Open, Gate::Blocked]);
+    assert_eq!([7, other].map(|f| s.flow_gate(Time::ZERO, FlowId(f))), [Gate::Open, Gate::Blocked]);
 }
 
 /// A MIGRATE that came before its PAUSE, because that was late, or lost and sent again without it,
@@ -292,7 +301,7 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
 #[test]
 fn a_migrate_that_overtook_its_pause_counts() {
     let [a, b] = two(&TIMED);
-    let (queue, slot) = orders(&TIMED, a);
+    let (queue, slot) = orders(&TIMED, FlowId(a));
     let (now, end) = (Time::from_us(1), Time::from_us(1) + LIFE);
     let send = |s: &mut PffcSender, now: Time, orders: &[Order]| {
         orders.iter().for_each(|&o| s.on_message(now, Message::Flow(o)))
@@ -300,16 +309,16 @@ fn a_migrate_that_overtook_its_pause_counts() {
     let pause = Order::Pause(queue, Pause(100));
     let mut s = PffcSender::new(&TIMED, C);
     send(&mut s, now, &[Order::Migrate(slot)]);
-    s.push(now, 10, a, Bytes(1500));
+    s.push(now, 10, FlowId(a), Bytes(1500));
     assert_eq!(
-        (s.queue_of(now, a), s.flow_gate(now, a)),
+        (s.queue_of(now, FlowId(a)), s.flow_gate(now, FlowId(a))),
         (None, Gate::Open),
         "MIGRATE alone stops nothing"
     );
     send(&mut s, now, &[pause]);
-    s.push(now, 11, a, Bytes(1500));
-    s.push(now, 20, b, Bytes(1500));
-    assert_eq!([a, b].map(|f| s.flow_gate(now, f)), [Gate::Until(end), Gate::Open]);
+    s.push(now, 11, FlowId(a), Bytes(1500));
+    s.push(now, 20, FlowId(b), Bytes(1500));
+    assert_eq!([a, b].map(|f| s.flow_gate(now, FlowId(f))), [Gate::Until(end), Gate::Open]);
     send(&mut s, now, &[Order::Resume(queue)]);
     assert_eq!(
         [s.pop(now), s.pop(now), s.pop(now)],
@@ -324,11 +333,11 @@ fn a_migrate_that_overtook_its_pause_counts() {
         let mut s = PffcSender::new(&TIMED, C);
         send(&mut s, now, &before);
         send(&mut s, at, &[Order::Migrate(slot), pause]);
-        assert_eq!(s.flow_gate(at, a), Gate::Until(at + LIFE), "after {before:?}");
-        assert_eq!(s.flow_gate(at + LIFE, a), Gate::Open, "after {before:?}");
+        assert_eq!(s.flow_gate(at, FlowId(a)), Gate::Until(at + LIFE), "after {before:?}");
+        assert_eq!(s.flow_gate(at + LIFE, FlowId(a)), Gate::Open, "after {before:?}");
         send(&mut s, at + LIFE, &[pause]);
         assert_eq!(
-            s.flow_gate(at + LIFE, a),
+            s.flow_gate(at + LIFE, FlowId(a)),
             Gate::Open,
             "its pause has ended: the next one needs a MIGRATE of its own"
         );
@@ -337,7 +346,7 @@ fn a_migrate_that_overtook_its_pause_counts() {
     for void in [Order::Resume(queue), Order::MigrateBack(slot)] {
         let mut s = PffcSender::new(&TIMED, C);
         send(&mut s, now, &[Order::Migrate(slot), void, pause]);
-        assert_eq!(s.flow_gate(now, a), Gate::Open, "{void:?}");
+        assert_eq!(s.flow_gate(now, FlowId(a)), Gate::Open, "{void:?}");
     }
 }
 
@@ -346,9 +355,9 @@ fn a_migrate_that_overtook_its_pause_counts() {
 #[test]
 fn messages_of_the_present_state_are_repeated_at_intervals() {
     let p = Params { quanta: None, repeat: Span::from_us(10), ..TIMED };
-    let (queue, slot) = orders(&p, 7);
+    let (queue, slot) = orders(&p, FlowId(7));
     let mut r = PffcReceiver::new(&p, C);
-    arrive(&mut r, 7, 4500);
+    arrive(&mut r, FlowId(7), 4500);
     let wake = |r: &mut PffcReceiver, us| {
         let first = r.on_wake(Time::from_us(us));
         all(first, r)
@@ -357,7 +366,7 @@ fn messages_of_the_present_state_are_repeated_at_intervals() {
     for us in [10, 20] {
         assert_eq!(wake(&mut r, us), [Order::Pause(queue, Pause::STICKY), Order::Migrate(slot)]);
     }
-    assert_eq!(leave(&mut r, 7, 4500), [Order::Resume(queue), Order::MigrateBack(slot)]);
+    assert_eq!(leave(&mut r, FlowId(7), 4500), [Order::Resume(queue), Order::MigrateBack(slot)]);
     for us in [30, 40] {
         assert_eq!(wake(&mut r, us), [Order::Resume(queue)], "a detour ends without MIGRATE-BACK");
     }
@@ -385,11 +394,11 @@ fn what_arrives_after_a_pause() {
         effects
             .extract_if(.., |(at, _)| *at <= begins)
             .for_each(|(at, o)| s.on_message(at, Message::Flow(o)));
-        if s.flow_gate(begins, 7) == Gate::Blocked {
+        if s.flow_gate(begins, FlowId(7)) == Gate::Blocked {
             break;
         }
         let arrives = begins + frame + LINK.delay;
-        for (nth, order) in arrive(&mut r, 7, 1500).into_iter().enumerate() {
+        for (nth, order) in arrive(&mut r, FlowId(7), 1500).into_iter().enumerate() {
             assert_eq!(arrives, Time::from_us(7), "the fifth frame");
             effects.push((arrives + message * (nth as u64 + 1) + LINK.delay, order));
         }
@@ -397,13 +406,13 @@ fn what_arrives_after_a_pause() {
     }
     // PAUSE at 8.0512 us, MIGRATE at 8.1024 us: the frame that began at 7.2 us is the seventh and
     // last.
-    assert_eq!((begins, r.held(7)), (Time::from_ns(8_400), Bytes(10_500)));
+    assert_eq!((begins, r.held(FlowId(7))), (Time::from_ns(8_400), Bytes(10_500)));
     assert_eq!(
         Params::headroom(&LINK, 1),
         Bytes(5_500 + 1_500 + 256),
         "C tau = 10 Gb/s x (2.4 + 2) us"
     );
-    assert!(r.held(7) <= p.flow_bytes_max(&LINK, 1, 1));
+    assert!(r.held(FlowId(7)) <= p.flow_bytes_max(&LINK, 1, 1));
 }
 
 #[test]
@@ -447,9 +456,10 @@ fn room_grows_with_the_messages_of_other_flows() {
 /// Consecutive numbers meet as arbitrary ones would: of 1000 pairs in 100 slots about 10.
 #[test]
 fn flows_meet_by_chance_only() {
-    let same = (0..1000).filter(|i| slot(2 * i, 100) == slot(2 * i + 1, 100)).count();
+    let same =
+        (0..1000).filter(|i| slot(FlowId(2 * i), 100) == slot(FlowId(2 * i + 1), 100)).count();
     assert!((3..=20).contains(&same), "{same}");
-    let used: BTreeSet<u16> = (0..4096).map(|i| slot(i, 4096)).collect();
+    let used: BTreeSet<u16> = (0..4096).map(|i| slot(FlowId(i), 4096)).collect();
     assert!((2480..=2700).contains(&used.len()), "4096 (1 - 1/e) = 2589: {}", used.len());
 }
 
@@ -489,7 +499,7 @@ proptest! {
                     let handle = flow_of.len() as u32;
                     came[flow as usize].push(handle);
                     flow_of.push(flow);
-                    s.push(now, handle, flow, Bytes(1500));
+                    s.push(now, handle, FlowId(flow), Bytes(1500));
                 }
                 Step::Pop => {
                     let head = s.head(now);
@@ -558,10 +568,15 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             while arrivals[hop].front().is_some_and(|(at, _)| *at <= now) {
                 let (_, handle): (u64, u32) = arrivals[hop].pop_front().unwrap();
                 let flow = frames[handle as usize].0 as usize;
-                transmit(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), draw(24));
-                most[hop] = most[hop].max(r[hop].held(flows[flow]).0);
+                transmit(
+                    &mut messages[hop],
+                    hop,
+                    arrive(&mut r[hop], FlowId(flows[flow]), LEN),
+                    draw(24),
+                );
+                most[hop] = most[hop].max(r[hop].held(FlowId(flows[flow])).0);
                 if hop == 0 {
-                    s[1].push(Time::ZERO, handle, flows[flow], Bytes(1500));
+                    s[1].push(Time::ZERO, handle, FlowId(flows[flow]), Bytes(1500));
                 } else {
                     assert_eq!(frames[handle as usize].1, seen[flow], "in order");
                     seen[flow] += 1;
@@ -573,7 +588,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             let first = draw(flows.len() as u64) as usize;
             let open = (0..flows.len())
                 .map(|i| (first + i) % flows.len())
-                .find(|&i| s[0].flow_gate(Time::ZERO, flows[i]) == Gate::Open);
+                .find(|&i| s[0].flow_gate(Time::ZERO, FlowId(flows[i])) == Gate::Open);
             if let Some(flow) = open {
                 wire[0] = now + 24;
                 arrivals[0].push_back((now + 24 + DELAY, frames.len() as u32));
@@ -588,14 +603,14 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             wire[1] = now + if now / 5_000 % 2 == 0 { 96 } else { 24 };
             arrivals[1].push_back((now + 24 + DELAY, handle));
             let flow = flows[frames[handle as usize].0 as usize];
-            transmit(&mut messages[0], 0, leave(&mut r[0], flow, LEN), draw(24));
+            transmit(&mut messages[0], 0, leave(&mut r[0], FlowId(flow), LEN), draw(24));
         }
         for flow in 0..flows.len() {
             if draw(2_000) == 0 {
                 stops[flow] = !stops[flow];
             }
             if now % 30 == 0 && !stops[flow] && sink[flow].pop_front().is_some() {
-                transmit(&mut messages[1], 1, leave(&mut r[1], flows[flow], LEN), draw(24));
+                transmit(&mut messages[1], 1, leave(&mut r[1], FlowId(flows[flow]), LEN), draw(24));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Calls of a port to the two halves of its flow control. Static dispatch: every frame passes here.
 
 use super::*;
+use xoff_units::FlowId;
 
 /// Calls of a port to a receiver half; per-flow halves get the flow of the frame.
 impl Rx {
@@ -53,7 +54,7 @@ impl Rx {
     pub fn on_flow_arrival(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message> {
@@ -63,7 +64,7 @@ impl Rx {
     pub fn on_flow_departure(
         &mut self,
         now: Time,
-        flow: u32,
+        flow: FlowId,
         queue: Option<QueueState>,
         len: Bytes,
     ) -> Option<Message> {

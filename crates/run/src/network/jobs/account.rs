@@ -21,7 +21,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_record::Cause;
 use xoff_sim::{FlowRecord, Lone, Outcome, ideal_time};
 use xoff_units::paged::{Flat, Items};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, FlowId, Time};
 
 use super::answer::CAUSES;
 use super::computed::Computed;
@@ -226,7 +226,7 @@ impl<'s> Accounts<'s> {
         flow: u32,
         out: &mut Vec<(u64, u64, Cause)>,
     ) {
-        let f = &self.outcome.flow(flow);
+        let f = &self.outcome.flow(FlowId(flow));
         let Some(sent) = f.all_sent else { return };
         let (payload, header) = self.scenario.frame();
         let frames = f.flow.size.div_ceil(payload as u64).max(1);
@@ -238,7 +238,7 @@ impl<'s> Accounts<'s> {
         let mut rest = total - serialisation;
         let pause = self.paused([nic].into_iter(), f.flow.priority, start, sent.0).min(rest);
         rest -= pause;
-        let carried = self.outcome.ranks[at][rank as usize].carried(job, rank, flow);
+        let carried = self.outcome.ranks[at][rank as usize].carried(job, rank, FlowId(flow));
         let others = carried.saturating_sub(f.flow.size + frames * header as u64);
         let queueing = if self.limited { rate.time_for(Bytes(others)).0.min(rest) } else { rest };
         let parts = [
@@ -252,7 +252,7 @@ impl<'s> Accounts<'s> {
 
     /// From then until it has arrived.
     fn last_frame(&self, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
-        let f = &self.outcome.flow(flow);
+        let f = &self.outcome.flow(FlowId(flow));
         let (Some(sent), Some(received)) = (f.all_sent, f.received) else { return };
         let (payload, header) = self.scenario.frame();
         let total = received.since(sent).0;
@@ -299,7 +299,7 @@ impl<'s> Accounts<'s> {
             return (all, None);
         }
         let flow = job.flow(iteration, message);
-        let start = self.outcome.flow(flow).flow.start.0;
+        let start = self.outcome.flow(FlowId(flow)).flow.start.0;
         cut(send.handed.0, &[(Cause::Queueing, start - send.handed.0)], &mut all);
         self.at_source((at, job), from, flow, &mut all);
         self.last_frame(flow, &mut all);

@@ -6,6 +6,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_net::workload::UNLIMITED;
 use xoff_record::{Cause, StragglerAnswer};
 use xoff_sim::{FlowRecord, Outcome};
+use xoff_units::FlowId;
 use xoff_units::Span;
 
 use super::account::{Accounts, Stretch};
@@ -91,7 +92,7 @@ impl Accounts<'_> {
         OnPath { flow, from: start_ps, to: end_ps, lost }: OnPath,
     ) -> Straggler {
         let m = job.message(job.of_flow(flow).1);
-        let f = &self.outcome.flow(flow);
+        let f = &self.outcome.flow(FlowId(flow));
         let paused = |(n, p)| {
             (
                 (n, p),
@@ -209,7 +210,7 @@ pub fn shared(
     let ideals = Ideals::new(s, o.now);
     let numbers = PortNumbers::new(&s.topology);
     let path = |f: &FlowRecord| ideals.ports(ideals.epoch(f.flow.start), &f.flow);
-    let own = &(u64::from(flow) < o.flows_total()).then(|| o.flow(flow))?;
+    let own = &(u64::from(flow) < o.flows_total()).then(|| o.flow(FlowId(flow)))?;
     let (ports, src) = (path(own)?, own.flow.src);
     // Flows with as much of their bytes as of their time was meanwhile.
     let mut with: Vec<Vec<(u64, u32)>> = vec![Vec::new(); ports.len()];

@@ -4,6 +4,7 @@
 use xoff_net::jobs::{Job, NONE, OpTimes, Work};
 use xoff_record::{MismatchAnswer, StuckAnswer};
 use xoff_sim::Outcome;
+use xoff_units::FlowId;
 use xoff_units::Time;
 
 use crate::network::NetworkScenario;
@@ -18,7 +19,7 @@ pub(super) fn stuck(
 ) -> Option<StuckAnswer> {
     let mut mine = job.first_flow as usize..job.first_flow as usize + job.flows() as usize;
     let under_way = mine.any(|flow| {
-        let f = o.flow(flow as u32);
+        let f = o.flow(FlowId(flow as u32));
         f.flow.start < Time::NEVER && f.received.is_none()
     });
     // A message within a node that has left may be on its way.

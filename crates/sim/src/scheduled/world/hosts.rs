@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use xoff_mech::detection::qcn::Cnm;
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes};
 use xoff_net::workload::random;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, FlowId, Time};
 
 use super::World;
 use crate::scheduled::event::Kind;
@@ -201,7 +201,7 @@ impl World {
     /// The congestion point of an input sends a CNM to a flow of its host.
     fn send_cnm(&mut self, port: usize, cnm: Cnm) {
         let at = self.control_frame(port);
-        self.events.add(at, Kind::Cnm, port, cnm.flow << 8 | u32::from(cnm.congestion.degree));
+        self.events.add(at, Kind::Cnm, port, cnm.flow.0 << 8 | u32::from(cnm.congestion.degree));
     }
 
     /// A CNM of an output has come through the fabric to the port of the flow's host.
@@ -272,7 +272,7 @@ impl World {
         if let Some(flow) = tag.flow {
             side.held[flow as usize] -= u64::from(len);
             if let Some(point) = &mut b.input {
-                point.qcn().on_dequeue(flow, Bytes(len.into()));
+                point.qcn().on_dequeue(FlowId(flow), Bytes(len.into()));
             }
         }
         self.check_pause(port);
@@ -289,13 +289,13 @@ impl World {
             .as_mut()
             .and_then(|p| p.on_enqueue(now, flow, Bytes(len.into()), held, &mut b.rng));
         if let Some(cnm) = cnm {
-            let source = side.config.flows[cnm.flow as usize].source as usize;
+            let source = side.config.flows[cnm.flow.index()].source as usize;
             let at = self.now + side.config.edge_delay.0;
             self.events.add(
                 at,
                 Kind::CnmAtEdge,
                 source,
-                cnm.flow << 8 | u32::from(cnm.congestion.degree),
+                cnm.flow.0 << 8 | u32::from(cnm.congestion.degree),
             );
         }
     }
@@ -320,7 +320,7 @@ impl World {
             seen.add(delay);
         }
         if let (Some(point), Some(flow)) = (&mut side.buffers[port].output, tag.flow) {
-            point.qcn().on_dequeue(flow, Bytes(len.into()));
+            point.qcn().on_dequeue(FlowId(flow), Bytes(len.into()));
         }
         if side.config.reliable {
             let at = self.now + side.config.edge_delay.0;
