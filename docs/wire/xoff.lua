@@ -3,7 +3,7 @@
 --   tshark -X lua_script:docs/wire/xoff.lua -r capture.pcap
 --   Wireshark: copy it into the folder of personal Lua plugins (Help, About, Folders)
 --
--- Byte maps: crates/real/src/wire/{local,gfc,cbfc,pffc,test_frame,uec}.rs. PFC, PAUSE and CNP need no help.
+-- Byte maps: crates/real/src/wire/{local,gfc,cbfc,pffc,test_frame}.rs. PFC and PAUSE need no help.
 -- CC_Update of Ultra Ethernet is a frame of MAC control with an opcode and an identifier of its own.
 
 local xoff = Proto("xoff", "xoff lossless network")

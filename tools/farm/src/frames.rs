@@ -6,38 +6,40 @@ use xoff_real::wire::ecn::Ecn;
 use xoff_real::wire::ethernet::{self, Mac};
 use xoff_real::wire::local::Message;
 use xoff_real::wire::mac_control::{self, Pfc};
-use xoff_real::wire::{cbfc, cnm, cnp, gfc, pffc, test_frame, uec, vlan};
+use xoff_real::wire::{cbfc, gfc, ipv4, ipv6, pffc, test_frame, vlan};
 
 /// Address of a port.
 pub const PORT: Mac = Mac([0x02, 0, 0, 0, 0, 1]);
 /// Address of a host.
 pub const HOST: Mac = Mac([0x02, 0, 0, 0, 0, 2]);
 
-/// A CNP over IPv4.
-pub fn cnp_v4() -> cnp::Repr {
-    cnp::Repr {
-        addresses: cnp::Addresses::V4 {
-            source: Ipv4Addr::new(10, 0, 0, 1),
-            destination: Ipv4Addr::new(10, 0, 0, 2),
-        },
-        dscp: 48,
-        ecn: Ecn::ECT_1,
-        hop_limit: 64,
-        source_port: 49152,
-        partition: cnp::DEFAULT_PARTITION,
-        queue_pair: 0xD2,
-    }
-}
-
-/// CNP over IPv6.
-pub fn cnp_v6() -> cnp::Repr {
-    let address = |last| Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, last);
-    cnp::Repr {
-        addresses: cnp::Addresses::V6 { source: address(1), destination: address(2) },
-        ecn: Ecn::NOT_CAPABLE,
-        ..cnp_v4()
-    }
-}
+/// Protocol number that nobody owns (RFC 3692).
+const UNKNOWN: u8 = 253;
+/// Zeros after the header of an IP packet [bytes].
+const PAYLOAD: usize = 40;
+/// Header of an IPv4 packet.
+const V4: ipv4::Repr = ipv4::Repr {
+    dscp: 48,
+    ecn: Ecn::ECT_1,
+    identification: 7,
+    dont_fragment: true,
+    ttl: 64,
+    protocol: UNKNOWN,
+    source: Ipv4Addr::new(10, 0, 0, 1),
+    destination: Ipv4Addr::new(10, 0, 0, 2),
+    payload_len: PAYLOAD as u16,
+};
+/// Header of an IPv6 packet.
+const V6: ipv6::Repr = ipv6::Repr {
+    dscp: 48,
+    ecn: Ecn::NOT_CAPABLE,
+    flow_label: 9,
+    payload_len: PAYLOAD as u16,
+    next_header: UNKNOWN,
+    hop_limit: 64,
+    source: Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 1),
+    destination: Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, 2),
+};
 
 /// Messages of ours, one of each shape.
 pub fn messages() -> Vec<Message> {
@@ -101,22 +103,11 @@ pub fn frames() -> Vec<Vec<u8>> {
         |m: mac_control::Repr| frame(to(Mac::FLOW_CONTROL, ethernet::MAC_CONTROL), |p| m.emit(p));
     let mut pfc = Pfc::one(3, 65535).unwrap();
     pfc.times[4] = Some(0);
-    let msdu = [0xAB; 64];
-    let cnm = cnm::Repr {
-        feedback: 42,
-        cpid: 1 << 63 | 7,
-        q_offset: -781,
-        q_delta: -2,
-        priority: 3,
-        destination: HOST,
-        msdu: &msdu,
-    };
     let mut frames = vec![
         control(mac_control::Repr::Pause { quanta: 0x1234 }),
         control(mac_control::Repr::Pfc(pfc)),
-        frame(to(HOST, ethernet::IPV4), |p| cnp_v4().emit(p)),
-        frame(to(HOST, ethernet::IPV6), |p| cnp_v6().emit(p)),
-        frame(to(HOST, cnm::ETHER_TYPE), |p| cnm.emit(p)),
+        frame(to(HOST, ethernet::IPV4), |p| Ok(V4.emit(p)? + PAYLOAD)),
+        frame(to(HOST, ethernet::IPV6), |p| Ok(V6.emit(p)? + PAYLOAD)),
     ];
     for m in messages() {
         let destination = if matches!(m, Message::Test(_)) { HOST } else { Mac::FLOW_CONTROL };
@@ -128,9 +119,5 @@ pub fn frames() -> Vec<Vec<u8>> {
     vlan::push(&mut tagged, len, vlan::Tag { tpid: vlan::C_TAG, pcp: 3, dei: false, vid: 0 })
         .unwrap();
     frames.push(tagged);
-    let consumed = std::array::from_fn(|channel| 1000 * channel as u32 + 7);
-    frames.push(frame(to(Mac::FLOW_CONTROL, ethernet::MAC_CONTROL), |p| {
-        uec::CcUpdate { upper: true, consumed }.emit(p)
-    }));
     frames
 }

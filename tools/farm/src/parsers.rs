@@ -5,8 +5,7 @@ use xoff_real::wire::ecn::{self, Ecn};
 use xoff_real::wire::ethernet;
 use xoff_real::wire::local::{Message, Subtype};
 use xoff_real::wire::{
-    Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec,
-    vlan,
+    Malformed, Unfit, cbfc, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, vlan,
 };
 
 use crate::frames::frames;
@@ -53,12 +52,8 @@ pub fn all_parsers(bytes: &[u8]) {
     again!(cbfc::Wide, parse, emit, bytes);
     again!(gfc::Repr, parse, emit, bytes);
     again!(pffc::Repr, parse, emit, bytes);
-    again!(uec::CcUpdate, parse, emit, bytes);
     again!(test_frame::Repr, parse, emit, bytes);
     again!(Message, parse, emit, bytes);
-    again!(cnm::Tag, parse, emit, bytes);
-    again!(cnm::Repr, parse, emit, bytes);
-    again!(cnp::Repr, parse, emit, bytes);
     again!(ipv4::Repr, parse, emit, bytes);
     again!(ipv6::Repr, parse, emit, bytes);
     let _ = (
@@ -112,8 +107,6 @@ pub fn valid() -> Vec<Vec<u8>> {
     all.push(link);
     let mut tag = vec![0; 4];
     vlan::Tag { tpid: vlan::S_TAG, pcp: 3, dei: true, vid: 5 }.emit(&mut tag).unwrap();
-    all.push(tag.clone());
-    cnm::Tag { flow: 9 }.emit(&mut tag).unwrap();
     all.push(tag);
     all
 }

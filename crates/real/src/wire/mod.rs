@@ -5,10 +5,7 @@
 //!   bytes <-- X::emit ----- X     sends reserved bits as zero; refuses a field that does not fit
 //!
 //!   ethernet - vlan -+- mac_control   PAUSE, PFC                       IEEE 802.3, 802.1Q
-//!                    |  +- uec        CC_Update                       Ultra Ethernet, UE 1.0 section 5.2
-//!                    +- cnm           QCN's message and tag            IEEE 802.1Q
 //!                    +- ipv4, ipv6 -- ecn   two bits, read and rewritten     RFC 3168, TCD Table 1
-//!                    |     +--------- cnp   RoCEv2's CNP               IBA, annex 17
 //!                    +- local -+- gfc, cbfc, pffc, test_frame          ours, EtherType 0x88B5
 //! ```
 //!
@@ -23,8 +20,6 @@
 
 pub mod cbfc;
 mod checksum;
-pub mod cnm;
-pub mod cnp;
 pub mod control;
 pub mod ecn;
 mod error;
@@ -36,8 +31,6 @@ pub mod local;
 pub mod mac_control;
 pub mod pffc;
 pub mod test_frame;
-mod udp;
-pub mod uec;
 pub mod vlan;
 
 pub use checksum::{crc32, internet, internet_update};

@@ -4,12 +4,10 @@
 use std::hint::black_box;
 
 use proptest::prelude::*;
-use xoff_farm::frames::{cnp_v4, cnp_v6, frames, messages};
+use xoff_farm::frames::{frames, messages};
 use xoff_farm::parsers::{all_parsers, valid};
 use xoff_real::wire::local::Message;
-use xoff_real::wire::{
-    Malformed, cbfc, cnm, cnp, control, ecn, ethernet, ipv4, ipv6, mac_control, uec, vlan,
-};
+use xoff_real::wire::{Malformed, cbfc, control, ecn, ethernet, ipv4, ipv6, mac_control, vlan};
 
 /// Cheap and reproducible random bytes (xorshift64*; Vigna, 2016).
 struct Noise(u64);
@@ -68,42 +66,12 @@ fn only_parse(bytes: &[u8]) {
     look(ethernet::Repr::parse(bytes));
     look(vlan::Tag::parse(bytes));
     look(mac_control::Repr::parse(bytes));
-    look(uec::CcUpdate::parse(bytes));
     look(Message::parse(bytes));
     look(cbfc::LinkPacket::parse(bytes));
-    look(cnm::Tag::parse(bytes));
-    look(cnm::Repr::parse(bytes));
-    look(cnp::Repr::parse(bytes));
     look(ipv4::Repr::parse(bytes));
     look(ipv6::Repr::parse(bytes));
     look(control::parse(bytes));
     look(ecn::of_frame(bytes));
-}
-
-/// The checksums of a CNP catch every change of a byte that the format does not ignore.
-#[test]
-fn a_damaged_cnp_is_refused_or_means_the_same() {
-    for cnp in [cnp_v4(), cnp_v6()] {
-        let mut bytes = vec![0; cnp.len()];
-        cnp.emit(&mut bytes).unwrap();
-        for at in 0..bytes.len() {
-            for bit in 0..8 {
-                bytes[at] ^= 1 << bit;
-                if let Ok(read) = cnp::Repr::parse(&bytes) {
-                    // Over IPv6 no checksum covers traffic class, flow label and hop limit.
-                    let same = cnp::Repr {
-                        dscp: cnp.dscp,
-                        ecn: cnp.ecn,
-                        hop_limit: cnp.hop_limit,
-                        ..read
-                    };
-                    assert_eq!(same, cnp, "byte {at}, bit {bit}");
-                    assert!(bytes[0] >> 4 == 6 && (at < 4 || at == 7), "byte {at}, bit {bit}");
-                }
-                bytes[at] ^= 1 << bit;
-            }
-        }
-    }
 }
 
 proptest! {
@@ -116,7 +84,7 @@ proptest! {
 
     /// Valid frames cut into pieces and put together otherwise.
     #[test]
-    fn pieces(cuts in proptest::collection::vec((0..16usize, 0..200usize, 0..40usize), 1..6)) {
+    fn pieces(cuts in proptest::collection::vec((0..15usize, 0..200usize, 0..40usize), 1..6)) {
         let frames = frames();
         let piece = |&(n, from, len): &(usize, usize, usize)| frames[n].iter().copied().skip(from % 60).take(len).collect::<Vec<u8>>();
         all_parsers(&cuts.iter().flat_map(piece).collect::<Vec<u8>>());
@@ -125,5 +93,5 @@ proptest! {
 
 #[test]
 fn there_is_a_frame_of_every_kind() {
-    assert_eq!((frames().len(), messages().len()), (17, 10));
+    assert_eq!((frames().len(), messages().len()), (15, 10));
 }

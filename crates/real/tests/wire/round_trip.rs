@@ -4,9 +4,7 @@ use proptest::prelude::*;
 use xoff_real::wire::ecn::Ecn;
 use xoff_real::wire::ethernet::{self, Mac};
 use xoff_real::wire::local::Message;
-use xoff_real::wire::{
-    cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan,
-};
+use xoff_real::wire::{cbfc, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, vlan};
 
 use xoff_farm::frames::PORT;
 
@@ -88,26 +86,6 @@ fn messages_of_any_value() -> impl Strategy<Value = Message> {
     ]
 }
 
-fn cnps() -> impl Strategy<Value = cnp::Repr> {
-    let addresses = prop_oneof![
-        any::<[[u8; 4]; 2]>()
-            .prop_map(|[s, d]| cnp::Addresses::V4 { source: s.into(), destination: d.into() }),
-        any::<[[u8; 16]; 2]>()
-            .prop_map(|[s, d]| cnp::Addresses::V6 { source: s.into(), destination: d.into() })
-    ];
-    (addresses, 0..64u8, 0..4u8, any::<u8>(), any::<[u16; 2]>(), 0..1u32 << 24).prop_map(
-        |(addresses, dscp, ecn, hop_limit, [source_port, partition], queue_pair)| cnp::Repr {
-            addresses,
-            dscp,
-            ecn: Ecn::new(ecn),
-            hop_limit,
-            source_port,
-            partition,
-            queue_pair,
-        },
-    )
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
@@ -131,37 +109,6 @@ proptest! {
             prop_assert_eq!(m.emit_frame(PORT, &mut out), Ok(60));
             prop_assert_eq!(control::parse(&out), Ok(Some(control::Control::Mac(m))));
         }
-    }
-
-    #[test]
-    fn credits_consumed(upper in any::<bool>(), drawn in any::<[u32; 16]>()) {
-        let m = uec::CcUpdate { upper, consumed: drawn.map(|n| n & uec::COUNTER_MAX) };
-        let mut out = [0xEE; 64];
-        prop_assert_eq!(m.emit_frame(PORT, &mut out), Ok(60));
-        prop_assert_eq!(uec::CcUpdate::parse(&out[14..60]), Ok(m));
-        prop_assert!(control::parse(&out[..60]).is_err(), "no port of ours obeys it");
-    }
-
-    #[test]
-    fn cnps_come_back(cnp in cnps(), junk in proptest::collection::vec(any::<u8>(), 0..20)) {
-        let mut out = vec![0; cnp.len()];
-        prop_assert_eq!(cnp.emit(&mut out), Ok(cnp.len()));
-        // What is behind the packet is Ethernet's padding.
-        out.extend(junk);
-        prop_assert_eq!(cnp::Repr::parse(&out), Ok(cnp));
-    }
-
-    #[test]
-    fn cnms_come_back(
-        (feedback, priority) in (0..64u8, 0..8u8),
-        (cpid, q_offset, q_delta) in any::<(u64, i16, i16)>(),
-        destination in any::<[u8; 6]>(),
-        msdu in proptest::collection::vec(any::<u8>(), 0..=64),
-    ) {
-        let m = cnm::Repr { feedback, cpid, q_offset, q_delta, priority, destination: Mac(destination), msdu: &msdu };
-        let mut out = [0xEE; 88];
-        prop_assert_eq!(m.emit(&mut out), Ok(24 + msdu.len()));
-        prop_assert_eq!(cnm::Repr::parse(&out), Ok(m));
     }
 
     #[test]
