@@ -20,7 +20,7 @@ class Dctcp(xoff.RateControl):
         self.marked += new if ack.mark == "ce" else 0
         if ack.acked_bytes < self.round_end:
             return
-        # A round trip is over.
+        # A round trip is over. g is 1/16 (section 3.5).
         self.alpha += (self.marked / self.total - self.alpha) / 16
         self.cwnd = max(self.cwnd * (1 - self.alpha / 2), 1500.0) if self.marked else self.cwnd + 1500
         self.round_end, self.marked, self.total = ack.sent_bytes, 0, 0

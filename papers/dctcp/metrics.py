@@ -20,7 +20,7 @@ def port(run: xoff.Run) -> dict[str, Any]:
 
 
 def with_dctcp(duration: str) -> dict[str, Any]:
-    """A run with DCTCP: K is 20 frames of 1500 B."""
+    """A run with DCTCP: K is 20 packets (section 3.5), here frames of 1500 B."""
     marking = {"detection.kind": "red", "detection.kmin": "30KB", "detection.kmax": "30KB", "detection.pmax": 1}
     return port(xoff.run(SCENARIO, {"run.duration": duration, "host.acks": "per-frame", **marking}, rate_control=Dctcp))
 
