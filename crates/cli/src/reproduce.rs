@@ -6,9 +6,12 @@
 //! ```
 
 use std::ffi::OsString;
+use std::io::{self, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,9 @@ use xoff_scenario::{Problem, Problems};
 use crate::answer::{Answer, Exit};
 use crate::out::Force;
 use crate::{interrupt, python, terminal};
+
+/// Interval at which the end of the program and Ctrl-C are polled.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Run the figures and tables of a paper and judge them.
 ///
@@ -206,7 +212,6 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.list {
         return list(&ask(args)?.unwrap_or_default());
     }
-    // Ctrl-C reaches the interpreter too, which then answers with what it has.
     interrupt::ask_first();
     let Finished { json, page } = ask(args)?.unwrap_or_else(|| Finished::interrupted(args));
     let failed: Vec<&str> = json
@@ -257,26 +262,44 @@ fn ask<T: DeserializeOwned>(args: &Args) -> Result<Option<T>, Problems> {
         option.push(value);
         command.arg(option);
     }
-    // Progress goes to the terminal.
-    let done = command
-        .arg("--")
-        .arg(&args.paper)
-        .args(&args.items)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output();
-    let done = done.map_err(|e| missing(&e.to_string()))?;
-    let answered = matches!(done.status.code(), Some(0 | 2)) && !done.stdout.is_empty();
+    command.arg("--").arg(&args.paper).args(&args.items);
+    let (status, stdout) = output(&mut command).map_err(|e| missing(&e.to_string()))?;
+    let answered = matches!(status.code(), Some(0 | 2)) && !stdout.is_empty();
     if !answered && interrupt::asked() {
         return Ok(None);
     }
     if !answered {
-        return Err(missing(&format!("it ended with {}", done.status)).into());
+        return Err(missing(&format!("it ended with {status}")).into());
     }
-    match serde_json::from_slice(&done.stdout).map_err(|e| python::garbled(&e))? {
+    match serde_json::from_slice(&stdout).map_err(|e| python::garbled(&e))? {
         Given::Answer(answer) => Ok(Some(answer)),
         Given::Refused { refused } => Err(Problem::new(refused, "").into()),
     }
+}
+
+/// Status and standard output of a program, whose progress goes to the terminal. If the user asks
+/// to stop, the program gets SIGINT: a signal to this process alone does not reach it.
+fn output(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut program = command.spawn()?;
+    let mut pipe = program.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut stdout = Vec::new();
+        pipe.as_mut().map_or(Ok(0), |p| p.read_to_end(&mut stdout)).map(|_| stdout)
+    });
+    let mut told = false;
+    let status = loop {
+        if let Some(status) = program.try_wait()? {
+            break status;
+        }
+        if interrupt::asked() && !told {
+            kill_process(Pid::from_child(&program), Signal::INT)?;
+            told = true;
+        }
+        std::thread::sleep(POLL);
+    };
+    let stdout = reader.join().map_err(|_| io::Error::other("its output was not read"))??;
+    Ok((status, stdout))
 }
 
 fn list(claims: &Vec<Listed>) -> Result<Answer, Problems> {

@@ -33,6 +33,8 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args(args)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     try:
         found, code = _answer(given), 0
     except (ScenarioError, RunError, OSError) as e:
@@ -41,10 +43,21 @@ def main(args: list[str] | None = None) -> int:
         at = traceback.extract_tb(e.__traceback__)[-1]
         found, code = {"refused": f"{given.paper}: {type(e).__name__}: {e} ({at.filename}:{at.lineno})"}, 2
     # An answer that is there is given.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _ignore_signals()
     with os.fdopen(answer, "w", encoding="utf-8") as out:
         out.write(json.dumps(found))
     return code
+
+
+def _stop(_number: int, _frame: Any) -> None:
+    """Stops the work, once: Ctrl-C in a terminal arrives from there and from ``xoff``."""
+    _ignore_signals()
+    raise KeyboardInterrupt
+
+
+def _ignore_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _answer(given: argparse.Namespace) -> Any:
