@@ -213,12 +213,12 @@ def _figures(drawn: Path, place: Path, prefix: str) -> dict[str, list[dict[str, 
         return {}
     answer = json.loads((drawn / "claims.json").read_text())
     found: dict[str, list[dict[str, str]]] = {}
-    for claim in answer["claims"]:
+    for claim in [*answer["earlier"], *answer["claims"]]:
         for figure in claim["figures"]:
             file = place / f"{prefix}{posixpath.basename(figure['file'])}"
             file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(drawn / figure["file"], file)
-            caption = figure["caption"] + (" Of a quick run." if answer["mode"] == "quick" else "")
+            caption = figure["caption"] + (" Of a quick run." if claim["mode"] == "quick" else "")
             found.setdefault(claim["id"], []).append({**figure, "file": f"{place.name}/{file.name}", "caption": caption})
     return found
 

@@ -96,7 +96,8 @@ def test_a_folder_belongs_to_one_paper(tmp_path: Path) -> None:
             xoff.reproduce(GFC, "thm4.1", out=out, markdown=tmp_path / page)
 
 
-def test_an_interrupt_leaves_what_was_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, True), (signal.SIGTERM, False)])
+def test_an_interrupt_leaves_what_was_judged(tmp_path: Path, number: signal.Signals, group: bool) -> None:
     out = tmp_path / "out"
     args = [sys.executable, "-m", "xoff", "reproduce", GFC, "thm4.1", "tab1", "--full", "--out", str(out), "--json"]
     with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as busy:
@@ -105,13 +106,21 @@ def test_an_interrupt_leaves_what_was_judged(tmp_path: Path) -> None:
         with pytest.raises(xoff.RunError, match="is in use by process"):
             xoff.reproduce(GFC, "thm4.1", out=out)
         time.sleep(0.5)
-        # As a terminal does: to every process of the group.
-        os.killpg(busy.pid, signal.SIGINT)
-        answer, error = busy.communicate(timeout=60)
+        # A terminal signals every process of the group, kill only one.
+        (os.killpg if group else os.kill)(busy.pid, number)
+        try:
+            answer, error = busy.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(busy.pid, signal.SIGKILL)
+            raise
     assert busy.returncode == 130, error
     given = json.loads(answer)
     assert (given["answer"], given["complete"], [c["id"] for c in given["claims"]]) == ("interrupted", False, ["thm4.1"])
     assert not json.loads((out / "claims.json").read_text())["complete"]
+
+
+def test_an_interrupt_stops_the_function(tmp_path: Path) -> None:
+    out = tmp_path / "out"
     started = time.monotonic()
     interrupt_soon()
     with pytest.raises(KeyboardInterrupt):
@@ -231,3 +240,98 @@ def test_modules_of_the_present_folder_are_not_ours(mine: Path, tmp_path: Path) 
     environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     args = [str(Path(sys.executable).with_name("xoff")), "reproduce", str(mine), "--list"]
     assert subprocess.run(args, cwd=tmp_path, env=environ, capture_output=True, check=False).returncode == 0
+
+
+RUN = '[[run]]\nfunction = "count"\n'
+CHECK = 'what = "the value"\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "texts"),
+    [
+        ("one.toml", CHECK, f'{CHECK}unit = "Gb/s"\n', ["the check 'the value': unknown unit 'Gb/s' (expected bytes, bit/s, ps, s, fraction, or a word", "'bit/s' is meant"]),
+        ("one.toml", CHECK, f'{CHECK}unit = "KB"\n', ["unknown unit 'KB'", "'bytes' is meant"]),
+        ("one.toml", CHECK, f'{CHECK}unit = "%"\n', ["unknown unit '%'", "values are shares of 1"]),
+        ("one.toml", "near = 3\n", "", ["within without near (expected near"]),
+        ("one.toml", "within = 0.1", "within = 0.1\noff = 1", ["near needs within (a share of it) or off (a distance), and not both"]),
+        ("one.toml", "near = 3\nwithin = 0.1", "low = 4\nhigh = 3", ["low 4 is above high 3"]),
+        ("one.toml", "near = 3\nwithin = 0.1", "none = false", ["none is false (expected true, or no such key)"]),
+        ("one.toml", "within = 0.1", "within = -0.1", ["within is -0.1 (expected 0 or more)"]),
+        ("one.toml", "near = 3", "near = true", ["near is true (expected a number, or the name of a metric)"]),
+        ("one.toml", "near = 3", 'near = "tree"', ["metrics.py has no metric 'tree' (did you mean three?)"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\nsource = "mine"', ["source is 'mine' (expected one of paper, around"]),
+        ("one.toml", "within = 0.1", "within = 0.1\npossible = 3", ["possible is 3 (expected two numbers"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\nwhen = "nothing"', ["has no metric 'nothing'"]),
+        ("one.toml", 'value = "three"', 'value = "four"', ["the check 'the value': metrics.py has no metric 'four'"]),
+        ("one.toml", 'value = "three"', 'value = "three of"', ["'three of' (expected the name of a metric, with keys in brackets)"]),
+        ("one.toml", 'value = "three"', 'each = { n = [3] }\nvalue = "of_{n}"', ["has no metric 'of_3'"]),
+        ("one.toml", "{three:.0f}", "{tree:.0f}", ["measured: metrics.py has no metric 'tree'"]),
+        ("one.toml", "{three:.0f}", "{three:byte}", ["unknown format 'byte' (expected bytes, rate, time"]),
+        ("one.toml", "{three:.0f}", "{three", ["measured:", "expected '}'"]),
+        ("one.toml", 'title = "One"', "title = 1", ["title is 1 (expected a text)"]),
+        ("one.toml", 'title = "One"', 'title = "One"\nnotes = "one"', ["notes is 'one' (expected a list of texts"]),
+        ("one.toml", 'title = "One"', 'title = "One"\nmodule = "metric"', ["one.toml: there is no", "mine/metric.py (expected a Python file"]),
+        ("one.toml", "[[run]]", "[run]", ["run is {'function': 'count'} (expected sections [[run]])"]),
+        ("one.toml", RUN, f"{RUN}seeds = 0\n", ["seeds is 0 (expected a number of 1 or more, or a list of numbers)"]),
+        ("one.toml", RUN, f'{RUN}grid = {{ "n" = 3 }}\n', ["grid is {'n': 3} (expected a table of lists)"]),
+        ("one.toml", RUN, f"{RUN}full = {{ sets = 1 }}\n", ["full has an unknown key 'sets'"]),
+        ("one.toml", RUN, f'{RUN}scenario = "ring.toml"\n', ["needs scenario or function, and not both"]),
+        ("one.toml", RUN, '[[run]]\nscenario = "ring.toml"\n', ["there is no scenario", "mine/ring.toml (expected a file, relative to the folder)"]),
+        ("one.toml", RUN, '[[run]]\nfunction = "kount"\n', ["function: metrics.py has no function 'kount' (did you mean count?)"]),
+        ("one.toml", RUN, f"{RUN}{RUN}name = ''\n", ["2 sections [[run]] have the name ''"]),
+        ("one.toml", RUN, f'{RUN}cases = "three_of"\n', ["cases: metrics.py has no function 'three_of'"]),
+        ("one.toml", RUN, '[[run]]\nfunction = "three"\n', ["function: three in metrics.py: missing a required argument: 'r' (expected a function of no arguments)"]),
+        ("metrics.py", "def three(r)", "def three()", ["three in metrics.py: too many positional arguments (expected a function of results)"]),
+        ("metrics.py", "from . import beside", "from . import aside", ["metrics.py:3", "ImportError"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\n[[figure]]\ndraw = "fig"', ["one.toml: there is no", "mine/figures.py (expected a Python file"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\n[[figure]]\ntitle = "a"', ["[[figure]] 1: missing text 'draw'"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\n[[table]]\nrows = "rows"', ["[[table]]: metrics.py has no metric 'rows'"]),
+        ("one.toml", CLAIM[CLAIM.index("[[check]]") :], "", ["has no [[check]]"]),
+        ("paper.toml", "claims =", "assumptions = 3\nclaims =", ["assumptions is 3 (expected a table of texts)"]),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_known_to_be_wrong_runs_nothing(mine: Path, tmp_path: Path, file: str, old: str, new: str, texts: list[str]) -> None:
+    # The claim is the second one: the first one must not run either.
+    (mine / "zero.toml").write_text(CLAIM.replace("count", "calls").replace("three", "of_zero"))
+    (mine / "paper.toml").write_text(PAPER.replace('["one"]', '["zero", "one"]'))
+    given = (mine / file).read_text()
+    assert old in given
+    (mine / file).write_text(given.replace(old, new, 1))
+    with (mine / "metrics.py").open("a") as metrics:
+        metrics.write("\ndef calls(**given):\n    Path(__file__).with_name('ran').touch()\n    return {'three': 3}\ndef of_zero(r):\n    return 3\n")
+    with pytest.raises(xoff.ScenarioError) as e:
+        xoff.reproduce(mine, out=tmp_path / "out", progress=False)
+    assert str(mine) in str(e.value) and all(text in str(e.value) for text in texts), str(e.value)
+    assert not (mine / "ran").exists() and not (tmp_path / "out").exists()
+
+
+def test_the_page_keeps_the_claims_of_earlier_calls(mine: Path, tmp_path: Path) -> None:
+    (mine / "two.toml").write_text(CLAIM.replace('title = "One"', 'title = "Two"') + '[[figure]]\ndraw = "fig"\n')
+    (mine / "three.toml").write_text(CLAIM)
+    (mine / "figures.py").write_text("from xoff.lab import draw\n\ndef fig(r):\n    return draw.panels()[0]\n")
+    (mine / "paper.toml").write_text(PAPER.replace('["one"]', '["one", "two", "three"]'))
+    out, page = tmp_path / "out", tmp_path / "page.md"
+
+    def pages(claims: str, **more: Any) -> tuple[list[str], str]:
+        answer = xoff.reproduce(mine, claims, out=out, markdown=page, progress=False, **more)
+        assert [c.id for c in answer.claims] == [claims] and answer.complete
+        texts = [(out / "mine.md").read_text(), page.read_text(), (out / "index.html").read_text()]
+        assert len({text.count("not run now") for text in texts}) == 1 and texts[2].count("<svg") == texts[0].count("](figures/two.svg)") == 1
+        return [line.split("`")[1] for line in texts[0].splitlines() if line.startswith("| `")], texts[0]
+
+    shown, text = pages("two")
+    assert shown == ["two"] and "not run now" not in text
+    # In the order of the paper.
+    shown, text = pages("one", seed=7)
+    assert shown == ["one", "two"] and "## two: Two\n\n**reproduced (not run now: quick, seed 1)**" in text
+    shown, text = pages("one")
+    assert shown == ["one", "two"] and text.count("not run now") == 2 and (tmp_path / "page" / "two.svg").exists()
+    (mine / "below.py").write_text("def more():\n    return 0  # the same\n")
+    shown, text = pages("one")
+    assert shown == ["one", "two"] and "(not run now: quick, seed 1; its files have changed since)" in text
+    # A claim whose file is gone leaves the page, and so does one whose figure is gone.
+    xoff.reproduce(mine, "three", out=out, progress=False)
+    (mine / "three.toml").unlink()
+    (out / "figures" / "two.svg").unlink()
+    xoff.reproduce(mine, "one", out=out, progress=False)
+    assert json.loads((out / "claims.json").read_text())["earlier"] == []

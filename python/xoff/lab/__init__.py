@@ -71,7 +71,7 @@ def reproduce(
     ``paper``: the folder of the paper, such as ``papers/gfc``, or one of your own. ``claims``: names of some of them; default: all.
     ``full``: full runs, hours for large networks; default: quick ones. ``out``: folder of the results (default: ``out/paper-`` and the
     name of the folder): ``index.html``, figures, ``claims.json``, and every finished run, so that the same call continues where a stopped
-    one ended. ``seed``: of every random stream. ``testbed``: the claims with real Ethernet frames, in the folder ``testbed`` of the paper.
+    one ended. The page keeps the claims of earlier calls and marks them. ``seed``: of every random stream. ``testbed``: the claims with real Ethernet frames, in the folder ``testbed`` of the paper.
     ``executor``, ``workers``, ``force``: as for :func:`xoff.sweep`. ``markdown``: also writes the page as this file, with its figures in a
     folder next to it. ``record``: keeps the measured values in the folder of the paper, as ``results.json`` and in its ``README.md``.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
@@ -102,12 +102,17 @@ class Reproducing:
     ) -> None:
         self.paper = Paper.read(_folder(paper, testbed))
         wanted = self.paper.claims if claims is None else [claims] if isinstance(claims, str) else list(claims)
-        self.chosen = [_claim(self.paper, id) for id in wanted]
         self.mode: Mode = "full" if full else "quick"
+        self.chosen = [Claim(self.paper, id) for id in dict.fromkeys(wanted)]
+        for claim in self.chosen:
+            with _named(claim):
+                claim.resolve(self.mode)
         self.seed, self.force = seed, force
         self.out = Path("out", f"paper-{self.paper.name}") if out is None else Path(out)
         self.markdown = None if markdown is None else Path(markdown)
         self.judged: list[dict[str, Any]] = []
+        self.earlier: list[dict[str, Any]] = []
+        """Claims that earlier calls judged in the same folder."""
         if self.markdown is not None:
             self._may_write(self.markdown)
 
@@ -127,7 +132,33 @@ class Reproducing:
             raise RunError(f"{page} or its folder of figures is there already, and it is not a page of this paper (choose another name, or --force)")
 
     def _page(self) -> str:
-        return page.markdown(self.paper.title, self.mode, self.seed, self.judged)
+        return page.markdown(self.paper.title, self.mode, self.seed, self._shown())
+
+    def _shown(self) -> list[dict[str, Any]]:
+        """The claims of the page, in the order of the paper."""
+        place = {id: nth for nth, id in enumerate(self.paper.claims)}
+        return sorted([*self.judged, *self._not_again()], key=lambda c: place.get(c["id"], len(place)))
+
+    def _not_again(self) -> list[dict[str, Any]]:
+        now = {c["id"] for c in self.judged}
+        return [c for c in self.earlier if c["id"] not in now]
+
+    def _of_earlier_calls(self) -> list[dict[str, Any]]:
+        """Claims that earlier calls have judged in the folder, each with a note."""
+        try:
+            kept = json.loads((self.out / CLAIMS).read_text(encoding="utf-8"))
+            found = {c["id"]: c for c in [*kept["earlier"], *kept["claims"]] if kept["paper"] == self.paper.name}
+        except (OSError, ValueError, KeyError):
+            return []
+        there = [c for c in found.values() if (self.paper.folder / f"{c['id']}.toml").is_file() and all((self.out / f["file"]).is_file() for f in c["figures"])]
+        return [{**c, "earlier": f"not run now: {c['mode']}, seed {c['seed']}{self._changes(c)}"} for c in there]
+
+    def _changes(self, judged: dict[str, Any]) -> str:
+        try:
+            same = Claim(self.paper, judged["id"]).inputs() == judged["inputs"]
+        except (ClaimError, OSError, SyntaxError):
+            same = False
+        return "" if same else "; its files have changed since"
 
     def run(self, executor: Executor | None, workers: int | None, progress: bool | StepCallback) -> None:
         """Runs and judges one claim after the other; the pages are complete after each."""
@@ -140,7 +171,7 @@ class Reproducing:
         try:
             folder.own("runs/")
             folder.own("functions/")
-            # What an earlier call left is not the answer to this one.
+            self.earlier = self._of_earlier_calls()
             self._write(folder)
             for nth, claim in enumerate(self.chosen):
 
@@ -151,18 +182,20 @@ class Reproducing:
                 report(Step(0, "starts"))
                 with _named(claim):
                     found = claim.measure(Runner(self.paper.folder, self.out, executor, workers, self.force, report), self.mode, self.seed)
-                    self.judged.append(as_json(claim.judge(found, functools.partial(_drawn, folder))))
+                    judged = as_json(claim.judge(found, functools.partial(_drawn, folder)))
+                    self.judged.append({**judged, "mode": self.mode, "seed": self.seed, "inputs": claim.inputs()})
                 self._write(folder)
         finally:
             line.clear()
             folder.release()
 
     def _write(self, folder: Any) -> None:
-        folder.write(CLAIMS, (json.dumps(self.json, indent=1) + "\n").encode())
+        folder.write(CLAIMS, (json.dumps({**self.json, "earlier": self._not_again()}, indent=1) + "\n").encode())
         text = self._page()
         folder.write(f"{self.paper.name}.md", text.encode())
-        drawn = {f["file"]: (self.out / f["file"]).read_text(encoding="utf-8") for c in self.judged for f in c["figures"]}
-        folder.write("index.html", html.page(self.paper.title, self.json, drawn).encode())
+        shown = self._shown()
+        drawn = {f["file"]: (self.out / f["file"]).read_text(encoding="utf-8") for c in shown for f in c["figures"]}
+        folder.write("index.html", html.page(self.paper.title, {**self.json, "claims": shown}, drawn).encode())
         if self.markdown is not None and self.judged:
             beside = self.markdown.with_suffix("")
             for file, svg in drawn.items():
@@ -172,7 +205,7 @@ class Reproducing:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The answer so far, as ``claims.json`` has it."""
+        """The answer so far; ``claims.json`` also has the claims of earlier calls."""
         complete = len(self.judged) == len(self.chosen)
         failed = any(c["verdict"] == "not reproduced" for c in self.judged)
         answer = ("no" if failed else "yes") if complete else "interrupted"
@@ -200,13 +233,6 @@ def _named(claim: Claim) -> Iterator[None]:
         places = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename).parent == claim.paper.folder.resolve()]
         place = f"{places[-1].filename}:{places[-1].lineno}: " if places else ""
         raise ClaimError(f"{claim.file}: {place}{type(e).__name__}: {e}") from e
-
-
-def _claim(paper: Paper, id: str) -> Claim:
-    try:
-        return Claim(paper, id)
-    except (AttributeError, KeyError, TypeError, ValueError) as e:
-        raise e if isinstance(e, ScenarioError) else ClaimError(f"{paper.folder / id}.toml: {type(e).__name__}: {e}") from e
 
 
 def _built(kind: type, given: dict[str, Any]) -> Any:

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
 import re
 import string
-import tomllib
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from .._errors import RunError, ScenarioError
+from .._errors import RunError
 from . import judge, units
-from .code import module
+from .code import module, reads
+from .given import CLAIM, NUMBER_TEXT, PATH, TEXT, TEXTS, UNITS, ClaimError, Names, fill, of_mode, toml, whole
 from .judge import Check
-from .real import OPTIONS
-from .runs import Runner, Runs, cases
+from .runs import Runner, Runs, cases, keywords
 from .stats import Mean, Share
 
 PAPER = "paper.toml"
 """Title and list of claims of a paper, in its folder."""
 Mode = Literal["quick", "full"]
 
-_CLAIM = {"title", "paper", "band", "cause", "kind", "assumptions", "changes", "measured", "why", "notes", "module", "run", "check", "table", "figure"}
-_RUN = {"name", "scenario", "function", "testbed", "measure", "settings", "set", "grid", "case", "cases", "seeds", "workers", "only", "quick", "full"}
-_CHECK = {
-    "what", "value", "unit", "low", "high", "near", "within", "off", "exactly", "none", "some", "possible", "paper", "beside", "claimed", "source",
-    "assuming", "each", "when",
-}  # fmt: skip
-_TABLE = {"rows", "caption", "units", "when"}
-_FIGURE = {"draw", "title", "caption", "when"}
-_SENTENCE = {"text", "each", "when"}
-
-
-class ClaimError(ScenarioError):
-    """Something is wrong with a file of a paper's folder."""
+_PAPER = {"name": TEXT, "title": TEXT, "claims": TEXTS, "assumptions": UNITS}
 
 
 @dataclass(frozen=True)
@@ -61,14 +50,14 @@ class Paper:
         file = folder / PAPER
         if not file.is_file():
             raise ClaimError(f"{folder} is not the folder of a paper: there is no {file.name} (expected a folder such as papers/gfc)")
-        given = _toml(file, {"name", "title", "claims", "assumptions"})
+        given = toml(file, _PAPER)
         name = given.get("name", folder.resolve().name)
-        for key, kind in (("title", str), ("claims", list), ("assumptions", dict)):
-            if not isinstance(given.get(key, {}), kind):
-                raise ClaimError(f"{file}: {key} (expected a {'table' if kind is dict else 'text' if kind is str else 'list of names of claims'})")
-        if not given["claims"] or not all(isinstance(c, str) for c in given["claims"]) or len({*given["claims"]}) < len(given["claims"]):
+        for key in ("title", "claims"):
+            if key not in given:
+                raise ClaimError(f"{file}: missing key '{key}' (expected a title, and a list of names of claims)")
+        if not given["claims"] or len({*given["claims"]}) < len(given["claims"]):
             raise ClaimError(f"{file}: claims (expected names of claims, each once)")
-        if not isinstance(name, str) or not re.fullmatch(r"[\w.+-]+", name) or set(name) == {"."}:
+        if not re.fullmatch(r"[\w.+-]+", name) or set(name) == {"."}:
             raise ClaimError(f"{file}: name '{name}' (expected letters, digits, . + - _)")
         return cls(folder, given["title"], list(given["claims"]), dict(given.get("assumptions", {})), name)
 
@@ -145,7 +134,7 @@ class _Sentences(string.Formatter):
         self.results = results
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-        path = _PATH.fullmatch(field_name)
+        path = PATH.fullmatch(field_name)
         if path is None:
             raise ClaimError(f"'{field_name}': expected the name of a metric, with keys in brackets")
         first, rest = path.groups()
@@ -188,46 +177,85 @@ class Claim:
             raise ClaimError(f"{paper.folder / PAPER}: claim '{id}' (expected the name of a file without .toml: letters, digits, . + - _)")
         if not self.file.is_file():
             raise ClaimError(f"{paper.folder} has no claim '{id}' (expected one of {', '.join(paper.claims)})")
-        self.given = _toml(self.file, _CLAIM)
-        for key in ("title", "paper", "band", "measured"):
-            if not isinstance(self.given.get(key), str):
-                raise ClaimError(f"{self.file}: missing text '{key}'")
-        for section, known in (("run", _RUN), ("check", _CHECK), ("table", _TABLE), ("figure", _FIGURE)):
-            for one in self.given.get(section, []):
-                _known(self.file, f"[[{section}]]", one, known)
-                _known(self.file, "testbed", one.get("testbed", {}), OPTIONS)
-        for check in self.given.get("check", []):
-            self._is_whole(check)
-        if self.given.get("kind", "claim") not in ("claim", "extension"):
-            raise ClaimError(f"{self.file}: kind '{self.given['kind']}' (expected claim or extension)")
-        for key in ("assumptions", "changes", "why", "notes"):
-            if isinstance(self.given.get(key, []), str):
-                raise ClaimError(f"{self.file}: {key} is a text (expected a list of texts)")
+        self.given = toml(self.file, CLAIM)
+        whole(self.file, self.given)
         self.is_extension = self.given.get("kind", "claim") == "extension"
         self.module = self.given.get("module", "metrics")
 
-    def _is_whole(self, check: Mapping[str, Any]) -> None:
-        """Refuses a check without a name, a value or one band, before anything runs."""
-        what = f"{self.file}: the check '{check.get('what', '')}'"
-        for key in ("what", "value"):
-            if not isinstance(check.get(key), str):
-                raise ClaimError(f"{what}: missing text '{key}'")
-        bands = {"low" if k == "high" else k for k in ("none", "some", "exactly", "near", "low", "high") if k in check}
-        if not bands:
-            raise ClaimError(f"{what} has no band (none, some, exactly, near with within or off, low, high)")
-        if len(bands) > 1:
-            raise ClaimError(f"{what} has several bands: {', '.join(sorted(bands))} (expected one)")
-        if ("near" in check) != ("within" in check or "off" in check):
-            raise ClaimError(f"{what}: near needs within (a share of it) or off (a distance), and they need near")
+    def resolve(self, mode: Mode) -> None:
+        """Refuses names that the Python files of the folder lack, and scenarios that do not exist. It imports the files, and runs nothing."""
+        names = self._names(self.module)
+        self._resolve_runs(names, mode)
+        names.sentence("measured", self.given["measured"])
+        for check in self.given.get("check", []):
+            where = f"the check '{check['what']}'"
+            numbers = [v for k, v in check.items() if k in ("low", "high", "near", "within", "off", "exactly", "paper", "beside")]
+            for args in names.filled(where, check):
+                names.metric(where, fill(check["value"], args))
+                names.sentence(where, fill(check["what"], args))
+                for number in (*numbers, *check.get("possible", [])):
+                    names.number(where, fill(number, args) if isinstance(number, str) else number)
+                self._resolve_when(names, where, check, args)
+        for key in ("why", "notes"):
+            for one in self.given.get(key, []):
+                given = {"text": one} if isinstance(one, str) else one
+                for args in names.filled(key, given):
+                    names.sentence(key, fill(given["text"], args))
+                    self._resolve_when(names, key, given, args)
+        for table in self.given.get("table", []):
+            names.metric("[[table]]", table["rows"])
+            names.sentence("[[table]]: caption", table.get("caption", ""))
+            self._resolve_when(names, "[[table]]", table, {})
+        for figure in self.given.get("figure", []):
+            self._names("figures").takes("[[figure]]", figure["draw"], "results")
+            for key in ("title", "caption"):
+                names.sentence(f"[[figure]]: {key}", figure.get(key, ""))
+            self._resolve_when(names, "[[figure]]", figure, {})
+
+    def inputs(self) -> str:
+        """Hash of the files that its result depends on: its own, and the Python files with what they read."""
+        folder, modules = self.paper.folder, (self.module, "figures")
+        files = [f for f in (self.file, folder / PAPER, *(folder / f"{m}.py" for m in modules)) if f.is_file()]
+        basis = [*(f.read_text(encoding="utf-8") for f in files), *(reads(folder, m) for m in modules)]
+        return hashlib.sha256(repr(basis).encode()).hexdigest()[:32]
+
+    def _names(self, python: str) -> Names:
+        file = self.paper.folder / f"{python}.py"
+        if not file.is_file():
+            raise ClaimError(f"{self.file}: there is no {file} (expected a Python file with functions that the claim names)")
+        return Names(self.file, module(self.paper.folder, python))
+
+    def _resolve_runs(self, names: Names, mode: Mode) -> None:
+        for name, spec in self._specs(mode):
+            where = f"[[run]] {name}".rstrip()
+            if "scenario" in spec and not (self.paper.folder / spec["scenario"]).is_file():
+                raise ClaimError(f"{self.file}: {where}: there is no scenario {self.paper.folder / spec['scenario']} (expected a file, relative to the folder)")
+            for key, arguments in (("measure", ["run"]), ("cases", ["results"]), ("settings", ["settings", "scenario"])):
+                if key in spec:
+                    names.takes(f"{where}: {key}", spec[key], *arguments)
+            if "function" in spec:
+                seeded = "seed" in names.function(f"{where}: function", spec["function"]).parameters
+                # Other settings are known once there are results.
+                for _, settings in [] if "cases" in spec or "settings" in spec else cases(spec, 1):
+                    names.takes(f"{where}: function", spec["function"], **keywords(settings, seeded))
+
+    def _resolve_when(self, names: Names, where: str, given: Mapping[str, Any], args: Mapping[str, Any]) -> None:
+        if "when" in given:
+            names.metric(f"{where}: when", fill(given["when"], args))
+
+    def _specs(self, mode: Mode) -> list[tuple[str, dict[str, Any]]]:
+        """Name and keys of each run of a mode."""
+        specs = [(of_mode(given, mode), nth) for nth, given in enumerate(self.given.get("run", [])) if given.get("only", mode) == mode]
+        named = [(spec.get("name", "" if nth == 0 else str(nth)), spec) for spec, nth in specs]
+        for name, count in Counter(name for name, _ in named).items():
+            if count > 1:
+                raise ClaimError(f"{self.file}: {count} sections [[run]] have the name '{name}' (expected a name for each)")
+        return named
 
     def measure(self, runner: Runner, mode: Mode, seed: int) -> Results:
         """Executes its runs."""
         results = Results(mode, seed, module(self.paper.folder, self.module))
-        for nth, given in enumerate(self.given.get("run", [])):
-            if given.get("only", mode) != mode:
-                continue
-            spec = {k: v for k, v in given.items() if k not in ("quick", "full")} | given.get(mode, {})
-            name = spec.get("name", "" if nth == 0 else str(nth))
+        for name, spec in self._specs(mode):
             if "cases" in spec:
                 results.named[name] = self._searched(runner, spec, results, name)
             else:
@@ -278,8 +306,7 @@ class Claim:
         found = []
         for one in self.given.get(key, []):
             given = {"text": one} if isinstance(one, str) else one
-            _known(self.file, key, given, _SENTENCE)
-            found += [say.format(_filled(given["text"], args)) for args in self._each(say, given)]
+            found += [say.format(fill(given["text"], args)) for args in self._each(say, given)]
         return found
 
     def _each(self, say: _Sentences, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -292,7 +319,7 @@ class Claim:
                 yield args
 
     def _when(self, say: _Sentences, given: Mapping[str, Any], args: Mapping[str, Any]) -> bool:
-        return bool(say.path(_filled(given["when"], args))) if "when" in given else True
+        return bool(say.path(fill(given["when"], args))) if "when" in given else True
 
     def _checks(self, say: _Sentences) -> list[Check]:
         return [self._check(say, c, args) for c in self.given.get("check", []) for args in self._each(say, c)]
@@ -300,11 +327,11 @@ class Claim:
     def _check(self, say: _Sentences, given: Mapping[str, Any], args: Mapping[str, Any]) -> Check:
         def number(value: Any) -> float:
             if isinstance(value, str):
-                value = _filled(value, args)
-                value = float(value) if _NUMBER.fullmatch(value) else say.path(value)
+                value = fill(value, args)
+                value = float(value) if NUMBER_TEXT.fullmatch(value) else say.path(value)
             return math.nan if value is None else float(value)
 
-        found = say.path(_filled(given["value"], args))
+        found = say.path(fill(given["value"], args))
         interval = None
         if isinstance(found, Share):
             found = found.mean()
@@ -315,14 +342,14 @@ class Claim:
             found = found.mean
         low, high, source = self._band(given, number)
         check = Check(
-            what=say.format(_filled(given["what"], args)),
+            what=say.format(fill(given["what"], args)),
             value=math.nan if found is None else float(found),
             low=low,
             high=high,
-            unit=_filled(given.get("unit", ""), args),
+            unit=fill(given.get("unit", ""), args),
             interval=interval,
             source=source,
-            assumption=self._assumption(_filled(given.get("assuming", ""), args)),
+            assumption=self._assumption(fill(given.get("assuming", ""), args)),
         )
         if "possible" in given:
             bottom, top = given["possible"]
@@ -334,8 +361,6 @@ class Claim:
         if "beside" in given:
             check = replace(check, paper=number(given["beside"]))
         if "source" in given:
-            if given["source"] not in judge.SOURCES:
-                raise ClaimError(f"{self.file}: source '{given['source']}' (expected one of {', '.join(judge.SOURCES)})")
             check = replace(check, source=given["source"])
         return check
 
@@ -370,37 +395,6 @@ class Claim:
         right = [c for c in columns if c in own or all(isinstance(r[c], (int, float)) for r in rows)]
         texts = [[cell(c, r.get(c)) for c in columns] for r in rows]
         return {"caption": say.format(given.get("caption", "")), "columns": columns, "right": right, "rows": texts}
-
-
-_PATH = re.compile(r"(\w+)((?:\[[^]]*\])*)")
-_NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
-
-
-def _filled(text: str, args: Mapping[str, Any]) -> str:
-    """``{flow}`` and ``{flow.title}`` of the arguments, other fields untouched."""
-
-    def value(match: re.Match[str]) -> str:
-        name, _, key = match[1].partition(".")
-        if name not in args:
-            return match[0]
-        return str(args[name][key] if key else args[name])
-
-    return re.sub(r"\{(\w+(?:\.\w+)?)\}", value, text) if args else text
-
-
-def _toml(file: Path, known: set[str]) -> dict[str, Any]:
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise ClaimError(f"{file}: {e}") from None
-    _known(file, "the file", given, known)
-    return given
-
-
-def _known(file: Path, where: str, given: Mapping[str, Any], known: set[str]) -> None:
-    for key in given:
-        if key not in known:
-            raise ClaimError(f"{file}: {where} has an unknown key '{key}' (expected one of {', '.join(sorted(known))})")
 
 
 def as_json(judged: Judged) -> dict[str, Any]:

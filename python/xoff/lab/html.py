@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from .page import verdict
+
 _TONES = {"reproduced": "good", "reproduced under assumption": "caution", "not reproduced": "bad", "extension": "info"}
 _STYLE = """
 :root { color-scheme: light dark; --good: #00703c; --caution: #8a6100; --bad: #b00020; --info: #1f5fa8; --line: #8885; --back: #fff; }
@@ -60,7 +62,7 @@ def _id(c: Mapping[str, Any]) -> str:
 
 
 def _verdict(c: Mapping[str, Any]) -> str:
-    return f'<b class="{_TONES[c["verdict"]]}">{c["verdict"]}</b>'
+    return f'<b class="{_TONES[c["verdict"]]}">{verdict(c)}</b>'
 
 
 def _holds(check: Mapping[str, Any]) -> str:

@@ -26,16 +26,21 @@ _TABLE = re.compile(f"{re.escape(SUMMARY)}.*?{re.escape(END)}", re.DOTALL)
 def markdown(title: str, mode: str, seed: int, claims: Sequence[Mapping[str, Any]]) -> str:
     """Every claim with its verdict, checks, tables and figures; ``claims`` as in ``claims.json``."""
     lines = [f"# {_plain(title)}", "", f"Runs: {mode}, seed {seed}. The verdict on each claim follows from its checks.", ""]
-    rows = ([f"`{c['id']}`", *(_plain(c[k]) for k in ("title", "paper", "measured")), c["verdict"]] for c in claims)
+    rows = ([f"`{c['id']}`", *(_plain(c[k]) for k in ("title", "paper", "measured")), verdict(c)] for c in claims)
     lines += _table(["Claim", "Title", "Paper", "Measured", "Verdict"], rows)
     for claim in claims:
         lines += ["", *section(claim)]
     return "\n".join(lines) + "\n"
 
 
+def verdict(c: Mapping[str, Any]) -> str:
+    """The verdict; with a note if an earlier call judged the claim."""
+    return f"{c['verdict']} ({c['earlier']})" if "earlier" in c else str(c["verdict"])
+
+
 def section(c: Mapping[str, Any], level: str = "##") -> list[str]:
     """A claim with all that is known of it."""
-    lines = [f"{level} {c['id']}: {_plain(c['title'])}", "", f"**{c['verdict']}**"]
+    lines = [f"{level} {c['id']}: {_plain(c['title'])}", "", f"**{verdict(c)}**"]
     lines += ["", *(f"- {key}: {_plain(c[of])}" for key, of in (("paper", "paper"), ("measured", "measured"), ("expected", "band")))]
     lines += _list("Why", c["why"])
     for figure in c["figures"]:

@@ -39,7 +39,6 @@ LEFT_OUT = 0.1
 28 % of it, TCD marked a flow CE under credits, while its queue drained, in ten of ten runs, and below 1 % in none."""
 TRIES = 3
 """Tries of a run."""
-OPTIONS = {"observe", "ip", "run", "capture"}
 CAPTURE = "frames.pcapng"
 SNAP = 64
 """Bytes of a frame in the capture: all headers."""

@@ -253,12 +253,16 @@ def _keys(basis: Any, settings: Sequence[Settings]) -> list[str]:
     return [hashlib.sha256(json.dumps([basis, program, s], sort_keys=True).encode()).hexdigest()[:32] for s in settings]
 
 
+def keywords(settings: Mapping[str, Any], seeded: bool) -> dict[str, Any]:
+    """Settings as keywords of a function; ``seed`` if it takes one."""
+    return {("seed" if k == "run.seed" else k.replace(".", "__")): v for k, v in settings.items() if seeded or k != "run.seed"}
+
+
 def _call(function: Callable[..., Any], settings: Settings) -> _sweep.Returned:
-    named = {("seed" if k == "run.seed" else k.replace(".", "__")): v for k, v in settings.items()}
     shard: dict[str, Any] = {"status": "done", "values": []}
     tables: list[tuple[str, bytes]] = []
     try:
-        shard["values"], tables = _sweep.split(function(**named))
+        shard["values"], tables = _sweep.split(function(**keywords(settings, "run.seed" in settings)))
     except Exception as e:  # noqa: BLE001 - it is the call's
         shard |= {"status": "failed", "error": str(e) if isinstance(e, RunError) else f"{type(e).__name__}: {e}"}
     return json.dumps(shard), tables
