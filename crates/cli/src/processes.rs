@@ -1,5 +1,5 @@
-//! `xoff-mpi`: `xoff run` in several processes. What they reach each other by is theirs: this crate
-//! knows of no MPI.
+//! `xoff-mpi`: `xoff run` in several processes. The program supplies the transport: this
+//! crate does not know MPI.
 //!
 //! ```text
 //!   every process   arguments -> scenario -> the same at all? -> its share of the run

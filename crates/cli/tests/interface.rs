@@ -1,6 +1,6 @@
 //! What users and programs depend on stays: commands and options, exit codes, keys of scenarios,
 //! columns of tables, fields of JSON answers. `interface.txt` holds their names, types and
-//! defaults, read from what the command itself prints.
+//! defaults, as the command prints them.
 
 mod support;
 

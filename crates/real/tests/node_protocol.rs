@@ -1,5 +1,5 @@
-//! The testbed with one process per node, against a program that is no part of this project: what
-//! it writes for people is its own affair.
+//! The testbed with one process per node, against a program from outside this project. Its output
+//! for people has no fixed form.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

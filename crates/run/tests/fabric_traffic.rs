@@ -1,4 +1,4 @@
-//! Workloads of a scheduled fabric: what the file says is what the fabric gets.
+//! Workloads of a scheduled fabric: the traffic is as the file describes it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! QCN in whole networks: CNMs arrive, rates converge, and what "Unbiased QCN" (IBM RZ 3880) says
-//! of fairness holds.
+//! QCN in whole networks: CNMs arrive, rates converge, and they are as fair as "Unbiased QCN"
+//! (IBM RZ 3880) claims.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Hosts that recover what networks lose: closed forms, exact timers, and that no pattern of losses
-//! lets a flow hang.
+//! Hosts that send lost frames again: closed forms, exact timers, and no pattern of losses that
+//! stops a flow.
 
 use std::path::Path;
 

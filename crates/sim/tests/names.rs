@@ -1,8 +1,7 @@
 //! A node and the simulator name no mechanism: no name of the registries, no type or module of a
 //! mechanism, not in a comment either.
 //!
-//! What else must be named stands in [`ALLOWED`], each with its reason; what is no longer needed
-//! there fails too.
+//! [`ALLOWED`] has the exceptions, each with its reason. An exception that is not needed fails too.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! A world whose links lead outside is the world it was: frames that are handed back when they are
-//! due make the same run.
+//! A world with links to the outside gives the same run if every frame is handed back when it is
+//! due.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;

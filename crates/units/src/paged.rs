@@ -8,9 +8,9 @@
 //!                      +-------------------- in the file
 //! ```
 //!
-//! Either form holds the same and gives the same, so a result does not depend on which it is. How
-//! much memory a paged list takes is decided when it is made. What goes through a list from front
-//! to back, or keeps near a place that moves on, finds its pages in memory.
+//! Both forms return the same values, so no result depends on the form. The memory of a paged list
+//! is fixed when the list is made. A walk from front to back, or near a place that advances slowly,
+//! finds its pages in memory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

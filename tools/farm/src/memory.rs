@@ -1,5 +1,5 @@
-//! Memory in pools and lossy priorities, drawn at random; by dice of their own, so that what else a
-//! case draws stays as it is.
+//! Random pools of memory and lossy priorities. Their dice are separate, so the other values of a
+//! case do not change.
 
 use crate::draw::{Dice, Drawn};
 use crate::promises;

@@ -1,5 +1,5 @@
-//! The farm finds what it is there to find: every checker and the readers' part with a fault that
-//! is planted, and failures become small.
+//! Planted faults: every checker and every reader's part of the farm finds one, and the farm
+//! reduces the failing case.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

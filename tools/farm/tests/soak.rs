@@ -1,5 +1,5 @@
-//! `xoff-farm soak`, short: with faults that lossless links must stand nothing is lost, and what
-//! should not be is found where it is planted.
+//! `xoff-farm soak`, short: faults that lossless links tolerate lose no frame, and planted errors
+//! are found.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! One direction of a link that repeats what it corrupts: both halves of link-level retry as a
+//! One direction of a link that repeats corrupted frames: both halves of link-level retry as a
 //! closed system.
 //!
 //! ```text

@@ -26,8 +26,8 @@ pub struct Scan {
     pub all_paths: Vec<u64>,
 }
 
-/// Looks at the fat-trees of `k` ports a switch, of which each link between switches fails with
-/// this probability. A seed gives the failures and the hashes of the routing.
+/// Fat-trees of switches with `k` ports, searched for cycles. Each link between switches fails
+/// with this probability. A seed gives the failures and the hashes of the routing.
 ///
 /// # Errors
 /// A `k` for which there is no fat-tree, or a probability outside 0 to 1.

@@ -10,8 +10,8 @@
 //!
 //! The receiver ([`FlowReceiver`]) counts by flow, in a table of bounded size: flows that share a
 //! slot share their fate. The sender ([`FlowSender`]) has a default queue and a few pause queues.
-//! PAUSE stops one pause queue, MIGRATE leads what comes of a flow from then on into it, RESUME
-//! lets it drain before the default queue, MIGRATE-BACK ends the detour.
+//! PAUSE stops one pause queue. MIGRATE sends later frames of a flow into that queue. RESUME lets
+//! the queue drain before the default queue. MIGRATE-BACK returns the flow to the default queue.
 //!
 //! PAUSE is a PFC frame and carries a time. A receiver that keeps holding a flow repeats PAUSE and
 //! MIGRATE at half life. A lost message then costs at most half a pause time, and a pause ends on

@@ -1,5 +1,5 @@
-//! The state of a rank in writing ([`xoff_units::state`]). What it has logged belongs to it as far
-//! as that is not final: what ends later is logged with when it began.
+//! Saved state of a rank ([`xoff_units::state`]). It includes log entries that are not final: an
+//! operation that ends later is logged with the time at which it started.
 
 use xoff_units::Time;
 use xoff_units::state::{State, Walk};

@@ -5,8 +5,8 @@
 //!   class 1:  3  4  7 ...        after the flow served last, and back to the beginning
 //! ```
 //!
-//! What a pick costs does not grow with the flows that the peer holds: the first of a class that
-//! finds its gate shut for the shortest frame of the class represents all of them.
+//! The cost of a pick does not grow with the number of paused flows. If the first flow of a class
+//! may not send the shortest frame of the class, no flow of the class may.
 
 use xoff_units::state::State;
 

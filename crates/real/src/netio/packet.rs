@@ -5,9 +5,8 @@
 //!   send(frame) -> queue -- flush: one sendmmsg --> kernel, past its queueing disciplines -> interface
 //! ```
 //!
-//! What a frame is here is what was on the wire: the kernel takes the first VLAN tag out and leaves
-//! checksums to hardware that is not there; both are undone. Frames that leave the interface do not
-//! come back.
+//! Frames are as on the wire. The kernel removes the first VLAN tag, and leaves checksums to
+//! hardware; this file undoes both. It does not receive frames that the interface sends.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -8,9 +8,9 @@
 //!                          Clock: the time of the world
 //! ```
 //!
-//! There is no second switch: a world whose links lead outside is given the time and frames. What
-//! it does then depends on those alone, which [`replay`] proves: the frames of a capture, at the
-//! same times, make a world in virtual time send the same frames at the same times.
+//! There is no second implementation of a switch. A world with links to the outside gets the time
+//! and the frames, and its actions depend on nothing else. [`replay`] proves that: with the frames
+//! of a capture, at the same times, a world in virtual time sends the same frames at the same times.
 
 mod classify;
 mod clock;

@@ -1,5 +1,4 @@
-//! What all messages of ours begin with: EtherType 0x88B5, "local experimental 1". Ours, not a
-//! standard.
+//! Header of xoff's own messages, which are no standard: EtherType 0x88B5, "local experimental 1".
 //!
 //! ```text
 //!    0   2  magic 0x786F, "xo"   others may use the same EtherType on the same wire

@@ -1,5 +1,4 @@
-//! Frames over veth pairs: what goes in at one end comes out at the other, byte for byte, and what
-//! does not is counted.
+//! Frames over veth pairs: a frame leaves as it entered, byte for byte, and lost frames are counted.
 
 use std::time::{Duration, Instant};
 

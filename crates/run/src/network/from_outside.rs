@@ -1,7 +1,7 @@
 //! Laws from outside the repository, in the place of those that the scenario names.
 //!
-//! The text of such a scenario gives no run: its `kind` names what no registry has, so that the
-//! reader rejects it instead of repeating another run.
+//! The text of such a scenario cannot be run. Its `kind` is in no registry, so the reader rejects
+//! the scenario instead of repeating another run.
 
 use std::sync::Arc;
 

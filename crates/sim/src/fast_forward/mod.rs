@@ -8,8 +8,8 @@
 //!
 //! Ranks of jobs send when they have received, so whole iterations recur (iterations.rs, leaps.rs).
 //!
-//! What begins and ends with a network at rest is remembered as a whole: where the same flows begin
-//! in the same state again, nothing of it is simulated a second time (plan.rs, memory.rs,
+//! A period that starts and ends with an idle network is remembered as a whole. If the same flows
+//! start again in the same state, the period is not simulated again (plan.rs, memory.rs,
 //! recall.rs).
 //!
 //! A network is a deterministic map on its state. If two states are equal except for the times,

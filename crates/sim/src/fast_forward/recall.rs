@@ -7,8 +7,8 @@
 //!     no:  simulate, and remember it when the network is at rest again
 //! ```
 //!
-//! As a jump does, it leaves the nodes in their local time; so it skips only what leads back into
-//! the state in which the network is, or what is left of the run.
+//! A recall leaves the nodes in their local time, as a jump does. So it skips only a period that
+//! returns the network to its present state, or the rest of the run.
 
 use xoff_node::EventKey;
 use xoff_units::{FlowId, Span, Time};

@@ -6,8 +6,8 @@
 //!                   or the link never does: all from the next expected number are lost
 //! ```
 //!
-//! What only one of the two ends knows is put together when the run is over. As long as a copy may
-//! be on the wire, a frame is not lost.
+//! Facts that only one end knows are joined after the run. A frame is not lost while a copy may be
+//! on the wire.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

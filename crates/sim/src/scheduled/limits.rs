@@ -1,5 +1,5 @@
-//! What a fabric can carry of a workload at most, where its units are larger than the packets:
-//! grants, slots and links count in segments, however little is in them.
+//! Largest load that a fabric can carry if its units are larger than the packets: grants, slots and
+//! links count segments, even if a segment is nearly empty.
 //!
 //! ```text
 //!   segment_max   |<---------------- 1522 B ---------------->|   time of a grant, one slot of each buffer

@@ -5,8 +5,8 @@
 //!   wire out     |HH==============|            the rest follows bit by bit; store and forward would begin here: |
 //! ```
 //!
-//! A frame is taken in whole or not at all, so it never stands in two buffers as under wormhole
-//! switching (Kermani and Kleinrock, 1979).
+//! A switch admits a whole frame or none of it. So a frame never occupies two buffers, as it does
+//! under wormhole switching (Kermani and Kleinrock, 1979).
 
 use xoff_net::topology::{Node, NodeKind, Topology};
 use xoff_units::{Bytes, Span, WireClock};

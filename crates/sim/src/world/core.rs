@@ -1,8 +1,8 @@
 //! The environment of the nodes with a global list of events: virtual time, links, and the events
 //! that nodes ask for.
 //!
-//! What does not depend on how events are kept is apart: [`Layout`], [`Router`], [`Draws`],
-//! [`Monitor`].
+//! Parts that do not depend on the storage of events have types of their own: [`Layout`],
+//! [`Router`], [`Draws`], [`Monitor`].
 
 use std::sync::Arc;
 

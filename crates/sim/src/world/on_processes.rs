@@ -7,9 +7,9 @@
 //!                                                                                         (where I stand, frames for you)
 //! ```
 //!
-//! Each goes through the same run: what it concludes from figures of all is concluded by all
-//! ([`Others::joined`]), and global events happen everywhere. Each process handles the events of
-//! its nodes. Rows, counters and broken promises go to the first one.
+//! Every process executes the same run. Decisions that need figures of all nodes are the same in
+//! every process ([`Others::joined`]), and so are global events. Each process handles the events of
+//! its own nodes, and sends rows, counters and broken promises to the first process.
 
 use super::meeting::{self, Meeting, Standing};
 use super::*;

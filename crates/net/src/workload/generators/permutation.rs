@@ -1,9 +1,9 @@
 //! Permutation: each host sends to one other host and receives from one other host.
 //!
-//! Hosts are laid out rack by rack in random order and each gets the one as many places further as
-//! the largest rack has hosts: no host sends to itself, nor into its own rack. Random exchanges of
-//! two destinations that keep this true then mix the assignment (it is random, but not every
-//! assignment is exactly equally likely).
+//! The hosts form a list: racks in random order, the hosts of a rack together. Let n be the number
+//! of hosts in the largest rack. Each host sends to the host n places further, so no host sends to
+//! itself or into its own rack. Random exchanges of two destinations then mix the assignment, and
+//! keep this property. Not every assignment is equally likely.
 
 use std::collections::BTreeMap;
 
