@@ -30,29 +30,27 @@ mod world;
 pub use engine::calendar::Engine;
 pub use engine::event::EventOrder;
 pub use engine::queue::{EventQueue, Pending, QueueTrace, Replayed};
-pub use fast_forward::FastForwarded;
 pub use observe::checks::{Violation, ViolationKind};
 pub use observe::deadlock_detector::{Deadlock, StuckPort};
 pub use observe::flows::{Ahead, FlowRecord};
 pub use observe::histogram::{Looks, QueueCounts};
 pub use observe::lost::{FrameCount, LostFrames, RetryCounts};
-pub use observe::outcome::{Ended, Outcome, PortCnms, PortTotals};
+pub use observe::outcome::{Ended, FastForwarded, Outcome, PortCnms, PortTotals, RankLog};
 pub use observe::probe::{
     HoldChange, OnWire, PORT_PROBES, PauseChange, PortProbe, Probes, Recorder, Row, Selection,
 };
 pub use observe::storms::Storm;
 pub use processes::{Local, Processes, Share, Stopped, agree, local, texts};
 pub use wire::cut_through::stored_and_forwarded;
-pub use wire::draws::RngSource;
+pub use wire::draws::{Fresh, RngSource};
 pub use wire::errors::{Code, ErrorKind, HitFrames, LinkErrors};
 pub use wire::fault::{Faults, LinkFailure, Losses, PauseStorm, SlowReceiver, StartOrder};
 pub use wire::lone::{Lone, ideal_time};
 pub use wire::routing::{NO_PORT, UNKNOWN_SOURCE};
 pub use world::handed_in::News;
-pub use world::jobs::RankLog;
 pub use world::memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use world::model::{
-    Fresh, Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts, way,
+    Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts, way,
 };
 pub use world::{Leaving, PAYS_WINDOW, PortNow, PortSample, SLICE, Waiter, World, classes_in_use};
 pub use xoff_node::{EventKey, PoolUse};

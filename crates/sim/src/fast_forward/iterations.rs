@@ -22,15 +22,16 @@ use xoff_node::EventKey;
 use xoff_units::state::{Counters, State};
 use xoff_units::{FlowId, Span, Time};
 
-use super::leaps::Leapt;
 use super::search::{Earlier, Levels, NO_END};
 use super::words::{Group, Growth, Out, Stop, Writer};
-use super::{FastForwarded, Inputs, totals};
+use super::{Inputs, totals};
 use crate::engine::event::{Event, Kind};
 use crate::engine::queue::Pending;
 use crate::observe::flows::{Ahead, FlowRecord};
+use crate::observe::outcome::FastForwarded;
 use crate::observe::probe::Row;
 use crate::world::World;
+use crate::world::leaps::Leapt;
 use crate::world::partition::Node;
 
 /// Events between two checks whether an iteration has begun, at first; later a part of the length

@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 use xoff_node::EventKey;
 use xoff_units::{FlowId, Span, Time};
 
-use super::{FastForwarded, Period};
+use super::Period;
 use crate::engine::event::{Event, Kind};
 use crate::engine::queue::Pending;
+use crate::observe::outcome::FastForwarded;
 use crate::world::World;
 use crate::world::partition::Node;
 

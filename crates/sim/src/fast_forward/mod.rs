@@ -6,7 +6,7 @@
 //!   jump      counts and records of one period are added m times                                (jump.rs, totals.rs)
 //! ```
 //!
-//! Ranks of jobs send when they have received, so whole iterations recur (iterations.rs, leaps.rs).
+//! Ranks of jobs send when they have received, so whole iterations recur (iterations.rs).
 //!
 //! A period that starts and ends with an idle network is remembered as a whole. If the same flows
 //! start again in the same state, the period is not simulated again (plan.rs, memory.rs,
@@ -24,7 +24,6 @@
 
 mod iterations;
 mod jump;
-pub(crate) mod leaps;
 mod memory;
 mod plan;
 mod recall;
@@ -32,42 +31,23 @@ mod search;
 mod totals;
 mod words;
 
-use xoff_node::EventKey;
-use xoff_units::Span;
-use xoff_units::state::State;
+use xoff_mech::rate_control::RateControlKind;
+use xoff_net::topology::Topology;
+use xoff_net::workload::Flows;
+use xoff_node::{EventKey, Transport};
+use xoff_units::params::ParamError;
+use xoff_units::{Span, Time};
 
+use crate::engine::event::EventOrder;
+use crate::observe::outcome::FastForwarded;
 use crate::observe::probe::Row;
+use crate::world::World;
+use crate::world::advance::{Advance, Load};
+use crate::world::model::Model;
 use iterations::Iterations;
-pub(crate) use leaps::Leapt;
 use memory::Memory;
-pub(crate) use plan::{Plan, Routed};
+use plan::Plan;
 use search::Search;
-
-/// Effect of fast-forward on a run, or the reason for none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
-pub struct FastForwarded {
-    /// Periods that were found.
-    pub periods: u64,
-    /// The longest of them [ps].
-    pub longest: Span,
-    /// Number of repeated episodes: stretches from an idle network to its next idle state.
-    pub repeated: u64,
-    /// Simulated time that was skipped [ps].
-    pub skipped: Span,
-    /// Events that the skipped periods would have taken.
-    pub events_skipped: u64,
-    /// Reason why nothing was skipped; `None`: something was.
-    pub because: Option<String>,
-}
-
-impl FastForwarded {
-    /// Notes why nothing has been skipped so far.
-    fn note(&mut self, because: &str) {
-        if self.periods == 0 {
-            self.because = Some(because.into());
-        }
-    }
-}
 
 /// A period that was found.
 struct Period {
@@ -108,7 +88,7 @@ enum Progress {
 }
 
 /// Fast-forward of a run.
-pub(crate) struct FastForward {
+struct FastForward {
     progress: Progress,
     inputs: Inputs,
     /// Events handled when the inputs last changed.
@@ -121,14 +101,16 @@ pub(crate) struct FastForward {
     /// Number from which entries that are older than all states are dropped.
     trim_at: usize,
     memory: Memory,
-    pub done: FastForwarded,
+    done: FastForwarded,
 }
 
 impl FastForward {
-    /// Nothing is known yet; `off`: reason why nothing will be searched. `plan`: planned inputs of
-    /// the network; `jobs`: ranks of jobs ask for the most.
-    pub fn new(off: Option<String>, plan: Plan, jobs: bool) -> FastForward {
-        let memory = Memory::new(if off.is_some() { Plan::default() } else { plan });
+    /// Nothing is known yet.
+    fn new(load: &Load) -> FastForward {
+        let (off, jobs) = (obstacle(load.flows, load.model), load.flows.jobs.is_some());
+        // Flow control by flow goes by the numbers of flows, which are others the next time.
+        let plan = if off.is_some() || load.by_flow { Plan::default() } else { Plan::new(load) };
+        let memory = Memory::new(plan);
         let progress = match off {
             Some(_) => Progress::Off,
             None if jobs => Progress::Iterates(Box::new(Iterations::new())),
@@ -149,20 +131,6 @@ impl FastForward {
         }
     }
 
-    /// Rows were recorded: they are kept while a period is searched.
-    pub fn note_rows(&mut self, rows: &[(EventKey, Row)]) {
-        if matches!(self.progress, Progress::Searches(_) | Progress::Iterates(_)) {
-            self.rows.extend_from_slice(rows);
-        }
-    }
-
-    /// Resumes after a state was restored in which `begun` flows have begun. Counts of skipped work
-    /// are kept; remembered states are not.
-    pub fn go_on_from(&mut self, done: FastForwarded, begun: usize) {
-        self.done = done;
-        self.memory.skip_to(begun);
-    }
-
     /// Nothing is searched any more.
     fn give_up(&mut self, because: &str) {
         self.done.note(because);
@@ -170,4 +138,81 @@ impl FastForward {
         self.memory.give_up();
         self.rows = Vec::new();
     }
+}
+
+impl Advance for FastForward {
+    fn advance(&mut self, world: &mut World, until: Time) -> Option<(EventKey, u64)> {
+        world.fast_forward(self, until)
+    }
+
+    /// They are kept while a period is searched.
+    fn note_rows(&mut self, rows: &[(EventKey, Row)]) {
+        if matches!(self.progress, Progress::Searches(_) | Progress::Iterates(_)) {
+            self.rows.extend_from_slice(rows);
+        }
+    }
+
+    fn done(&self) -> &FastForwarded {
+        &self.done
+    }
+
+    /// Remembered states are not kept.
+    fn go_on_from(&mut self, done: FastForwarded, begun: usize) {
+        self.done = done;
+        self.memory.skip_to(begun);
+    }
+}
+
+impl World {
+    /// Builds a network at rest with its flows waiting to start.
+    pub fn build(topology: &Topology, flows: Flows, m: &Model) -> Result<World, ParamError> {
+        World::assemble(topology, flows, m, |load| Box::new(FastForward::new(load)))
+    }
+}
+
+/// Reason why no recurring state is searched.
+fn obstacle(flows: &Flows, m: &Model) -> Option<String> {
+    let reasons = [
+        (!m.fast_forward, "it was not asked for"),
+        (
+            m.order == EventOrder::Insertion,
+            "simultaneous events follow the order of insertion, which never recurs",
+        ),
+        (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
+        (!m.balancing.is_ecmp(), "switches choose a next hop for each frame"),
+        (!m.faults.errors.is_empty(), "links corrupt frames"),
+        (m.faults.link_retry.is_some(), "links number their frames"),
+        (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
+        (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),
+        (m.nic.connection.is_some(), "windows of connections grow with every acknowledgement"),
+        (m.outside.is_some(), "other nodes act in real time"),
+        (m.share.is_some(), "the network is spread over several processes"),
+        (
+            m.nic.transport == Transport::None
+                && !matches!(m.nic.rate_control, RateControlKind::None),
+            "rate controls of flows without acknowledgements never end",
+        ),
+        (
+            m.faults.slow_receivers.iter().any(|s| !s.drain.stalls.is_empty()),
+            "a host stalls at times that were given",
+        ),
+        (!m.faults.storms.is_empty(), "hosts stop their peers by the clock"),
+        (m.nic.shared_connections, "messages that share a connection wait for each other"),
+        (m.watchdog.is_some(), "a watchdog polls the queues at fixed times"),
+        (
+            flows.jobs.as_ref().is_some_and(|j| j.are_streamed()),
+            "operations of jobs are streamed, and no iteration is kept to be compared",
+        ),
+        (!flows.loops.is_empty(), "closed loops start flows that are not known before"),
+        (
+            flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().all(|j| j.iterations < 3)),
+            "no job has three iterations",
+        ),
+        (
+            flows.jobs.is_some() && m.probes.flow_rates,
+            "the rates of flows are sampled, and each message of a job is one",
+        ),
+        (!flows.handed_in.is_empty(), "another program adds flows during the run"),
+    ];
+    reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }

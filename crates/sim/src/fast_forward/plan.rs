@@ -8,10 +8,11 @@
 use std::collections::{HashMap, HashSet};
 
 use xoff_net::topology::Topology;
-use xoff_net::topology::routing::{Choice, FlowKey, Routes, trace_path};
+use xoff_net::topology::routing::{FlowKey, trace_path};
 use xoff_net::workload::Flow;
 use xoff_units::{Bytes, Rate, Span, Time};
 
+use crate::world::advance::Load;
 use crate::world::model::PathFacts;
 
 /// Flows that nothing precedes: all flows before them are over, if the network was quick.
@@ -47,17 +48,11 @@ struct Start {
     paths: [u32; 2],
 }
 
-/// Routes of flows.
-pub(crate) struct Routed<'t> {
-    pub topology: &'t Topology,
-    pub routes: &'t Routes,
-    pub choice: Choice,
-}
-
 impl Plan {
     /// The groups of flows that are sorted by start, or none where no group comes twice.
-    pub fn new(flows: &[Flow], facts: &[PathFacts], routed: &Routed) -> Plan {
-        let firsts = firsts(flows, routed.topology);
+    pub fn new(load: &Load) -> Plan {
+        let flows = &load.flows.flows;
+        let firsts = firsts(flows, load.topology);
         let ends = |g: usize| firsts.get(g + 1).map_or(flows.len(), |&f| f as usize);
         // A look at the sizes first: random ones never come twice, and paths take time.
         let mut alike: HashMap<Vec<u64>, u32> = HashMap::new();
@@ -85,7 +80,7 @@ impl Plan {
             let group = firsts[g] as usize..ends(g);
             let first = flows[group.start].start;
             let starts = group
-                .map(|f| Start::of(&flows[f], facts.get(f), first, routed, &mut paths))
+                .map(|f| Start::of(&flows[f], load.path_facts.get(f), first, load, &mut paths))
                 .collect();
             let next = kinds.len() as u32;
             let (kind, times) = kinds.entry(starts).or_insert((next, 0));
@@ -108,7 +103,7 @@ impl Start {
         f: &Flow,
         facts: Option<&PathFacts>,
         first: Time,
-        routed: &Routed,
+        load: &Load,
         paths: &mut HashMap<Vec<(u32, u16)>, u32>,
     ) -> Start {
         let key = FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
@@ -120,7 +115,8 @@ impl Start {
             // As a path of no network: given by its number.
             Some(given) => number(vec![(u32::MAX, 0), (given, 0)]),
             None => number(
-                trace_path(routed.topology, routed.routes, &routed.choice, key).unwrap_or_default(),
+                trace_path(load.topology, load.routes, &load.model.routing.choice, key)
+                    .unwrap_or_default(),
             ),
         };
         Start {

@@ -319,21 +319,3 @@ impl World {
         self.add_completions(e.completions.iter().map(|&c| c + first));
     }
 }
-
-impl Row {
-    /// Row with the flow that `of` makes of the row's flow; `None`: it makes none.
-    pub(crate) fn with_flow(mut self, of: impl Fn(u64) -> Option<u64>) -> Option<Row> {
-        match &mut self {
-            Row::Rate(r) => {
-                if let Some(flow) = &mut r.flow {
-                    *flow = of(*flow)?;
-                }
-            }
-            Row::Cause(r) => r.flow = of(r.flow)?,
-            Row::Mark(r) => r.flow = of(r.flow)?,
-            Row::Cnm(r) => r.flow = of(r.flow)?,
-            Row::Queue(_) | Row::Control(_) | Row::State(_) | Row::Pause(_) | Row::Hold(_) => {}
-        }
-        Some(self)
-    }
-}

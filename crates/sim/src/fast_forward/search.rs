@@ -119,15 +119,17 @@ impl World {
     /// Between two stretches of events, `until` being the end of the run: skips remembered
     /// episodes, jumps if a period is known, otherwise continues with the search for one. Returns
     /// the place where the next stretch has to end, and after how many events.
-    pub(crate) fn fast_forward(&mut self, until: Time) -> Option<(EventKey, u64)> {
-        if self.forward.as_ref().is_none_or(|f| matches!(f.progress, Progress::Off)) {
+    pub(super) fn fast_forward(
+        &mut self,
+        f: &mut FastForward,
+        until: Time,
+    ) -> Option<(EventKey, u64)> {
+        if matches!(f.progress, Progress::Off) {
             return None;
         }
-        let mut f = self.forward.take()?;
-        let place = self.recall(&mut f, until);
+        let place = self.recall(f, until);
         let local = Time(until.0.saturating_sub(self.skipped.0));
-        let pause = self.go_on_forward(&mut f, local);
-        self.forward = Some(f);
+        let pause = self.go_on_forward(f, local);
         let (at, events) = pause.unwrap_or((NO_END, u64::MAX));
         (place.is_some() || pause.is_some()).then(|| (place.map_or(at, |p| p.min(at)), events))
     }

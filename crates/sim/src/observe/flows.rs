@@ -8,7 +8,19 @@ use xoff_units::{FlowId, Span, Time, flat, prefetch};
 
 use crate::engine::clock::Clock;
 use crate::observe::records::Records;
-use crate::world::loops::Stage;
+
+/// Progress of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
+pub(crate) enum Stage {
+    /// The last frame has left the source.
+    Sent,
+    /// The last frame has arrived, without a report.
+    Delivered,
+    /// The last frame has arrived and is to be acknowledged.
+    Arrived,
+    /// The news that all has arrived is at its source.
+    Acknowledged,
+}
 
 /// Frames of a flow that arrived ahead of a gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]

@@ -19,7 +19,7 @@ use xoff_units::{At, FlowId, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::Checks;
-use crate::observe::flows::FlowTable;
+use crate::observe::flows::{FlowTable, Stage};
 use crate::observe::given_up::GivenUp;
 use crate::observe::histogram::Histogram;
 use crate::observe::last_frames::LastFrames;
@@ -29,7 +29,6 @@ use crate::observe::rows::RowBuffer;
 use crate::observe::stops::{Allowed, Stops};
 use crate::observe::storms::Storms;
 use crate::wire::layout::Layout;
-use crate::world::loops::Stage;
 
 /// Sums over a partition of the network.
 #[derive(Default, State)]

@@ -4,19 +4,71 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use xoff_mech::detection::MarkCounts;
+use xoff_net::jobs::{Job, Log, Shares};
 use xoff_node::PoolUse;
-use xoff_units::paged::Paged;
+use xoff_units::paged::{Items, Paged};
 use xoff_units::state::State;
-use xoff_units::{FlowId, PortId, Rate, Time};
+use xoff_units::{FlowId, PortId, Rate, Span, Time};
 
-use crate::fast_forward::FastForwarded;
 use crate::observe::checks::Violation;
 use crate::observe::deadlock_detector::Deadlock;
 use crate::observe::flows::FlowRecord;
 use crate::observe::histogram::QueueCounts;
 use crate::observe::lost::{LostFrames, RetryCounts};
 use crate::observe::storms::Storm;
-use crate::world::jobs::RankLog;
+
+/// Effect of fast-forward on a run, or the reason for none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
+pub struct FastForwarded {
+    /// Periods that were found.
+    pub periods: u64,
+    /// The longest of them [ps].
+    pub longest: Span,
+    /// Number of repeated episodes: stretches from an idle network to its next idle state.
+    pub repeated: u64,
+    /// Simulated time that was skipped [ps].
+    pub skipped: Span,
+    /// Events that the skipped periods would have taken.
+    pub events_skipped: u64,
+    /// Reason why nothing was skipped; `None`: something was.
+    pub because: Option<String>,
+}
+
+impl FastForwarded {
+    /// Notes why nothing has been skipped so far.
+    pub(crate) fn note(&mut self, because: &str) {
+        if self.periods == 0 {
+            self.because = Some(because.into());
+        }
+    }
+}
+
+/// Log of a rank.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RankLog {
+    /// Start and end of its operations.
+    pub log: Log,
+    /// Messages in order of their flows: bytes that the NIC had put on the wire at the start of
+    /// each, and at its last frame.
+    pub wire: Vec<(u32, u64, u64)>,
+    /// Bytes that the NIC sent meanwhile, by message of the rank; for a streamed job instead.
+    pub carried: Option<Items<u64>>,
+    /// Uses of the rank's time by completed iteration, for a streamed job.
+    pub shares: Vec<Shares>,
+}
+
+impl RankLog {
+    /// Bytes that the rank's NIC put on its wire from the start of a message until its last frame.
+    pub fn carried(&self, job: &Job, rank: u32, flow: FlowId) -> u64 {
+        match &self.carried {
+            Some(carried) => carried.get(job.nth_of_rank(rank, flow.0) as usize),
+            None => self
+                .wire
+                .binary_search_by_key(&flow.0, |w| w.0)
+                .map_or(0, |i| self.wire[i].2 - self.wire[i].1),
+        }
+    }
+}
 
 /// Reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,14 @@
 //! Random draws of ports and switches: a stream each, or the order of another simulator's generator.
 
+use std::sync::Arc;
+
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
+
+/// Makes a new source of random numbers, losses or turns for a run, so that a model can be built
+/// any number of times.
+pub type Fresh<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
 
 /// Random numbers in an order of another simulator's, instead of the streams of ports.
 pub trait RngSource: Send {

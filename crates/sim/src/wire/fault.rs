@@ -15,8 +15,8 @@ use xoff_net::workload::Flow;
 use xoff_node::DrainConfig;
 use xoff_units::{FlowId, Span, Time};
 
+use crate::wire::draws::Fresh;
 use crate::wire::errors::LinkErrors;
-use crate::world::model::Fresh;
 
 /// A link that fails for the rest of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

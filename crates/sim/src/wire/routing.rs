@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use xoff_net::topology::routing::{FlowKey, Routes};
+use xoff_net::workload::Flow;
 use xoff_node::{Frame, FrameKind};
 use xoff_units::{FlowId, PortId, Rate};
 
-use crate::observe::records::Records;
 use crate::wire::capacity::Capacities;
 use crate::wire::layout::Layout;
 use crate::wire::route_cache::RouteCache;
@@ -38,22 +38,23 @@ impl Router {
         self.cache.get(f.flow, is_back(f), node, f.hops())
     }
 
-    /// The port of a frame at a node that no frame of its flow and direction has been to. `is_up`:
-    /// the link of a port, counted over the whole network, has not failed.
+    /// The port of a frame at a node that no frame of its flow and direction has been to. `flow`:
+    /// the frame's flow; `is_up`: the link of a port, counted over the whole network, has not
+    /// failed.
     #[cold]
     pub fn find(
         &mut self,
         node: u32,
         f: &Frame,
         layout: &Layout,
-        flows: &Records,
+        flow: impl FnOnce() -> Option<Flow>,
         is_up: impl Fn(usize) -> bool,
     ) -> Option<u16> {
         if f.flow >= UNKNOWN_SOURCE {
             // Frames that a switch itself sends about such a flow have no destination.
             return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
         }
-        let (flow, back) = (flows.known(f.flow)?, is_back(f));
+        let (flow, back) = (flow()?, is_back(f));
         let port = if let Some(path) = flow.path {
             let port = if back {
                 layout.paths.port_back(path, node)

@@ -524,12 +524,17 @@ fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), Par
 }
 
 impl World {
-    /// Builds a network at rest with its flows waiting to start.
+    /// Builds a network at rest with its flows waiting to start. `forward` advances it.
     #[expect(
         clippy::too_many_lines,
         reason = "each of a world's fields has its line, in the order of their declaration"
     )]
-    pub fn build(topology: &Topology, mut flows: Flows, m: &Model) -> Result<World, ParamError> {
+    pub(crate) fn assemble(
+        topology: &Topology,
+        mut flows: Flows,
+        m: &Model,
+        forward: impl FnOnce(&Load) -> Box<dyn Advance>,
+    ) -> Result<World, ParamError> {
         fits(&flows, m)?;
         if m.outside.is_some() && flows.jobs.is_some() {
             let what = "the ranks of a job send real frames to hosts that know nothing of it";
@@ -602,16 +607,16 @@ impl World {
             streamed,
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
-        let off = no_fast_forward(&flows, m);
         let by_flow =
             nodes.iter().flatten().any(|n| matches!(n, Node::Nic(n) if n.is_held_by_flow()));
-        let routed = Routed { topology, routes: &routes, choice: m.routing.choice };
-        // Flow control by flow goes by the numbers of flows, which are others the next time.
-        let plan = if off.is_some() || by_flow {
-            Plan::default()
-        } else {
-            Plan::new(&flows.flows, &path_facts, &routed)
-        };
+        let forward = forward(&Load {
+            topology,
+            routes: &routes,
+            flows: &flows,
+            path_facts: &path_facts,
+            model: m,
+            by_flow,
+        });
         let outside = m.outside.is_some();
         // Messages of jobs are the last ones, and begin when their ranks send them.
         let planned = flows.flows.partition_point(|f| f.start < Time::NEVER) as u32;
@@ -678,7 +683,7 @@ impl World {
             noted: None,
             skipped: Span::ZERO,
             events_skipped: 0,
-            forward: Some(Box::new(FastForward::new(off, plan, flows.jobs.is_some()))),
+            forward: Some(forward),
             paused: false,
             failures: 0,
             recorder: None,
@@ -763,53 +768,6 @@ impl World {
         }
         Ok(())
     }
-}
-
-/// Reason why no recurring state is searched.
-fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
-    let reasons = [
-        (!m.fast_forward, "it was not asked for"),
-        (
-            m.order == EventOrder::Insertion,
-            "simultaneous events follow the order of insertion, which never recurs",
-        ),
-        (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
-        (!m.balancing.is_ecmp(), "switches choose a next hop for each frame"),
-        (!m.faults.errors.is_empty(), "links corrupt frames"),
-        (m.faults.link_retry.is_some(), "links number their frames"),
-        (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
-        (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),
-        (m.nic.connection.is_some(), "windows of connections grow with every acknowledgement"),
-        (m.outside.is_some(), "other nodes act in real time"),
-        (m.share.is_some(), "the network is spread over several processes"),
-        (
-            m.nic.transport == Transport::None
-                && !matches!(m.nic.rate_control, RateControlKind::None),
-            "rate controls of flows without acknowledgements never end",
-        ),
-        (
-            m.faults.slow_receivers.iter().any(|s| !s.drain.stalls.is_empty()),
-            "a host stalls at times that were given",
-        ),
-        (!m.faults.storms.is_empty(), "hosts stop their peers by the clock"),
-        (m.nic.shared_connections, "messages that share a connection wait for each other"),
-        (m.watchdog.is_some(), "a watchdog polls the queues at fixed times"),
-        (
-            flows.jobs.as_ref().is_some_and(|j| j.are_streamed()),
-            "operations of jobs are streamed, and no iteration is kept to be compared",
-        ),
-        (!flows.loops.is_empty(), "closed loops start flows that are not known before"),
-        (
-            flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().all(|j| j.iterations < 3)),
-            "no job has three iterations",
-        ),
-        (
-            flows.jobs.is_some() && m.probes.flow_rates,
-            "the rates of flows are sampled, and each message of a job is one",
-        ),
-        (!flows.handed_in.is_empty(), "another program adds flows during the run"),
-    ];
-    reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }
 
 /// A queue for one of `partitions` partitions. Its buckets reach over one link, which is as far as

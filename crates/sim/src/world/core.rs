@@ -246,8 +246,8 @@ impl Core {
     /// The port of a frame at a node that no frame of its flow and direction has been to.
     #[cold]
     fn find_route(&mut self, node: u32, f: &Frame) -> Option<u16> {
-        let lines = &self.lines;
-        self.router.find(node, f, &self.layout, &self.monitor.flows.records, |at| lines[at].up)
+        let (lines, records) = (&self.lines, &self.monitor.flows.records);
+        self.router.find(node, f, &self.layout, || records.known(f.flow), |at| lines[at].up)
     }
 
     /// A port will send soon.

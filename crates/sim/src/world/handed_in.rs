@@ -13,9 +13,8 @@ use xoff_node::EventKey;
 use xoff_units::{FlowId, Time};
 
 use crate::engine::event::FLOWS_MAX;
-use crate::observe::flows::FlowRecord;
+use crate::observe::flows::{FlowRecord, Stage};
 use crate::world::World;
-use crate::world::loops::Stage;
 use crate::world::model::PathFacts;
 use crate::world::partition::Partition;
 

@@ -17,40 +17,14 @@ use xoff_units::paged::Items;
 use xoff_units::state::State;
 use xoff_units::{FlowId, PortId, Time};
 
-use crate::fast_forward::Leapt;
+use crate::observe::flows::Stage;
+use crate::observe::outcome::RankLog;
 use crate::world::World;
-use crate::world::loops::Stage;
+use crate::world::leaps::Leapt;
 use crate::world::partition::Partition;
 
 /// The clock of a host that calls its ranks.
 pub(crate) const JOB: u8 = 3;
-
-/// Log of a rank.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RankLog {
-    /// Start and end of its operations.
-    pub log: Log,
-    /// Messages in order of their flows: bytes that the NIC had put on the wire at the start of
-    /// each, and at its last frame.
-    pub wire: Vec<(u32, u64, u64)>,
-    /// Bytes that the NIC sent meanwhile, by message of the rank; for a streamed job instead.
-    pub carried: Option<Items<u64>>,
-    /// Uses of the rank's time by completed iteration, for a streamed job.
-    pub shares: Vec<Shares>,
-}
-
-impl RankLog {
-    /// Bytes that the rank's NIC put on its wire from the start of a message until its last frame.
-    pub fn carried(&self, job: &Job, rank: u32, flow: FlowId) -> u64 {
-        match &self.carried {
-            Some(carried) => carried.get(job.nth_of_rank(rank, flow.0) as usize),
-            None => self
-                .wire
-                .binary_search_by_key(&flow, |w| FlowId(w.0))
-                .map_or(0, |i| self.wire[i].2 - self.wire[i].1),
-        }
-    }
-}
 
 /// A rank, and where it is.
 #[derive(State)]

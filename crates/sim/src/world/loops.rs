@@ -2,27 +2,13 @@
 
 use xoff_net::workload::generators::closed_loop::NextAfter;
 use xoff_node::{Env, EventKey, Frame, FrameKind};
-use xoff_units::state::State;
 use xoff_units::{FlowId, PortId, Span};
 
 use crate::engine::event::{Event, Kind};
-use crate::observe::flows::FlowRecord;
+use crate::observe::flows::{FlowRecord, Stage};
 use crate::world::core::Core;
 use crate::world::model::PathFacts;
 use crate::world::partition::{HOPS, Node, Partition, RECEIVES};
-
-/// Progress of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
-pub(crate) enum Stage {
-    /// The last frame has left the source.
-    Sent,
-    /// The last frame has arrived, without a report.
-    Delivered,
-    /// The last frame has arrived and is to be acknowledged.
-    Arrived,
-    /// The news that all has arrived is at its source.
-    Acknowledged,
-}
 
 impl Partition {
     /// Flows of closed loops have come further: starts their successors or, where the source has no

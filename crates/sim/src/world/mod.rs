@@ -30,20 +30,22 @@ use xoff_units::{At, Bytes, FlowId, PortId, Rate, Span, Time};
 use crate::engine::calendar::{Calendar, Engine};
 use crate::engine::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::engine::queue::{Pending, QueueTrace};
-use crate::fast_forward::{FastForward, FastForwarded, Leapt, Plan, Routed, leaps};
 use crate::observe::checks::{Checks, ViolationKind};
 use crate::observe::deadlock_detector::{self, Deadlock, StuckPort, Waiting};
 use crate::observe::flows::FlowRecord;
-use crate::observe::outcome::Ended;
+use crate::observe::outcome::{Ended, FastForwarded};
 use crate::observe::probe::{OnWire, Recorder, Row};
 use crate::observe::storms::Storm;
 use crate::processes::{Others, Share};
 use crate::wire::layout::Layout;
 use crate::wire::routing::{NO_PORT, UNKNOWN_SOURCE};
+use crate::world::advance::{Advance, Load};
 use crate::world::core::Core;
+use crate::world::leaps::Leapt;
 use crate::world::model::{Model, PathFacts};
 use crate::world::partition::{Node, Partition, Starts};
 
+pub(crate) mod advance;
 mod build;
 #[cfg(test)]
 mod canaries;
@@ -54,7 +56,8 @@ mod finish;
 pub(crate) mod handed_in;
 mod inspect;
 pub(crate) mod jobs;
-pub(crate) mod loops;
+pub(crate) mod leaps;
+mod loops;
 mod meeting;
 pub(crate) mod memory;
 pub(crate) mod model;
@@ -114,7 +117,7 @@ pub struct World {
     /// Time and events skipped by fast-forward.
     pub(crate) skipped: Span,
     pub(crate) events_skipped: u64,
-    pub(crate) forward: Option<Box<FastForward>>,
+    forward: Option<Box<dyn Advance>>,
     /// Something was skipped since who drives the run has last looked.
     pub(crate) paused: bool,
     /// Links that have failed.
@@ -231,7 +234,7 @@ impl World {
     }
     /// Effect of fast-forward so far.
     pub fn fast_forwarded(&self) -> FastForwarded {
-        self.forward.as_ref().map_or_else(FastForwarded::default, |f| f.done.clone())
+        self.forward.as_ref().map_or_else(FastForwarded::default, |f| f.done().clone())
     }
     /// Flows that are complete.
     pub fn completed(&self) -> usize {
@@ -275,6 +278,14 @@ impl World {
         }
     }
 
+    /// Skips time if it can, see [`Advance::advance`].
+    fn look_ahead(&mut self, until: Time) -> Option<(EventKey, u64)> {
+        let mut forward = self.forward.take()?;
+        let pause = forward.advance(self, until);
+        self.forward = Some(forward);
+        pause
+    }
+
     fn plan(&mut self, after: Span, kind: Kind) {
         self.plan_at(self.now + after, kind, 0, 0);
     }
@@ -294,7 +305,7 @@ impl World {
         let stop = self.events_handled().saturating_add(events);
         let until_of_run = until;
         loop {
-            let pause = self.fast_forward(until_of_run);
+            let pause = self.look_ahead(until_of_run);
             if std::mem::take(&mut self.paused) && events < u64::MAX {
                 return None;
             }

@@ -23,7 +23,7 @@ use crate::engine::calendar::Engine;
 use crate::engine::event::EventOrder;
 use crate::observe::probe::Probes;
 use crate::processes::Share;
-use crate::wire::draws::RngSource;
+use crate::wire::draws::{Fresh, RngSource};
 use crate::wire::fault::Faults;
 use crate::wire::lone::{Lone, ideal_time};
 
@@ -54,10 +54,6 @@ pub struct PathFacts {
 
 /// Path facts of each flow, by (source, destination).
 pub type PathFactsOf<'a> = Arc<dyn Fn(u32, u32) -> PathFacts + Send + Sync + 'a>;
-
-/// Makes a new source of random numbers, losses or turns for a run, so that a model can be built
-/// any number of times.
-pub type Fresh<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
 
 /// The mechanism of a link, or why there is none.
 type OfLink<'a, T> = dyn Fn(&LinkFacts) -> Result<T, ParamError> + Send + Sync + 'a;

@@ -63,7 +63,7 @@ impl World {
         to.put(global_events);
         to.put(&(*events, *looked, *acted, *disturbed));
         to.put(&(*skipped, *events_skipped, *failures));
-        to.put(&forward.as_ref().map(|f| f.done.clone()));
+        to.put(&forward.as_ref().map(|f| f.done().clone()));
         to.put(completions);
         to.put(ranks_left);
         to.put(leaps);

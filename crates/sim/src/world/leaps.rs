@@ -9,8 +9,8 @@ use xoff_units::state::State;
 use xoff_units::{FlowId, Span};
 
 use crate::observe::flows::FlowRecord;
+use crate::observe::outcome::RankLog;
 use crate::world::World;
-use crate::world::jobs::RankLog;
 
 /// A leap of the jobs of a run, as its results need it.
 #[derive(Clone, Debug, PartialEq, State)]
@@ -62,7 +62,7 @@ impl FlowRecord {
 
 impl World {
     /// Moves the ranks forward in time, and messages under way to a later iteration.
-    pub(super) fn move_on(&mut self, leapt: &Leapt, jobs: &Jobs) {
+    pub(crate) fn move_on(&mut self, leapt: &Leapt, jobs: &Jobs) {
         for p in &mut self.partitions {
             p.leap(leapt);
             for ((job, leap), complete) in jobs.jobs.iter().zip(&leapt.jobs).zip(&leapt.complete) {
