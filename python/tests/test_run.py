@@ -7,7 +7,6 @@ import multiprocessing
 import pickle
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -203,24 +202,6 @@ def test_a_scheduled_fabric_runs_as_a_network_does() -> None:
     assert run.windows["cold_bytes"].sum() > 0 and run.deadlock is None
     with pytest.raises(xoff.RunError, match="no table 'flows'"):
         _ = run.flows
-
-
-def test_old_names_of_tables_and_columns_work_with_a_warning(pfc: xoff.Run, tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="use table 'cnms' instead of 'notices'"):
-        assert pfc.notices.equals(pfc.cnms)
-    with pytest.warns(DeprecationWarning, match="use table 'cnms' instead of 'notices'"):
-        assert pfc.frame("notices").equals(pfc.cnms)
-    with pytest.warns(DeprecationWarning, match="use column 'cnms' instead of 'notices'"):
-        assert pfc.flows["notices"].equals(pfc.flows["cnms"])
-    with pytest.warns(DeprecationWarning, match="use column 'cnms_egress' instead of 'notices_egress'"):
-        assert pfc.ports.get_column("notices_egress").equals(pfc.ports["cnms_egress"])
-    with pytest.warns(DeprecationWarning, match="use column 'paused_ps' instead of 'pause_ps_total'"):
-        assert pfc.ports["pause_ps_total"].equals(pfc.ports["paused_ps"])
-    with pytest.warns(DeprecationWarning, match="use column 'start_ps' instead of 'from_ps'"):
-        assert pfc.pauses["from_ps"].equals(pfc.pauses["start_ps"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert "notices" not in pfc.flows.columns and pfc.flows["cnms"].len() == pfc.flows.height
 
 
 def test_an_old_key_is_warned_of(ring: Path) -> None:

@@ -231,10 +231,8 @@ pub struct Manifest {
     /// Reason for the end of the run.
     pub ended_because: String,
     /// Active mechanisms and their effects, one sentence each.
-    #[serde(alias = "took_effect")]
     pub active: Vec<String>,
     /// Mechanisms that were configured and never triggered, one sentence each.
-    #[serde(alias = "never_triggered")]
     pub inactive: Vec<String>,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
