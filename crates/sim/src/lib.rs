@@ -11,10 +11,10 @@
 //!
 //! ```text
 //!   engine         pending events in their order, virtual time
+//!   processes      the processes of one run, and their mail
 //!   wire           the network between nodes: links, lines, faults, routes
 //!   observe        what is counted, recorded and checked
 //!   world          nodes, flows and jobs, driven by events
-//!   processes      one run in several processes
 //!   fast_forward   a state that recurs is advanced by whole periods
 //!   scheduled      scheduled fabrics, with a world of their own
 //! ```

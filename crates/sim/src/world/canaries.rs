@@ -1,7 +1,9 @@
 //! Canaries: for each check, a run that breaks its promise. Nothing that a scenario can ask for
 //! does, so the world is spoilt by hand.
 
+use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Gate, Law, Message, Occupancy, Receiver, Sender, pfc};
+use xoff_net::topology::NodeKind;
 use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, NodeEvent};
 
 use super::*;

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_net::jobs::{Action, Input, Job, Jobs, Log, Machine, Shares};
+use xoff_net::jobs::{Action, Input, Jobs, Machine};
 use xoff_node::{Call, Env};
 use xoff_units::paged::Items;
 use xoff_units::state::State;

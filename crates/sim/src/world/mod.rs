@@ -12,23 +12,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use xoff_mech::LinkFacts;
-use xoff_mech::detection::Detection;
 use xoff_net::jobs::Jobs;
 use xoff_net::topology::routing::Routing;
-use xoff_net::topology::{LinkId, NodeKind, PortNumbers, Topology};
+use xoff_net::topology::{LinkId, Topology};
 use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, Flows};
-use xoff_node::{
-    Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, PoolUse, SchedulerKind, Switch,
-    SwitchConfig, Transport,
-};
+use xoff_node::{Classes, EventKey, LEN_MAX, PoolUse, Transport};
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
 use xoff_units::{At, Bytes, FlowId, PortId, Rate, Span, Time};
 
-use crate::engine::calendar::{Calendar, Engine};
-use crate::engine::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
+use crate::engine::calendar::Calendar;
+use crate::engine::event::{Event, EventOrder, FLOWS_MAX, Kind};
 use crate::engine::queue::{Pending, QueueTrace};
 use crate::observe::checks::{Checks, ViolationKind};
 use crate::observe::deadlock_detector::{self, Deadlock, StuckPort, Waiting};
@@ -51,9 +46,11 @@ mod build;
 mod canaries;
 pub(crate) mod core;
 mod course;
+mod division;
 mod drive;
 mod finish;
 pub(crate) mod handed_in;
+mod hardware;
 mod inspect;
 pub(crate) mod jobs;
 pub(crate) mod leaps;
@@ -70,14 +67,13 @@ pub(crate) mod split;
 mod threads;
 pub(crate) mod window_run;
 
-pub use build::classes_in_use;
 pub use course::{PortSample, Waiter};
 pub use drive::SLICE;
+pub use hardware::classes_in_use;
 pub use inspect::PortNow;
 use meeting::{Lookahead, Task};
 use on_processes::MEETINGS;
 pub use outside::Leaving;
-use outside::OUTSIDE;
 use sample::Sampled;
 
 /// A network in motion.

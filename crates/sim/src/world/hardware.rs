@@ -1,0 +1,355 @@
+//! Ports, switches and NICs at rest, as the model wants them, and the classes that they tell apart.
+
+use std::sync::Arc;
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
+use xoff_mech::flow_control::FlowControl;
+use xoff_net::topology::{NodeKind, PortNumbers, Topology};
+use xoff_net::workload::Flows;
+use xoff_node::{
+    Classes, DisciplineKind, LEN_MAX, Nic, NicConfig, PausedWith, Port, SchedulerKind, StormConfig,
+    Switch, SwitchConfig, Transport,
+};
+use xoff_units::params::ParamError;
+use xoff_units::{Bytes, PortId, Rate};
+
+use crate::engine::event::PORTS_MAX;
+use crate::wire::cut_through::head_time;
+use crate::wire::fault::PauseStorm;
+use crate::wire::line::Line;
+use crate::wire::routing::NO_PORT;
+use crate::world::model::{Model, SwitchAt};
+use crate::world::outside::OUTSIDE;
+use crate::world::partition::Node;
+use crate::world::split::Split;
+
+/// The largest number that a frame can carry for a class.
+const CLASS_MAX: u8 = 7;
+
+/// The priorities in use: those of the flows, and that of acknowledgements if they have one of
+/// their own; but for the one that travels with the control frames.
+pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>) -> Classes {
+    let own = match *transport {
+        Transport::Acks { class, .. } => class,
+        Transport::None => None,
+    };
+    let jobs = flows
+        .jobs
+        .iter()
+        .filter(|j| j.are_streamed())
+        .flat_map(|j| &j.jobs)
+        .filter(|j| j.flows() > 0)
+        .map(|j| j.priority);
+    let listed =
+        flows.flows.iter().map(|f| f.priority).chain(flows.handed_in.iter().copied()).chain(jobs);
+    Classes::with_unpaused_class(
+        listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own),
+        unpaused,
+    )
+}
+
+/// The model has priorities, nodes of classes.
+fn in_classes(transport: &mut Transport, classes: &Classes) {
+    if let Transport::Acks { class, paused_with, .. } = transport {
+        if let Some(p) = *class {
+            *class = classes.class(p);
+        }
+        if let PausedWith::Class(Some(p)) = *paused_with {
+            *paused_with = PausedWith::Class(classes.class(p));
+        }
+    }
+}
+
+/// The classes of a run, and the scheduler and the transport in their numbers.
+pub(super) fn classes(
+    flows: &Flows,
+    m: &Model,
+) -> Result<(Classes, SchedulerKind, Transport), ParamError> {
+    let mut transport = m.nic.transport;
+    let mut classes = classes_in_use(flows, &transport, m.unpaused);
+    if !m.priorities.is_empty() {
+        let own = (0..classes.len()).map(|class| classes.priority(class));
+        classes = Classes::with_unpaused_class(
+            own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(),
+            m.unpaused,
+        );
+    }
+    in_classes(&mut transport, &classes);
+    if let Some(p) = m.scheduler.passes_over(&classes) {
+        return Err(ParamError::new(
+            "scheduler",
+            format!("priority {p} is in use and never has a turn"),
+            "give its virtual lane a weight",
+        ));
+    }
+    let scheduler = m.scheduler.in_classes(&classes);
+    Ok((classes, scheduler, transport))
+}
+
+/// Ports in the order of their nodes.
+pub(super) struct Ports {
+    pub numbers: PortNumbers,
+    pub lines: Vec<Line>,
+}
+
+impl Ports {
+    pub fn new(t: &Topology, split: &Split, m: &Model) -> Result<Ports, ParamError> {
+        let mut all = Ports { numbers: PortNumbers::new(t), lines: Vec::new() };
+        if let Some(node) = t.nodes.iter().find(|n| n.ports.len() >= NO_PORT as usize) {
+            let what = format!("{} has {} ports", node.name, node.ports.len());
+            return Err(ParamError::new(
+                "topology",
+                what,
+                format!("at most {} ports of a node can be distinguished", NO_PORT - 1),
+            ));
+        }
+        if all.numbers.len() >= PORTS_MAX {
+            let what = format!("{} ports", all.numbers.len());
+            return Err(ParamError::new(
+                "topology",
+                what,
+                format!("at most {PORTS_MAX} ports can be distinguished"),
+            ));
+        }
+        for (n, node) in t.nodes.iter().enumerate() {
+            for (at, p) in node.ports.iter().enumerate() {
+                let l = &t.links[p.link as usize];
+                let to = all.numbers.of(p.peer, p.peer_port);
+                let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
+                let partition = match (m.share, split.partition_of[p.peer as usize]) {
+                    _ if m.outside.is_some() => OUTSIDE,
+                    (Some(share), process) => share.local(process as usize) as u16,
+                    (None, partition) => partition,
+                };
+                let mut line = Line::new(to, p.link, l.delay, head, partition, l.up);
+                if m.probes.frames.has(PortId { node: n as u32, port: at as u16 }) {
+                    line.tap();
+                }
+                all.lines.push(line);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// A switch or a NIC at rest, and whether its links are lossless.
+pub(super) fn node(
+    topology: &Topology,
+    n: u32,
+    m: &Model,
+    scheduler: &SchedulerKind,
+    classes: &Classes,
+    nic: &Arc<NicConfig>,
+    tiers: &[u32],
+) -> Result<(Node, bool), ParamError> {
+    let node = &topology.nodes[n as usize];
+    let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
+    let facts = |port: usize| {
+        let l = topology.link_at(n, port as u16);
+        let peer_tier = tiers[node.ports[port].peer as usize].cmp(&tiers[n as usize]);
+        LinkFacts {
+            processing: m.control_delay.longest(),
+            peer_tier,
+            ..LinkFacts::plain(l.rate, l.delay, mtu, m.ingress_buffer)
+        }
+    };
+    let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
+    let links_without_flow_control: Vec<bool> =
+        node.ports.iter().map(|p| m.links_without_flow_control.contains(&p.link)).collect();
+    let in_use = |(l, &links_without_flow_control): (&LinkFacts, &bool)| {
+        if links_without_flow_control { Ok(FlowControl::None) } else { m.flow_control.at(l) }
+    };
+    let flow_control =
+        links.iter().zip(&links_without_flow_control).map(in_use).collect::<Result<Vec<_>, _>>()?;
+    if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::per_flow) {
+        return Err(ParamError::new(
+            "discipline",
+            "this flow control has its own egress queues, which are FIFO",
+            "set discipline = \"fifo\"",
+        ));
+    }
+    if let Some(len) = flow_control
+        .iter()
+        .map(|f| m.message_len.unwrap_or(f.message_len()))
+        .find(|len| len.0 > LEN_MAX as u64)
+    {
+        return Err(ParamError::new(
+            "flow_control",
+            format!("control frames of {len}"),
+            format!("a frame has at most {LEN_MAX} B"),
+        ));
+    }
+    let detection = links.iter().map(|l| m.detection.at(l)).collect::<Result<Vec<_>, _>>()?;
+    // CNMs travel as an unpaused class does, if need be with a number that no priority has.
+    let unpaused = classes
+        .unpaused()
+        .or(detection.iter().any(Detection::sends_cnms).then_some(classes.len() as u8));
+    if unpaused.is_some_and(|number| number > CLASS_MAX) {
+        return Err(ParamError::new(
+            "priority",
+            "all eight priorities are in use, and CNMs to sources need a number of their own",
+            "use seven priorities at most",
+        ));
+    }
+    let lossless = !flow_control.iter().zip(&links_without_flow_control).any(
+        |(f, links_without_flow_control)| {
+            matches!(f, FlowControl::None) && !links_without_flow_control
+        },
+    );
+    let mut made = match node.kind {
+        NodeKind::Switch => Node::Switch(Box::new(Switch::new(
+            n,
+            &SwitchConfig {
+                flow_control,
+                detection,
+                buffer: (m.buffer)(&SwitchAt { node: n, links: &links, classes, model: m }),
+                links,
+                to_host: node
+                    .ports
+                    .iter()
+                    .map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host)
+                    .collect(),
+                telemetry: m.nic.rate_control.telemetry(),
+                watchdog: m.watchdog,
+                discipline: m.discipline,
+                scheduler: scheduler.clone(),
+                control_delay: m.control_delay,
+                classes: classes.len(),
+                lossy: classes.set(&m.lossy),
+                message_len: m.message_len,
+                unpaused,
+                messages_first: m.nic.cnps_unpaused,
+                balancing: m.balancing.clone(),
+                compat: m.compat,
+            },
+        ))),
+        NodeKind::Host => {
+            let (Some(&link), [flow_control]) = (links.first(), &flow_control[..]) else {
+                return Err(ParamError::new(
+                    "topology",
+                    format!("host {} has {} links", node.name, links.len()),
+                    "a host has one link; use a switch to join several",
+                ));
+            };
+            let mut nic = Nic::new(n, flow_control, &link, nic.clone());
+            nic.break_by(storms_of(n, m, classes));
+            if let Some(slow) = m.faults.slow_receivers.iter().find(|s| s.host == n) {
+                nic.drain_by(slow.drain.clone());
+            }
+            Node::Nic(Box::new(nic))
+        }
+    };
+    if !m.faults.errors.is_empty() || m.faults.link_retry.is_some() {
+        over_links(topology, n, m, mtu, &mut made)?;
+    }
+    Ok((made, lossless))
+}
+
+/// Prepares the ports of a node for the errors of their links, and for link retry.
+fn over_links(
+    topology: &Topology,
+    n: u32,
+    m: &Model,
+    mtu: Bytes,
+    made: &mut Node,
+) -> Result<(), ParamError> {
+    match made {
+        Node::Switch(s) => {
+            let ports = topology.nodes[n as usize].ports.len() as u16;
+            (0..ports).try_for_each(|p| over_link(topology, m, mtu, s.port_mut(p)))
+        }
+        Node::Nic(nic) => over_link(topology, m, mtu, nic.port_mut()),
+        Node::Remote => Ok(()),
+    }
+}
+
+fn over_link(
+    topology: &Topology,
+    m: &Model,
+    mtu: Bytes,
+    port: &mut Port,
+) -> Result<(), ParamError> {
+    let at = port.at();
+    let far = topology.nodes[at.node as usize].ports[at.port as usize];
+    let ends = [at, PortId { node: far.peer, port: far.peer_port }];
+    if m.faults.errors.iter().any(|e| e.ports.iter().any(|&p| ends.contains(&p.into()))) {
+        port.set_lossy();
+    }
+    if let Some(retry) = &m.faults.link_retry {
+        let l = topology.link_at(at.node, at.port);
+        port.repeat_by(retry.on(l.rate, l.delay, mtu)?);
+    }
+    Ok(())
+}
+
+/// Storms of a host's broken NIC. A priority that is not in use has nothing to stop.
+fn storms_of<'a>(
+    host: u32,
+    m: &'a Model,
+    classes: &'a Classes,
+) -> impl Iterator<Item = StormConfig> + 'a {
+    let of = move |s: &PauseStorm| {
+        let class = classes.class(s.priority).filter(|&c| (c as usize) < classes.len())?;
+        Some(StormConfig { class, from: s.from, until: s.until, interval: s.interval })
+    };
+    m.faults.storms.iter().filter(move |s| s.host == host).filter_map(of)
+}
+
+/// The nodes by partition, each where it belongs, and whether all links are lossless.
+pub(super) fn nodes(
+    topology: &Topology,
+    here: impl Fn(u32) -> bool,
+    of: &Split,
+    node: impl Fn(u32) -> Result<(Node, bool), ParamError>,
+) -> Result<(Vec<Vec<Node>>, bool), ParamError> {
+    let mut nodes: Vec<Vec<Node>> =
+        (0..of.partitions()).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
+    let mut lossless = true;
+    for n in 0..topology.nodes.len() as u32 {
+        let (made, keeps) = node(n)?;
+        lossless &= keeps;
+        nodes.iter_mut().for_each(|partition| partition.push(Node::Remote));
+        if here(n) {
+            nodes[of.partition_of[n as usize] as usize][n as usize] = made;
+        }
+    }
+    Ok((nodes, lossless))
+}
+
+/// Common settings of all NICs.
+pub(super) fn nic_config(
+    m: &Model,
+    classes: &Classes,
+    transport: Transport,
+    clears_flows: bool,
+) -> NicConfig {
+    NicConfig {
+        clears_flows,
+        control_delay: m.control_delay,
+        classes: classes.len(),
+        lossy: classes.set(&m.lossy),
+        clock: m.clock,
+        message_len: m.message_len,
+        payload_max: m.nic.payload_max,
+        header: m.nic.header,
+        transport,
+        cnp_class: classes.unpaused().filter(|_| m.nic.cnps_unpaused),
+        recovery: m.nic.recovery,
+        order: m.nic.order,
+        connection: m.nic.connection.map(|c| c.with_mss(m.nic.payload_max)),
+        obeys_priorities: m.nic.obeys_priorities,
+        rate_control: m.nic.rate_control.clone(),
+        window: None,
+        window_follows_rate: m.nic.window_follows_rate,
+        rate_bound: m.nic.rate_bound,
+        pacing: m.nic.pacing,
+        compat: m.compat,
+    }
+}
+
+/// Rate of each port's link, in the order of [`PortNumbers`](xoff_net::topology::PortNumbers).
+pub(super) fn rates(topology: &Topology) -> Vec<Rate> {
+    let ports = topology.nodes.iter().flat_map(|n| &n.ports);
+    ports.map(|p| topology.links[p.link as usize].rate).collect()
+}
