@@ -380,7 +380,7 @@ impl World {
             done.note("messages of different iterations were taken for each other's");
             return true;
         };
-        if counters && !self.layout.probes.control.is_none() {
+        if counters && !self.probes.control.is_none() {
             done.note("the control messages that are recorded hold counters");
             return false;
         }

@@ -172,7 +172,7 @@ impl World {
             return None;
         }
         let counters = |g: &Group| matches!(g, Group::Counter(..) | Group::Number(..));
-        if !self.layout.probes.control.is_none()
+        if !self.probes.control.is_none()
             && first.iter().any(|(g, v)| counters(g) && open.first.get(g) != Some(v))
         {
             return None; // the messages that are recorded hold counters

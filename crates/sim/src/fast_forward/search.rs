@@ -368,7 +368,7 @@ impl World {
         let counters = growth
             .iter()
             .any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
-        if counters && !self.layout.probes.control.is_none() {
+        if counters && !self.probes.control.is_none() {
             return Err("the control messages that are recorded hold counters");
         }
         let advances = growth.iter().filter_map(|(g, &by)| {

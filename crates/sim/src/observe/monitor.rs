@@ -25,6 +25,7 @@ use crate::observe::histogram::Histogram;
 use crate::observe::last_frames::LastFrames;
 use crate::observe::lost::{Dropped, LostFrames, RetryCounts};
 use crate::observe::outcome::{PortCnms, PortTotals};
+use crate::observe::probe::Probes;
 use crate::observe::rows::RowBuffer;
 use crate::observe::stops::{Allowed, Stops};
 use crate::observe::storms::Storms;
@@ -72,6 +73,8 @@ impl Counts {
 pub(crate) struct Monitor {
     #[state(built)]
     pub layout: Arc<Layout>,
+    #[state(built)]
+    pub probes: Arc<Probes>,
     pub counts: Counts,
     pub flows: FlowTable,
     /// Counters by port; those of transmissions are with its [`Line`](crate::wire::line::Line).
@@ -105,14 +108,14 @@ pub(crate) struct Monitor {
 
 impl Monitor {
     /// Nothing has happened at any port of the network.
-    pub fn new(layout: Arc<Layout>, checks: Checks) -> Monitor {
+    pub fn new(layout: Arc<Layout>, probes: Arc<Probes>, checks: Checks) -> Monitor {
         let ports = layout.ports.len();
         Monitor {
             counts: Counts::default(),
             flows: FlowTable::default(),
             ports: vec![PortTotals::default(); ports],
-            records_queues: !layout.probes.queue_changes.is_none(),
-            records_states: !layout.probes.states.is_none(),
+            records_queues: !probes.queue_changes.is_none(),
+            records_states: !probes.states.is_none(),
             link_failed: false,
             links_lose: false,
             stops: Stops::new(ports * layout.classes.len()),
@@ -124,6 +127,7 @@ impl Monitor {
             rows: RowBuffer::default(),
             histogram: None,
             layout,
+            probes,
         }
     }
 

@@ -110,7 +110,7 @@ impl Monitor {
     }
 
     fn record_control(&mut self, clock: &Clock, at: At, direction: Direction, message: Message) {
-        if self.layout.probes.control.has(at.port_id()) {
+        if self.probes.control.has(at.port_id()) {
             let (kind, value) = message.describe();
             let port = match direction {
                 Direction::Sent => self.feeder(at.port_id()),
@@ -133,7 +133,7 @@ impl Monitor {
         flow: FlowId,
         congestion: Congestion,
     ) {
-        if self.layout.probes.cnms.has(at.port_id()) {
+        if self.probes.cnms.has(at.port_id()) {
             let (time_ps, port, priority, flow) = (
                 clock.now.0,
                 self.buffer(at.port_id(), kind),
@@ -150,7 +150,7 @@ impl Monitor {
         let class_at = self.layout.class_index(at);
         // Everything begins without congestion.
         let before = self.rows.states.insert(class_at, state).unwrap_or(PortState::NonCongestion);
-        if state != before && self.layout.probes.states.has(at.port_id()) {
+        if state != before && self.probes.states.has(at.port_id()) {
             let (time_ps, port, priority) =
                 (clock.now.0, self.port(at.port_id()), self.priority(at.class));
             self.rows
@@ -166,13 +166,13 @@ impl Monitor {
         ingress: (u16, u64),
         egress: (u16, u64),
     ) {
-        if self.layout.probes.queue_changes.is_none() {
+        if self.probes.queue_changes.is_none() {
             return;
         }
         let (time_ps, priority) = (clock.now.0, self.priority(class));
         for ((port, bytes), kind) in [(ingress, Side::Ingress), (egress, Side::Egress)] {
             let at = PortId { node, port };
-            if self.layout.probes.queue_changes.has(at) {
+            if self.probes.queue_changes.has(at) {
                 let port = self.buffer(at, kind);
                 self.rows.record(
                     clock.place(),
@@ -183,7 +183,7 @@ impl Monitor {
     }
 
     fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (u32, u32), rate: Rate) {
-        if self.layout.probes.flow_rates {
+        if self.probes.flow_rates {
             let port = self.port(PortId { node, port: 0 });
             self.rows.record(
                 clock.place(),
@@ -193,7 +193,7 @@ impl Monitor {
     }
 
     fn record_mark(&mut self, clock: &Clock, at: At, flow: FlowId, mark: Mark) {
-        if self.layout.probes.marks.has(at.port_id()) {
+        if self.probes.marks.has(at.port_id()) {
             let (time_ps, port, priority, flow) =
                 (clock.now.0, self.port(at.port_id()), self.priority(at.class), u64::from(flow));
             self.rows
@@ -211,13 +211,13 @@ impl Monitor {
         stopped: Option<bool>,
     ) {
         let (number, priority) = (self.port(at.port_id()), self.priority(at.class));
-        if self.layout.probes.rate_changes.has(at.port_id()) {
+        if self.probes.rate_changes.has(at.port_id()) {
             self.rows.record(
                 key,
                 port_rate(key.time, number, Some(priority), rate, RateSource::FlowControl),
             );
         }
-        if let Some(stopped) = stopped.filter(|_| self.layout.probes.pauses.has(at.port_id())) {
+        if let Some(stopped) = stopped.filter(|_| self.probes.pauses.has(at.port_id())) {
             let by = StoppedBy::Pause;
             self.rows.record(
                 key,
@@ -241,13 +241,13 @@ impl Monitor {
             (clock.now.0, self.port(at.port_id()), self.priority(at.class));
         // A message stops a port whether something waits or not; a lack of credits stops only
         // waiting frames.
-        if by != StoppedBy::Pause && self.layout.probes.pauses.has(at.port_id()) {
+        if by != StoppedBy::Pause && self.probes.pauses.has(at.port_id()) {
             self.rows.record(
                 clock.place(),
                 Row::Pause(PauseChange { time_ps, port: number, priority, stopped: on, by }),
             );
         }
-        if self.layout.probes.causes {
+        if self.probes.causes {
             self.rows.record(
                 clock.place(),
                 Row::Hold(HoldChange { time_ps, port: number, priority, on }),

@@ -111,7 +111,7 @@ impl Monitor {
         if !self.layout.detecting {
             return;
         }
-        if self.layout.probes.causes {
+        if self.probes.causes {
             self.rows.ask_why.push(a.at);
         }
         self.record_rate(clock.place(), class_at, a.rate, change);

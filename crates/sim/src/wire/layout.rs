@@ -6,8 +6,6 @@ use xoff_net::workload::Flow;
 use xoff_node::{ClassSet, Classes};
 use xoff_units::{At, PortId, Rate, WireClock};
 
-use crate::observe::probe::Probes;
-
 /// Data that all partitions of a network share and that a run does not change.
 pub(crate) struct Layout {
     /// Position of each port in the columns by port.
@@ -31,7 +29,6 @@ pub(crate) struct Layout {
     pub lossless: bool,
     /// Classes without any promise of flow control.
     pub lossy: ClassSet,
-    pub probes: Probes,
     /// Any on-change probe is set: notes are examined for rows.
     pub detecting: bool,
     /// The receiver drops a flow when all is acknowledged at its source, whatever may still come.

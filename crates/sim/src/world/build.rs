@@ -154,6 +154,7 @@ impl World {
             None => Vec::new(),
         };
 
+        let probes = Arc::new(m.probes.clone());
         let layout = Arc::new(Layout {
             ports: ports.numbers,
             partition_of: split.partition_of,
@@ -168,7 +169,6 @@ impl World {
             acks: !matches!(transport, Transport::None),
             connections: m.nic.connection.is_some(),
             lossless,
-            probes: m.probes.clone(),
             detecting: m.probes.any_on_change(),
             frees_receiver_state: m.order == EventOrder::Insertion,
             shared_connections: m.nic.shared_connections,
@@ -200,7 +200,7 @@ impl World {
                 layout.partition_of[f.src as usize] as usize == partition && here[f.src as usize]
             };
             let own = (0..planned).filter(|&i| begins(&listed[i as usize])).collect();
-            let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
+            let mut monitor = Monitor::new(layout.clone(), probes.clone(), Checks::new(m.checks));
             if !layout.loops {
                 let records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
                 monitor.flows.records = Records::new(records, flows.jobs.as_ref());
@@ -233,6 +233,7 @@ impl World {
         let mut world = World {
             partitions,
             layout,
+            probes,
             lookahead: Lookahead {
                 delay: lookahead,
                 window: engine.as_ref().ok().map(Units::window),
@@ -323,7 +324,7 @@ impl World {
             }
             self.plan_at(f.at, Kind::LinkFails, f.link, nth as u32);
         }
-        if let Some(looks) = self.layout.probes.histogram {
+        if let Some(looks) = self.probes.histogram {
             let (ports, classes) = (self.layout.ports.len(), self.layout.classes.len());
             self.partitions[0].core.monitor.histogram =
                 Some(Box::new(Histogram::new(looks, ports, classes)));
@@ -333,7 +334,7 @@ impl World {
         if self.deadlock_interval.0 > 0 {
             self.plan(self.deadlock_interval, Kind::DeadlockDetector);
         }
-        let interval = self.layout.probes.interval;
+        let interval = self.probes.interval;
         if interval.0 > 0 {
             self.plan(interval, Kind::Sample);
         }

@@ -29,7 +29,7 @@ use crate::observe::checks::{Checks, ViolationKind};
 use crate::observe::deadlock_detector::{self, Deadlock, StuckPort, Waiting};
 use crate::observe::flows::FlowRecord;
 use crate::observe::outcome::{Ended, FastForwarded};
-use crate::observe::probe::{OnWire, Recorder, Row};
+use crate::observe::probe::{OnWire, Probes, Recorder, Row};
 use crate::observe::storms::Storm;
 use crate::processes::{Others, Share};
 use crate::wire::layout::Layout;
@@ -80,6 +80,7 @@ use sample::Sampled;
 pub struct World {
     pub(crate) partitions: Vec<Partition>,
     pub(crate) layout: Arc<Layout>,
+    pub(crate) probes: Arc<Probes>,
     /// Lookahead of the partitions.
     lookahead: Lookahead,
     /// State of the other processes, if each has a share of the network, and their handled events.
@@ -483,7 +484,7 @@ impl World {
             let row = self.numbered_as_in_run(row);
             self.record(if skipped == Span::ZERO { row } else { row.at(key.time.0 + skipped.0) });
         }
-        if !self.layout.probes.frames.is_none() {
+        if !self.probes.frames.is_none() {
             self.put_frames_in_order();
         }
     }
@@ -625,7 +626,7 @@ impl World {
         {
             Some(next) => self.plan_at(Time(next.0 - skipped.0), Kind::Look, 0, 0),
             // That was the last poll: lengths count no longer.
-            None => core.monitor.records_queues = !layout.probes.queue_changes.is_none(),
+            None => core.monitor.records_queues = !core.monitor.probes.queue_changes.is_none(),
         }
     }
 

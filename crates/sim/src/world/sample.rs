@@ -49,8 +49,8 @@ impl World {
         // Rows have the time of the run, ports are asked about that of the nodes.
         let (now, of_nodes) = (self.now(), self.now);
         let span = now.since(self.samples.at);
-        let layout = self.layout.clone();
-        let (probes, classes) = (&layout.probes, &layout.classes);
+        let (layout, probes) = (self.layout.clone(), self.probes.clone());
+        let classes = &layout.classes;
         self.samples.tx_bytes.resize(layout.ports.len(), 0);
         let (together, is_first) = (self.others.exist(), self.others.is_first());
         let mut rows: Vec<(u32, Row)> = Vec::new();

@@ -33,7 +33,7 @@ impl World {
                 "flows in the order of another simulator",
             ),
             (first.monitor.histogram.is_some(), "a histogram of queues"),
-            (!self.layout.probes.frames.is_none(), "frames on wires that are recorded one by one"),
+            (!self.probes.frames.is_none(), "frames on wires that are recorded one by one"),
             (self.partitions.iter().any(rows), "rows that have not been taken"),
         ];
         reasons.into_iter().find(|r| r.0).map(|r| r.1)
@@ -51,7 +51,7 @@ impl World {
         #[rustfmt::skip]
         let World {
             // Built, or none of them exist here.
-            layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
+            layout: _, probes: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
             deadlock_interval: _, stop_on_deadlock: _, outside: _, streamed_from: _, messages_complete: _,
             // Rebuilt: caches, and the states that a search has seen.
             noted: _, rerouting: _, paused: _,
