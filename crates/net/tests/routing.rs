@@ -53,7 +53,9 @@ fn plain(t: &Topology, dst: NodeId) -> Vec<Vec<u16>> {
             }
         }
     }
-    let forwards = |p: NodeId| p == dst || t.nodes[p as usize].kind == NodeKind::Switch;
+    let is_switch = |n: NodeId| t.nodes[n as usize].kind == NodeKind::Switch;
+    let forwards = |p: NodeId| p == dst || is_switch(p);
+    let is_scale_up = |p: NodeId| is_switch(p) && t.nodes[p as usize].level == 0;
     (0..t.nodes.len() as NodeId)
         .map(|n| {
             let d = distance[n as usize];
@@ -63,7 +65,11 @@ fn plain(t: &Topology, dst: NodeId) -> Vec<Vec<u16>> {
                     && distance[p as usize] != u32::MAX
                     && distance[p as usize] + 1 == d
             };
-            up(n).filter(|(_, p)| nearer(p.peer)).map(|(i, _)| i as u16).collect()
+            let mut ports: Vec<_> = up(n).filter(|(_, p)| nearer(p.peer)).collect();
+            if !is_switch(n) && ports.iter().any(|(_, p)| is_scale_up(p.peer)) {
+                ports.retain(|(_, p)| is_scale_up(p.peer));
+            }
+            ports.into_iter().map(|(i, _)| i as u16).collect()
         })
         .collect()
 }
@@ -96,6 +102,13 @@ fn the_table_agrees_with_a_search_per_host() {
         for k in ["4", "6"] {
             let mut t = fabric("fat-tree", &[("k", k)]);
             fail_random(&mut t, 0.15, seed, true).unwrap();
+            nets.push(t);
+        }
+    }
+    for seed in 0..20 {
+        for name in ["dual-tor", "hpn", "multi-plane", "nvl", "rail"] {
+            let mut t = fabric(name, &[]);
+            fail_random(&mut t, 0.01 * seed as f64, seed, true).unwrap();
             nets.push(t);
         }
     }

@@ -274,11 +274,15 @@ impl<'a> Incremental<'a> {
         let (mut disconnects, mut queue, mut seen) = (false, Vec::new(), HashSet::new());
         for source in sources.into_iter().filter(|&s| s as usize != group) {
             let own = &self.neighbours[source as usize];
-            let before = own.iter().map(|&n| self.distance(n, group)).min().unwrap_or(FAR);
-            let after = own.iter().map(|&n| now(n)).min().unwrap_or(FAR);
-            disconnects |= after == FAR;
-            if after > before && after != FAR {
-                queue.extend(own.iter().copied().filter(|&n| now(n) == after && seen.insert(n)));
+            // Of equally near switches, those of level 0 come first.
+            let near = |n: NodeId, hops: u16| (hops, self.t.nodes[n as usize].level > 0);
+            let before = own.iter().map(|&n| near(n, self.distance(n, group))).min();
+            let after = own.iter().map(|&n| near(n, now(n))).min();
+            let is_routed = after.is_some_and(|(hops, _)| hops != FAR);
+            disconnects |= !is_routed;
+            if after > before && is_routed {
+                let nearest = |&n: &NodeId| Some(near(n, now(n))) == after && seen.insert(n);
+                queue.extend(own.iter().copied().filter(nearest));
             }
         }
         let next = |node: NodeId| {
@@ -353,8 +357,20 @@ mod tests {
             ("leaf-spine", &[("leaves", "3"), ("spines", "3"), ("hosts_per_leaf", "2")]),
             ("fat-tree", &[("k", "4")]),
             ("chain", &[]),
+            ("dual-tor", &[("racks", "2"), ("hosts_per_rack", "1"), ("spines", "2")]),
+            ("multi-plane", &[("leaves", "3"), ("hosts_per_leaf", "1")]),
+            ("hpn", &[("servers_per_segment", "1"), ("gpus", "2"), ("aggs_per_plane", "2")]),
+            ("rail", &[("servers", "2"), ("gpus", "4"), ("spines", "3")]),
+            ("nvl", &[("gpus", "3"), ("nvswitches", "2"), ("leaves", "3"), ("spines", "3")]),
         ] {
             let mut t = build(name, keys);
+            if name == "nvl" {
+                // Scale-up networks of two tiers, as far as the leaf-spine.
+                let top = t.add_node("NVT", NodeKind::Switch, 0, 0);
+                for nvswitch in ["NV0.0", "NV1.0"].map(|n| t.find(n).unwrap()) {
+                    t.add_link(nvswitch, top, t.links[0].rate, t.links[0].delay);
+                }
+            }
             let intact = t.clone();
             let Some(of) = Incremental::new(&intact, &rule, Traffic::AllPairs) else {
                 panic!("{name}")

@@ -37,7 +37,9 @@ pub struct Node {
     pub name: String,
     /// Host or switch.
     pub kind: NodeKind,
-    /// Level for up-down routing: 0 for hosts, growing towards the spine.
+    /// Level for up-down routing: 0 for hosts, growing towards the spine. A switch of level 0 is a
+    /// scale-up switch, such as an NVSwitch: a host takes it before other switches that are as
+    /// near to the destination.
     pub level: u8,
     /// Group of the node (pod, rack); hosts below one edge switch share a rack. Free use by
     /// builders.

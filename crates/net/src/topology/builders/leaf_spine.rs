@@ -10,7 +10,8 @@
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{
-    DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, Wire, count, host_limit, link_limit,
+    DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, UPLINK_DELAY, UPLINK_RATE, Wire, count,
+    host_limit, link_limit,
 };
 use crate::topology::graph::{NodeKind, Topology};
 
@@ -24,20 +25,10 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("hosts_per_leaf", Kind::Count, "4", "hosts on each leaf", ""),
     RATE,
     HOST_RATE,
-    ParamSpec::optional(
-        "uplink_rate",
-        Kind::Rate,
-        "rate of the links between leaf and spine; `rate` when absent",
-        "",
-    ),
+    UPLINK_RATE,
     DELAY,
     HOST_DELAY,
-    ParamSpec::optional(
-        "uplink_delay",
-        Kind::Span,
-        "propagation delay of the links between leaf and spine; `delay` when absent",
-        "",
-    ),
+    UPLINK_DELAY,
 ];
 
 /// Builds it. On a leaf the hosts come first (ports 0..), then the spines; on a spine port `i`

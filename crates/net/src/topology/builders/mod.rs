@@ -2,10 +2,16 @@
 
 pub mod chain;
 pub mod custom;
+pub mod dual_tor;
 pub mod dumbbell;
 pub mod fat_tree;
+pub mod hpn;
 pub mod leaf_spine;
+pub mod multi_plane;
+pub mod nvl;
+pub mod rail;
 pub mod ring;
+mod scale_up;
 pub mod star;
 pub mod tcd_fig2;
 
@@ -31,6 +37,12 @@ pub struct Builder {
 pub const BUILDERS: &[Builder] = &[
     Builder { name: "chain", doc: chain::DOC, params: chain::PARAMS, build: chain::build },
     Builder {
+        name: "dual-tor",
+        doc: dual_tor::DOC,
+        params: dual_tor::PARAMS,
+        build: dual_tor::build,
+    },
+    Builder {
         name: "dumbbell",
         doc: dumbbell::DOC,
         params: dumbbell::PARAMS,
@@ -42,12 +54,21 @@ pub const BUILDERS: &[Builder] = &[
         params: fat_tree::PARAMS,
         build: fat_tree::build,
     },
+    Builder { name: "hpn", doc: hpn::DOC, params: hpn::PARAMS, build: hpn::build },
     Builder {
         name: "leaf-spine",
         doc: leaf_spine::DOC,
         params: leaf_spine::PARAMS,
         build: leaf_spine::build,
     },
+    Builder {
+        name: "multi-plane",
+        doc: multi_plane::DOC,
+        params: multi_plane::PARAMS,
+        build: multi_plane::build,
+    },
+    Builder { name: "nvl", doc: nvl::DOC, params: nvl::PARAMS, build: nvl::build },
+    Builder { name: "rail", doc: rail::DOC, params: rail::PARAMS, build: rail::build },
     Builder { name: "ring", doc: ring::DOC, params: ring::PARAMS, build: ring::build },
     Builder { name: "star", doc: star::DOC, params: star::PARAMS, build: star::build },
     Builder {
@@ -96,6 +117,19 @@ const HOST_DELAY: ParamSpec = ParamSpec::optional(
     "host_delay",
     Kind::Span,
     "propagation delay of the links to the hosts; `delay` when absent",
+    "",
+);
+
+const UPLINK_RATE: ParamSpec = ParamSpec::optional(
+    "uplink_rate",
+    Kind::Rate,
+    "rate of the links between leaf and spine; `rate` when absent",
+    "",
+);
+const UPLINK_DELAY: ParamSpec = ParamSpec::optional(
+    "uplink_delay",
+    Kind::Span,
+    "propagation delay of the links between leaf and spine; `delay` when absent",
     "",
 );
 
@@ -151,6 +185,23 @@ fn count(v: &mut dyn Values, key: &str, min: u64, max: u64) -> Result<u32, Param
     Ok(n as u32)
 }
 
+/// A count of at most `max`, where 0 leaves a part out.
+fn count_or_none(v: &mut dyn Values, key: &str, max: u64) -> Result<u32, ParamError> {
+    count(v, key, 0, max)
+}
+
+/// Refuses a switch of more than [`PORTS_MAX`] ports.
+fn port_limit(key: &str, ports: u64) -> Result<(), ParamError> {
+    if ports > PORTS_MAX {
+        return Err(ParamError::new(
+            key,
+            format!("gives a switch {ports} ports"),
+            format!("expected at most {PORTS_MAX} ports"),
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses a fabric of more than [`HOSTS_MAX`] hosts.
 fn host_limit(key: &str, hosts: u64) -> Result<(), ParamError> {
     if hosts > HOSTS_MAX {
@@ -179,6 +230,7 @@ fn link_limit(key: &str, links: u64) -> Result<(), ParamError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::NodeKind;
     use xoff_units::params::Defaults;
 
     #[test]
@@ -191,7 +243,11 @@ mod tests {
             assert!(t.hosts().count() >= 2, "{}", b.name);
             assert!(crate::topology::failures::is_connected_hosts(&t), "{}", b.name);
             assert_eq!(find(b.name).unwrap().doc, b.doc);
-            assert!(t.hosts().all(|h| t.nodes[h as usize].level == 0 && t.nodes[h as usize].ports.len() == 1));
+            assert!(t.hosts().all(|h| t.nodes[h as usize].level == 0));
+            // Frames enter and leave the network at hosts, and pass switches between.
+            assert!(t.links.iter().all(|l| {
+                [l.a, l.b].iter().any(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
+            }));
         }
         assert!(find("torus").is_none());
     }
@@ -209,9 +265,12 @@ mod tests {
 
     #[test]
     fn a_count_of_zero_or_too_many_is_refused_by_name() {
+        let without =
+            [("hpn", "nvswitches"), ("nvl", "leaves"), ("rail", "nvswitches"), ("rail", "spines")];
         for b in BUILDERS {
             for key in b.params.iter().filter(|p| p.kind == Kind::Count).map(|p| p.key) {
-                for bad in ["0", "99999999999"] {
+                let may_be_left_out = without.contains(&(b.name, key));
+                for bad in ["0", "99999999999"].into_iter().skip(may_be_left_out.into()) {
                     let e = (b.build)(&mut Defaults::of(b.params).with(key, bad)).unwrap_err();
                     assert_eq!(e.key, key, "{} {bad}", b.name);
                     assert!(!e.hint.is_empty());

@@ -15,7 +15,8 @@
 //! divisor is the product of the links *upwards* (Zahavi, D-Mod-K of parallel-ports generalized
 //! fat-trees); with k-ary trees it is a power of k.
 //!
-//! Failed links count in the divisors. Where some of a switch's ports are down, the digit counts
+//! Scale-up switches (level 0) are next to the tree, not part of it. A host with several of them
+//! takes the destination's number modulo theirs. Failed links count in the divisors. Where some of a switch's ports are down, the digit counts
 //! modulo those left.
 
 use xoff_units::params::ParamError;
@@ -75,7 +76,8 @@ pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
         let hint = "d-mod-k needs a tree of levels, such as a fat-tree or leaf-spine; elsewhere use ecmp, lowest-id or per-destination";
         Err(ParamError::new("routing", what, hint))
     };
-    for link in &t.links {
+    let is_beside = |n: NodeId| is_switch(t, n) && t.nodes[n as usize].level == 0;
+    for link in t.links.iter().filter(|l| !is_beside(l.a) && !is_beside(l.b)) {
         let level = |n: NodeId| t.nodes[n as usize].level;
         if level(link.a).abs_diff(level(link.b)) != 1 {
             let (a, b) = (t.name(link.a), t.name(link.b));
@@ -88,7 +90,7 @@ pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
     }
     // The first node of each level, with its number of links upwards.
     let mut first: [Option<(NodeId, u32)>; 256] = [None; 256];
-    for n in 0..t.nodes.len() as NodeId {
+    for n in (0..t.nodes.len() as NodeId).filter(|&n| !is_beside(n)) {
         let up = links_upwards(t, n);
         let (other, expected) = *first[t.nodes[n as usize].level as usize].get_or_insert((n, up));
         if up != expected {

@@ -224,7 +224,7 @@ impl Search {
     }
 
     /// Puts the candidate ports of a host with these ports into `ports`: those to its nearest
-    /// switches.
+    /// switches. Of equally near ones a scale-up switch (level 0) comes before all others.
     pub fn source_candidates(&self, own: &[(u16, NodeId)], ports: &mut Vec<u16>) {
         self.nearest(own, |p| self.distance[p as usize], ports);
     }
@@ -252,11 +252,12 @@ impl Search {
         ports: &mut Vec<u16>,
     ) {
         ports.clear();
-        let nearest = own.iter().map(|&(_, p)| distance(p)).min().unwrap_or(FAR);
-        if nearest != FAR {
+        let near = |p: NodeId| (distance(p), self.rank[p as usize].0 > 0);
+        let nearest = own.iter().map(|&(_, p)| near(p)).min();
+        if let Some(nearest) = nearest.filter(|&(distance, _)| distance != FAR) {
             let mut at: Vec<(NodeId, u16)> = own
                 .iter()
-                .filter(|&&(_, p)| distance(p) == nearest)
+                .filter(|&&(_, p)| near(p) == nearest)
                 .map(|&(port, p)| (p, port))
                 .collect();
             sort_neighbours(&mut at, self.order);
