@@ -194,9 +194,9 @@ def test_a_network_is_imported_as_by_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
 def test_broken_samples_have_file_line_and_column(tmp_path: Path) -> None:
-    broken = sorted(p for folder in SAMPLES.rglob("broken") for p in folder.iterdir() if p.suffix in (".json", ".yml", ".yaml", ".graphml", ".topo", ".cm"))
+    broken = sorted(p for folder in SAMPLES.rglob("broken") for p in folder.iterdir() if p.suffix in (".json", ".yml", ".yaml", ".graphml", ".topo", ".cm") or p.name.endswith("_H100"))
     assert len(broken) > 10
-    formats = {"sonic": "sonic", "containerlab": "containerlab", "htsim": "htsim", "ib": "ibnetdiscover", "routing": "frr"}
+    formats = {"sonic": "sonic", "containerlab": "containerlab", "htsim": "htsim", "ib": "ibnetdiscover", "infragraph": "infragraph", "routing": "frr", "simai": "simai"}
     placed = 0
     for file in broken:
         form = formats.get(file.parents[1].name) or ("graphml" if file.suffix == ".graphml" else "networkx")

@@ -192,7 +192,7 @@ def import_network(
         xoff.import_network("sonic", "configs/", out="network.toml")
         xoff.run("network.toml", run__duration="1ms")
 
-    ``format``: ``sonic``, ``containerlab``, ``networkx``, ``graphml``, ``ibnetdiscover``, ``frr``, ``htsim`` and what docs/imports.md lists.
+    ``format``: ``sonic``, ``containerlab``, ``networkx``, ``graphml``, ``ibnetdiscover``, ``frr``, ``htsim``, ``simai``, ``infragraph`` and what docs/imports.md lists.
     ``files``: one, several, or a folder. ``out``: the scenario; a table of many links is written next to it. ``force``: replace it.
     ``rate`` (``"100Gbps"``), ``length`` (``"5m"``; a metre is 5 ns) or ``delay`` (``"100ns"``): of links without one. networkx and
     GraphML: ``unit`` of rates written without one, ``hosts_per_node``. htsim: ``start_unit`` (default: us).

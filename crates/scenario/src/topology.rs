@@ -73,7 +73,7 @@ const NODE: &[ParamSpec] = &[
     ParamSpec::optional(
         "level",
         Kind::Count,
-        "level for up-down routing; distance from the nearest host when absent",
+        "level for up-down routing; 0: a scale-up switch, which its hosts take before equally near ones; distance from the nearest host when absent",
         "",
     ),
 ];

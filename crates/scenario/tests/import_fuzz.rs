@@ -24,6 +24,7 @@ fn samples() -> Vec<String> {
         "ib/ring5-minhop/opensm.fdbs",
     ])
     .chain(&["routing/ring3/R1.show-ip-route.json", "routing/ring3/layer1_topology.json"])
+    .chain(&["infragraph/rails.yaml", "infragraph/rack.json", "simai/dual-plane_H100"])
     .map(|name| std::fs::read_to_string(folder.join(name)).unwrap())
     .collect()
 }
@@ -31,7 +32,7 @@ fn samples() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn no_bytes_make_a_reader_panic(which in 0usize..10, cuts in prop::collection::vec((0.0f64..1.0, ".{0,3}|[0-9]{1,30}|[\\[\\]{}\":,x#-]"), 1..4)) {
+    fn no_bytes_make_a_reader_panic(which in 0usize..13, cuts in prop::collection::vec((0.0f64..1.0, ".{0,3}|[0-9]{1,30}|[\\[\\]{}\":,x#-]"), 1..4)) {
         let mut text = samples()[which].clone();
         for (at, insert) in &cuts {
             let mut at = (*at * text.len() as f64) as usize;

@@ -107,7 +107,9 @@ fn broken_samples_are_refused_with_file_and_place() {
         ("graph", "networkx"),
         ("htsim", "htsim"),
         ("ib", "ibnetdiscover"),
+        ("infragraph", "infragraph"),
         ("routing", "frr"),
+        ("simai", "simai"),
     ] {
         let mut files: Vec<PathBuf> = std::fs::read_dir(data(folder).join("broken"))
             .unwrap()
@@ -150,7 +152,7 @@ fn broken_samples_are_refused_with_file_and_place() {
             checked += 1;
         }
     }
-    assert!(checked >= 38, "{checked}");
+    assert!(checked >= 65, "{checked}");
 }
 
 /// yEd draws lines and writes arrows; what people read is the label, not the id.
@@ -174,6 +176,75 @@ fn a_graph_of_yed_has_the_names_that_it_shows() {
     let file = tempfile::Builder::new().suffix(".graphml").tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();
     assert_eq!(good("graphml", &[file.path().to_owned()]).nodes[2].name, "n2");
+}
+
+/// Names of the ports of a node, as `NODE->PEER`, in their order.
+fn ports(network: &Network, name: &str) -> Vec<String> {
+    let t = network.graph().unwrap();
+    let node = t.find(name).unwrap_or_else(|| panic!("no node {name}"));
+    (0..t.nodes[node as usize].ports.len() as u16).map(|p| t.port_name(node, p)).collect()
+}
+
+/// The level of each node whose name begins so.
+fn levels(network: &Network, prefix: &str) -> Vec<u8> {
+    let t = network.graph().unwrap();
+    t.nodes.iter().filter(|n| n.name.starts_with(prefix)).map(|n| n.level).collect()
+}
+
+#[test]
+fn simai_gives_gpus_with_nvswitches_and_two_planes() {
+    let network = good("simai", &[data("simai/dual-plane_H100")]);
+    assert_eq!(ports(&network, "gpu5"), ["gpu5->nvswitch9", "gpu5->switch11", "gpu5->switch15"]);
+    assert_eq!((levels(&network, "nvswitch"), levels(&network, "gpu").len()), (vec![0; 2], 8));
+    assert_eq!(levels(&network, "switch"), [[1; 8].as_slice(), &[2; 4]].concat());
+    assert_eq!(network.left_out, ["servers of 4 GPUs, and their kind (H100)"]);
+    let lossy = good("simai", &[data("simai/rail_A100")]);
+    assert_eq!(lossy.left_out[1], "error rates, of 1 of 14 links");
+    round_trip(&network);
+    round_trip(&lossy);
+}
+
+#[test]
+fn infragraph_gives_xpus_their_nearest_nics() {
+    let network = good("infragraph", &[data("infragraph/rails.yaml")]);
+    // Both ports of its NIC, then the NVSwitches; the PCIe switch is none of them.
+    let own = ["leaf.2#0", "leaf.2#1", "host.1.nvsw.0", "host.1.nvsw.1"];
+    assert_eq!(ports(&network, "host.1.xpu.2"), own.map(|p| format!("host.1.xpu.2->{p}")));
+    assert_eq!(
+        (levels(&network, "host.0.nvsw"), levels(&network, "leaf")),
+        (vec![0; 2], vec![1; 4])
+    );
+    assert_eq!(levels(&network, "spine"), [2]);
+    assert_eq!(
+        network.left_out,
+        [
+            "components of one2one edges with more on one end",
+            "cpu, pciesw of device server",
+            "6 hosts or switches without a link",
+        ]
+    );
+    let facts = |b: &str| {
+        let link = network.links.iter().find(|l| network.nodes[l.b.node].name == b).unwrap();
+        (link.rate.unwrap().0 / 1_000_000_000, link.wire.unwrap().delay())
+    };
+    let ns = xoff_units::Span::from_ns;
+    assert_eq!(
+        [facts("leaf.0"), facts("spine.0"), facts("host.0.nvsw.1")],
+        [(200, ns(500)), (400, ns(750)), (1_800, ns(25))]
+    );
+    round_trip(&network);
+}
+
+/// Switches that are joined to xpus alone scale up; a device without xpus is one host.
+#[test]
+fn infragraph_knows_scale_up_switches_between_devices() {
+    let network = good("infragraph", &[data("infragraph/rack.json")]);
+    assert_eq!(ports(&network, "tray.1.xpu.0"), ["tray.1.xpu.0->nvsw.0", "tray.1.xpu.0->nvsw.1"]);
+    assert_eq!(ports(&network, "store.1"), ["store.1->tor.0#0", "store.1->tor.0#1"]);
+    assert_eq!((levels(&network, "nvsw"), levels(&network, "tor")), (vec![0; 2], vec![1]));
+    assert!(network.left_out.iter().any(|w| w == "gigatransfers_per_second of link eth"));
+    assert_eq!(network.links[11].rate, Some(xoff_units::Rate::from_gbps(100)), "the option's");
+    round_trip(&network);
 }
 
 /// InfiniBand has credits, and so has the scenario of its files.

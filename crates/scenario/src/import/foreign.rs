@@ -22,8 +22,17 @@ const FILES_MAX: usize = 64;
 /// Commands that read FORMAT:FILES in place of a scenario; the others need an import.
 const READS_FORMATS: [&str; 2] = ["check", "plan"];
 /// Formats of a folder, the most telling first: a lab of FRR has files of containerlab too.
-const BY_WEIGHT: [&str; 7] =
-    ["sonic", "ibnetdiscover", "frr", "containerlab", "htsim", "graphml", "networkx"];
+const BY_WEIGHT: [&str; 9] = [
+    "sonic",
+    "ibnetdiscover",
+    "frr",
+    "containerlab",
+    "htsim",
+    "simai",
+    "infragraph",
+    "graphml",
+    "networkx",
+];
 
 /// The error of `xoff COMMAND PATH` if the file or folder is of another program: it names the
 /// format and the command that reads it. `None`: it is of no known format.
@@ -112,8 +121,18 @@ fn of_file(path: &Path) -> Option<&'static str> {
             "htsim"
         }
         _ if name.ends_with(".ini") && has(&["xoff", "xon"]) => "sonic",
+        _ if has(&["many2many", "one2one"]) && has(&["ep1:"]) => "infragraph",
+        _ if is_simai(starts) => "simai",
         _ => return None,
     })
+}
+
+/// Five counts and a kind of GPU, as `32 8 4 72 544 H100`.
+fn is_simai(text: &str) -> bool {
+    let words: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+    words.len() == 6
+        && words[..5].iter().all(|w| w.parse::<u64>().is_ok())
+        && words[5].parse::<u64>().is_err()
 }
 
 fn of_json(has: &dyn Fn(&[&str]) -> bool) -> Option<&'static str> {
@@ -128,6 +147,7 @@ fn of_json(has: &dyn Fn(&[&str]) -> bool) -> Option<&'static str> {
             "sonic"
         }
         _ if has(&["\"clab\""]) => "containerlab",
+        _ if has(&["\"ep1\""]) && has(&["\"instances\""]) => "infragraph",
         _ if has(&[
             "\"vrfName\"",
             "\"prefixLen\"",
@@ -169,6 +189,9 @@ mod tests {
             ("graph/leafspine.links.json", "networkx"),
             ("graph/leafspine.edges.json", "networkx"),
             ("htsim/barrier.cm", "htsim"),
+            ("infragraph/rails.yaml", "infragraph"),
+            ("infragraph/rack.json", "infragraph"),
+            ("simai/dual-plane_H100", "simai"),
             ("ib/ring5-minhop/ibnetdiscover.topo", "ibnetdiscover"),
             ("ib/several-vendors.topo", "ibnetdiscover"),
             ("routing/ring3/R1.show-ip-route.json", "frr"),

@@ -6,8 +6,10 @@ pub mod frr;
 pub mod graphml;
 pub mod htsim;
 pub mod ibnetdiscover;
+pub mod infragraph;
 pub mod networkx;
 mod routes;
+pub mod simai;
 pub mod sonic;
 
 use std::path::{Path, PathBuf};
@@ -57,7 +59,19 @@ pub const FORMATS: &[Format] = &[
         endings: &[".topo", ".dump", ".fdbs", "psl.txt", "slvl.txt"],
         read: ibnetdiscover::read,
     },
+    Format {
+        name: "infragraph",
+        doc: infragraph::DOC,
+        endings: &[".yaml", ".yml", ".json"],
+        read: infragraph::read,
+    },
     Format { name: "networkx", doc: networkx::DOC, endings: &[".json"], read: networkx::read },
+    Format {
+        name: "simai",
+        doc: simai::DOC,
+        endings: &["_A100", "_A800", "_H100", "_H800", "_H20"],
+        read: simai::read,
+    },
     Format { name: "sonic", doc: sonic::DOC, endings: &[".json", ".ini"], read: sonic::read },
 ];
 
