@@ -47,13 +47,15 @@ pub fn layout(t: &Topology) -> Layout {
     if levels.len() > 1 || path { tiers(t) } else { circle(t) }
 }
 
-/// The tier of each node: hosts below, switches by level.
+/// The tier of each node: scale-up switches below the hosts, the others above them by level.
 fn tier_of(t: &Topology) -> Vec<usize> {
     let mut levels: Vec<u8> = t.switches().map(|s| t.nodes[s as usize].level).collect();
     levels.sort_unstable();
     levels.dedup();
+    let hosts = usize::from(levels.first() == Some(&0));
     let of = |n: &xoff_net::topology::Node| match n.kind {
-        NodeKind::Host => 0,
+        NodeKind::Host => hosts,
+        NodeKind::Switch if n.level == 0 => 0,
         NodeKind::Switch => 1 + levels.binary_search(&n.level).unwrap_or(0),
     };
     t.nodes.iter().map(of).collect()
@@ -192,6 +194,19 @@ mod tests {
             "a leaf stands above its hosts: {:?}",
             l.x
         );
+    }
+
+    #[test]
+    fn scale_up_switches_are_below_their_hosts() {
+        let rail = xoff_net::topology::builders::find("rail").unwrap();
+        let mut v = xoff_units::params::Defaults::of(rail.params).with("servers", "2");
+        let t = (rail.build)(&mut v).unwrap();
+        let l = layout(&t);
+        let at = |n: &str| t.find(n).map(|n| (l.x[n as usize], l.y[n as usize])).unwrap();
+        let y = ["S1", "R0.0", "G0.0", "NV0.0"].map(|n| at(n).1);
+        assert!(y.is_sorted_by(|a, b| a < b), "{y:?}");
+        assert_eq!((at("NV0.0").0, at("NV1.0").0), (0.25, 0.75));
+        assert!((0..8).all(|g| (at(&format!("G0.{g}")).0 < 0.5) == (at("G0.0").0 < 0.5)));
     }
 
     #[test]
