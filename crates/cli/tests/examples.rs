@@ -57,6 +57,8 @@ const STAND_INS: &[(&str, &str)] = &[
     ("opensm-lfts.dump", "ib/leafspine-updn/opensm-lfts.dump"),
     ("routes", "routing/ring3"),
     ("flows.cm", "htsim/addon.cm"),
+    ("Spectrum-X_128g_8gps_400Gbps_H100", "simai/dual-plane_H100"),
+    ("cluster.yaml", "infragraph/rails.yaml"),
 ];
 
 fn root() -> PathBuf {
