@@ -19,8 +19,8 @@
 
 use std::collections::VecDeque;
 
+use xoff_units::Time;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Time};
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::ClassState;
@@ -478,6 +478,8 @@ fn pop_of_sender(
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::FlowId;
+
     use super::*;
     use crate::frame::FrameKind;
 

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{Bytes, FlowId, Span};
+use xoff_units::{Bytes, Span};
 
 use super::{Arrival, Balancer, FlowTable, NextHops};
 
@@ -108,6 +108,8 @@ impl Balancer for Adaptive {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::FlowId;
+
     use xoff_units::params::Defaults;
 
     use super::super::tests::{Hops, frame};

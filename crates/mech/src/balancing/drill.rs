@@ -2,7 +2,6 @@
 //! takes the one with the shortest queue.
 
 use rustc_hash::FxHashMap;
-use xoff_units::FlowId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 
@@ -96,6 +95,8 @@ impl Balancer for Drill {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::FlowId;
+
     use super::super::tests::{Hops, frame};
     use super::*;
 

@@ -9,7 +9,7 @@
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{FlowId, Span, UnitError};
+use xoff_units::{Span, UnitError};
 
 use super::{Arrival, Balancer, FlowTable, NextHops};
 
@@ -79,6 +79,8 @@ impl Balancer for Flowlet {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::FlowId;
+
     use super::super::tests::{Hops, frame};
     use super::*;
 

@@ -2,7 +2,6 @@
 //! flow.
 
 use rustc_hash::FxHashMap;
-use xoff_units::FlowId;
 use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 
@@ -42,6 +41,8 @@ impl Balancer for SprayRoundRobin {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::FlowId;
+
     use super::super::tests::{Hops, frame};
     use super::*;
 

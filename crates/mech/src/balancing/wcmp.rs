@@ -5,7 +5,6 @@
 //!   weight of a next hop = min(rate of its link, sum of the weights behind it)      share = weight / sum of weights
 //! ```
 
-use xoff_units::FlowId;
 use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 
@@ -49,6 +48,8 @@ impl Balancer for Wcmp {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::FlowId;
+
     use super::super::tests::{Hops, frame};
     use super::*;
 

@@ -14,7 +14,6 @@
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
-use xoff_units::FlowId;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 /// Purpose of the random streams of links (ports draw with 2000).
@@ -229,6 +228,8 @@ pub(crate) mod directions {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::FlowId;
+
     use super::*;
 
     fn bits(ber: f64, code: Option<Code>) -> ErrorKind {
