@@ -75,7 +75,7 @@ struct Cli {
 enum Command {
     /// Write a commented scenario to start from
     New(new::Args),
-    /// Import from SONiC, containerlab, InfiniBand, FRR, graphs, htsim, SimAI
+    /// Import SONiC, containerlab, InfiniBand, FRR, htsim, SimAI and graphs
     Import(import::Args),
     /// Check whether routes can deadlock, now or after failures
     Check(check::Args),
