@@ -72,7 +72,7 @@ RUN = {
     "name": TEXT, "scenario": TEXT, "function": TEXT, "testbed": TABLE, "measure": TEXT, "settings": TEXT, "set": TABLE, "grid": LISTS,
     "case": TABLES, "cases": TEXT, "seeds": SEEDS, "workers": COUNT, "only": _one_of("quick", "full"), "quick": TABLE, "full": TABLE,
 }  # fmt: skip
-OF_MODE = {k: v for k, v in RUN.items() if k not in ("name", "only", "quick", "full")} | {"name": TEXT}
+OF_MODE = {k: v for k, v in RUN.items() if k not in ("only", "quick", "full")}
 TESTBED = {"observe": TEXT, "ip": TEXTS, "run": TEXTS, "capture": BOOL}
 CHECK = {
     "what": TEXT, "value": TEXT, "unit": TEXT, "low": NUMBER, "high": NUMBER, "near": NUMBER, "within": NUMBER, "off": NUMBER, "exactly": NUMBER,
@@ -147,7 +147,7 @@ def whole(file: Path, given: Mapping[str, Any]) -> None:
 
 def of_mode(run: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """A ``[[run]]`` in a mode: the keys of its table ``quick`` or ``full`` replace its own."""
-    return {k: v for k, v in run.items() if k not in ("quick", "full")} | run.get(mode, {})
+    return {**{k: v for k, v in run.items() if k not in ("quick", "full")}, **run.get(mode, {})}
 
 
 def _check(where: str, check: Mapping[str, Any]) -> None:
