@@ -75,7 +75,7 @@ struct Cli {
 enum Command {
     /// Write a commented scenario to start from
     New(new::Args),
-    /// Import SONiC, containerlab, InfiniBand, FRR, htsim, SimAI and graphs
+    /// Import SONiC, containerlab, InfiniBand, FRR, htsim, SimAI, graphs
     Import(import::Args),
     /// Check whether routes can deadlock, now or after failures
     Check(check::Args),
