@@ -224,3 +224,41 @@ class CreditSender(xoff.Sender):
     def on_message(self, now_ps: int, message: xoff.Message) -> None:
         assert isinstance(message, int)
         self.limit = max(self.limit, message)
+
+
+class SprayRoundRobin(xoff.LoadBalancing):
+    """The next hops of a set in turn, from that of the first frame's hash."""
+
+    def __init__(self, switch: str) -> None:
+        self.latest: dict[int, int] = {}
+
+    def pick(self, now_ps: int, frame: xoff.Arrival, hops: xoff.NextHops) -> int:
+        latest = self.latest.get(frame.hop_set)
+        self.latest[frame.hop_set] = hops.hashed if latest is None else (latest + 1) % len(hops)
+        return self.latest[frame.hop_set]
+
+
+class Drill(xoff.LoadBalancing):
+    """DRILL(choices, memory)."""
+
+    def __init__(self, choices: int, memory: int, switch: str) -> None:
+        self.choices, self.memory = choices, memory
+        self.best: dict[int, list[int]] = {}
+
+    def pick(self, now_ps: int, frame: xoff.Arrival, hops: xoff.NextHops) -> int:
+        n, drawn = len(hops), list[int]()
+        for last in range(n - min(self.choices, n), n):
+            at = int(hops.draw() * (last + 1))
+            drawn.append(last if at in drawn else at)
+        compared = sorted(self.best.get(frame.hop_set, []) + drawn, key=lambda hop: hops.waiting_bytes[hop])
+        self.best[frame.hop_set] = list(dict.fromkeys(compared))[: self.memory]
+        return compared[0]
+
+
+class Hash(xoff.LoadBalancing):
+    """ECMP."""
+
+    reorders = False
+
+    def pick(self, now_ps: int, frame: xoff.Arrival, hops: xoff.NextHops) -> int:
+        return hops.hashed

@@ -57,7 +57,7 @@ def test_every_public_name_is_described() -> None:
     assert not missing, f"docs/python.md does not mention {missing}"
     for name in xoff.__all__:
         assert name == "__version__" or name == "Message" or getattr(xoff, name).__doc__, f"xoff.{name} has no docstring"
-    hooks = [n for p in (xoff.Receiver, xoff.Sender, xoff.RateControl) for n, v in vars(p).items() if callable(v) and not n.startswith("_")]
+    hooks = [n for p in (xoff.Receiver, xoff.Sender, xoff.RateControl, xoff.LoadBalancing) for n, v in vars(p).items() if callable(v) and not n.startswith("_")]
     assert len(hooks) >= 15 and all(f"`{h}" in text or f"def {h}(" in text for h in hooks)
 
 
@@ -110,8 +110,13 @@ class Window(xoff.RateControl):
         timers.arm(0, now_ps + ack.rtt_ps)
 
 
+class Shortest(xoff.LoadBalancing):
+    def pick(self, now_ps: int, frame: xoff.Arrival, hops: xoff.NextHops) -> int:
+        return min(range(len(hops)), key=lambda hop: hops.waiting_bytes[hop])
+
+
 def user(path: str) -> None:
-    run: xoff.Run = xoff.run(path, flow_control=Law, rate_control=functools.partial(Window, 0.5), seed=3, switch__discipline="fifo")
+    run: xoff.Run = xoff.run(path, flow_control=Law, load_balancing=Shortest, rate_control=functools.partial(Window, 0.5), seed=3, switch__discipline="fifo")
     other = xoff.run(path, {"run.seed": 3}, flow_control="pfc", rate_control={"kind": "dcqcn"})
     frame: pl.DataFrame = run.compare(other).measures
     table: pl.DataFrame = run.slowdown([0, 1000])

@@ -1,4 +1,4 @@
-"""Flow control and rate control written in Python."""
+"""Flow control, rate control and load balancing written in Python."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from conftest import ROOT, interrupt_soon
 pytestmark = pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
 
 DCQCN = ROOT / "scenarios" / "mechanisms" / "dcqcn.toml"
+DRILL = ROOT / "scenarios" / "mechanisms" / "drill.toml"
 EVERYTHING = ("flows", "queues", "rates", "control", "pauses", "ports", "deadlocks")
 
 
@@ -63,6 +64,67 @@ def test_a_dctcp_in_python_keeps_the_queue_short() -> None:
     assert ours.flows["end_ps"].null_count() == 0
     assert 2 * ours.queues["bytes"].max() < line.queues["bytes"].max()  # type: ignore[operator]
     assert ours.ports["pauses"].sum() == 0 < line.ports["pauses"].sum()
+
+
+@pytest.mark.parametrize("engine", ["windows", "events"])
+@pytest.mark.parametrize(
+    ("law", "kind"),
+    [
+        (functools.partial(laws.Drill, 2, 1), {"kind": "drill", "choices": 2, "memory": 1}),
+        (functools.partial(laws.Drill, 3, 0), {"kind": "drill", "choices": 3, "memory": 0}),
+        (laws.SprayRoundRobin, "spray-round-robin"),
+        (laws.Hash, "ecmp"),
+    ],
+)
+def test_a_load_balancing_in_python_is_the_built_in_one(law: Any, kind: Any, engine: Any) -> None:
+    ours, reference = xoff.run(DRILL, load_balancing=law, engine=engine), xoff.run(DRILL, load_balancing=kind)
+    assert_same(ours, reference)
+    assert (ours.flows["frames_ahead"].sum() > 0) == isinstance(law, functools.partial), "of these DRILL alone reorders here"
+    assert ours.parameters.filter(pl.col("path").str.starts_with("load_balancing.")).rows() == [("load_balancing.kind", f"python:{getattr(law, 'func', law).__name__}", "from outside", "")]
+
+
+def test_a_switch_knows_its_name_its_pauses_and_capacities() -> None:
+    seen: dict[str, tuple[Any, ...]] = {}
+
+    class Look(xoff.LoadBalancing):
+        capacities = True
+
+        def __init__(self, switch: str) -> None:
+            self.switch = switch
+
+        def pick(self, now_ps: int, frame: xoff.Arrival, hops: xoff.NextHops) -> int:
+            seen.setdefault(self.switch, (now_ps, frame.flow, frame.frame_bytes, len(hops), hops.waiting_bytes, hops.paused, hops.capacity_bps))
+            return 0
+
+    xoff.run(DRILL, load_balancing=Look)
+    assert set(seen) <= {"L1", "L2"} and seen
+    now, flow, size, n, waiting, paused, capacity = seen["L1"]
+    assert now == 1_000_000 + size * 80 and flow < 8 and n == 4
+    assert (waiting, paused, capacity) == ((0,) * 4, (False,) * 4, (100_000_000_000,) * 4)
+
+
+def picks(pick: Any, **members: Any) -> type:
+    """A load balancing with this choice."""
+    return type("Law", (xoff.LoadBalancing,), {"pick": pick, **members})
+
+
+@pytest.mark.parametrize(
+    ("law", "text"),
+    [
+        (picks(lambda self, now, frame, hops: 4), "pick: 4 is not a next hop: a whole number from 0 to 3"),
+        (picks(lambda self, now, frame, hops: -1), "pick: -1 is not a next hop"),
+        (picks(lambda self, now, frame, hops: True), "pick: True is not a next hop"),
+        (picks(lambda self, now, frame, hops: None), "pick: None is not a next hop"),
+        (picks(lambda self, now, frame, hops: 1 // (now < 2_000_000)), "division"),
+        (picks(lambda self: 0), "positional argument"),
+        (picks(lambda self, now, frame, hops: 0, __init__=lambda self, switch: 1 / 0), "division by zero"),
+    ],
+)
+def test_a_wrong_load_balancing_ends_the_run(law: type, text: str, tmp_path: Path) -> None:
+    with pytest.raises((ValueError, TypeError, ZeroDivisionError)) as e:
+        xoff.run(DRILL, load_balancing=law, out=tmp_path / "run")
+    assert text in str(e.value) and e.value.__notes__[0].startswith("in python:Law of L1")
+    assert not (tmp_path / "run" / "manifest.json").exists()
 
 
 def test_messages_may_be_numbers(ring: Path) -> None:
@@ -199,12 +261,18 @@ def test_a_wrong_rate_control_ends_the_run(hooks: dict[str, Any], text: str) -> 
     assert text in str(e.value) and "python:Law" in e.value.__notes__[0]
 
 
-def test_what_is_no_law_is_refused(ring: Path) -> None:
+def test_what_is_no_law_is_refused(ring: Path, tmp_path: Path) -> None:
     hotspots = ROOT / "scenarios" / "fabric" / "hotspots.toml"
     cases: list[tuple[type[Exception], str, Any]] = [
         (TypeError, "python:int is no flow control: it has no method 'receiver", lambda: xoff.run(ring, flow_control=int)),  # type: ignore[arg-type]
         (TypeError, "python:object is no rate control: it has no method 'rate", lambda: xoff.run(ring, rate_control=object)),  # type: ignore[arg-type]
         (TypeError, "expected a class", lambda: xoff.run(ring, rate_control=3)),  # type: ignore[arg-type]
+        (TypeError, "python:object is no load balancing: expected a class with a method 'pick", lambda: xoff.run(DRILL, load_balancing=object)),  # type: ignore[arg-type]
+        (TypeError, "python:LoadBalancing is no load balancing", lambda: xoff.run(DRILL, load_balancing=xoff.LoadBalancing)),
+        (ValueError, "reorders: 1.5 is not True or False", lambda: xoff.run(DRILL, load_balancing=picks(lambda self, now, frame, hops: 0, reorders=1.5))),
+        (xoff.ScenarioError, "xoff cannot save", lambda: xoff.run(DRILL, {"run.checkpoint": "1h"}, load_balancing=laws.Hash, out=tmp_path / "run")),
+        (xoff.ScenarioError, "gives each destination one path", lambda: xoff.run(DRILL, {"routing.kind": "lowest-id"}, load_balancing=laws.Hash)),
+        (xoff.ScenarioError, "a scheduled fabric has no flow control, rate control or load balancing", lambda: xoff.run(hotspots, load_balancing=laws.Hash)),
         (xoff.ScenarioError, "reacts to acknowledgements, but hosts send none", lambda: xoff.run(DCQCN, rate_control=laws.FixedWindow)),
         (xoff.ScenarioError, "a scheduled fabric has no flow control", lambda: xoff.run(hotspots, flow_control=laws.Pfc)),
     ]

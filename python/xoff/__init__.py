@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
     from ._figure import PaperFigure
     from ._imported import Imported
-    from ._laws import Ack, FlowControl, FlowFacts, Link, Message, Occupancy, Pause, RateControl, Receiver, Sender, Timers
+    from ._laws import Ack, Arrival, FlowControl, FlowFacts, Link, LoadBalancing, Message, NextHops, Occupancy, Pause, RateControl, Receiver, Sender, Timers
     from ._plan import NetworkPlan, Plan
     from ._progress import Progress, Step
     from ._reproduction import Claim, Reproduction
@@ -43,7 +43,7 @@ _PLACES = {
     "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
     "_figure": ("PaperFigure",),
     "_imported": ("Imported",),
-    "_laws": ("Ack", "FlowControl", "FlowFacts", "Link", "Message", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
+    "_laws": ("Ack", "Arrival", "FlowControl", "FlowFacts", "Link", "LoadBalancing", "Message", "NextHops", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
     "_plan": ("NetworkPlan", "Plan"),
     "_progress": ("Progress", "Step"),
     "_reproduction": ("Claim", "Reproduction"),
@@ -70,6 +70,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Ack",
     "Answer",
+    "Arrival",
     "Check",
     "Claim",
     "Comparison",
@@ -79,8 +80,10 @@ __all__ = [
     "FlowFacts",
     "Imported",
     "Link",
+    "LoadBalancing",
     "Message",
     "NetworkPlan",
+    "NextHops",
     "Occupancy",
     "PaperFigure",
     "Pause",

@@ -111,6 +111,38 @@ class Ack:
     def mark(self) -> Literal["none", "ce", "ue"]:
         """Its mark."""
 
+class Arrival:
+    """A frame that has several next hops."""
+
+    @property
+    def flow(self) -> int:
+        """Number of its flow."""
+    @property
+    def frame_bytes(self) -> int:
+        """Length on the wire [bytes]."""
+    @property
+    def hop_set(self) -> int:
+        """Number of the set of its next hops: destinations with the same next hops share it."""
+
+class NextHops:
+    """The next hops of a frame, numbered from 0, as its switch sees them."""
+
+    def __len__(self) -> int: ...
+    @property
+    def waiting_bytes(self) -> tuple[int, ...]:
+        """Bytes of the frame's priority that wait at each; the frame on the wire no longer does [bytes]."""
+    @property
+    def paused(self) -> tuple[bool, ...]:
+        """True where the peer's flow control lets no frame of the priority go now."""
+    @property
+    def capacity_bps(self) -> tuple[int, ...]:
+        """Rate at which the network can carry traffic to the destination through each, alone; empty unless the class has ``capacities = True`` [bit/s]."""
+    @property
+    def hashed(self) -> int:
+        """The next hop that ECMP takes: that of the flow's hash."""
+    def draw(self) -> float:
+        """The next random number in [0, 1) of this switch."""
+
 class Timers:
     """The timers of a flow, within one hook."""
 
@@ -132,6 +164,7 @@ def run(
     progress: Callable[[int, int, int, int], object] | None,
     flow_control: tuple[str, object] | None = None,
     rate_control: tuple[str, object] | None = None,
+    load_balancing: tuple[str, object] | None = None,
 ) -> Finished: ...
 
 Fields = tuple[str, str, str | None, int | None, int | None, str | None]

@@ -1,4 +1,4 @@
-"""Flow control and rate control written in Python: for experiments, about ten times slower than the built-in ones.
+"""Flow control, rate control and load balancing written in Python: for experiments, about ten times slower than the built-in ones.
 
 ::
 
@@ -7,10 +7,11 @@
                       Sender.on_message <------- message --------------+
 
       source: RateControl.rate, window <--- acknowledgements, CNPs, CNMs --- destination, switches
+      switch: frame in -> LoadBalancing.pick(next hops) -> egress queue
 
 Times are whole picoseconds since the start (``now_ps``), sizes bytes, rates bit/s. A hook that a class does not define costs nothing: its default is
-what its documentation says, and is not called. Hooks get no clock, no random source and no file: draw from ``random.Random(flow.seed)``, and the same
-scenario gives the same result.
+what its documentation says, and is not called. Hooks get no clock, no random source and no file: draw from ``random.Random(flow.seed)`` or ``hops.draw()``,
+and the same scenario gives the same result.
 
 The protocols may be used as base classes, or only be followed.
 """
@@ -19,9 +20,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ._core import Ack, FlowFacts, Link, Occupancy, Pause, Timers
+from ._core import Ack, Arrival, FlowFacts, Link, NextHops, Occupancy, Pause, Timers
 
-__all__ = ["Ack", "FlowControl", "FlowFacts", "Link", "Message", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"]
+__all__ = ["Ack", "Arrival", "FlowControl", "FlowFacts", "Link", "LoadBalancing", "Message", "NextHops", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"]
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -144,3 +145,23 @@ class RateControl(Protocol):
     def on_wake(self, now_ps: int, timer: int, timers: Timers) -> None:
         """Timer ``timer`` may be due; one for a time that no longer counts is to be ignored. Default: nothing."""
         return None
+
+
+class LoadBalancing(Protocol):
+    """A choice among the next hops of a frame: ``xoff.run(scenario, load_balancing=MyLoadBalancing)``. An object of the class is made for each switch.
+
+    xoff asks for frames of data that have two next hops or more. Acknowledgements and notifications keep the path of their hash.
+    """
+
+    reorders: bool = True
+    """True if frames of a flow may overtake each other: then ``host.order`` is ``buffer`` by default, and a frame ahead of a gap breaks no promise."""
+    capacities: bool = False
+    """True if :meth:`pick` reads ``hops.capacity_bps``: computing them takes time."""
+
+    def __init__(self, switch: str) -> None:
+        """The switch of this name, at the start of the run."""
+        return None
+
+    def pick(self, now_ps: int, frame: Arrival, hops: NextHops) -> int:
+        """The next hop of a frame whose last bit has arrived: a number from 0 to ``len(hops) - 1``."""
+        ...

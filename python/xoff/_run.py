@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
     from ._compare import Comparison, Side
     from ._figure import PaperFigure
-    from ._laws import FlowControl, FlowFacts, RateControl
+    from ._laws import FlowControl, FlowFacts, LoadBalancing, RateControl
     from ._slowdown import Bins
     from ._waiting import CongestionTree, Explanation
 
 TABLES = tuple(_core.tables())
 """The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
+LAWS = ("flow_control", "rate_control", "load_balancing")
+"""The sections whose law may be written in Python."""
 
 
 @dataclass(frozen=True)
@@ -421,7 +423,7 @@ class Run:
 
     def _refuse_outside(self, verb: str) -> None:
         """A run with a law written in Python cannot be repeated from its scenario alone."""
-        values = self.parameters.filter(self.parameters["path"].is_in(["flow_control.kind", "rate_control.kind"]))["value"]
+        values = self.parameters.filter(self.parameters["path"].is_in([f"{section}.kind" for section in LAWS]))["value"]
         outside = [v for v in values if v.startswith("python:")]
         if outside:
             raise ValueError(f"cannot {verb} this run: {', '.join(outside)} is written in Python and not part of its scenario (probes.causes = true notes who filled what)")
@@ -496,6 +498,7 @@ def run(
     progress: bool | Callback = True,
     flow_control: str | Mapping[str, Any] | FlowControl | type[FlowControl] | None = None,
     rate_control: str | Mapping[str, Any] | Callable[[FlowFacts], RateControl] | None = None,
+    load_balancing: str | Mapping[str, Any] | Callable[[str], LoadBalancing] | None = None,
     **overrides: Any,
 ) -> Run:
     """Runs a scenario file.
@@ -513,16 +516,16 @@ def run(
     ``engine`` and ``engine_because`` say what was done, and why not); ``"windows"``, wherever it is possible; or ``"events"``, the
     reference: all events in one order. The result is the same.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
-    ``flow_control``, ``rate_control``: the name of a built-in mechanism, a mapping with ``kind`` and its keys, or a class written in Python
-    (:class:`xoff.FlowControl`, :class:`xoff.RateControl`), which replaces that of the file. Such a run has one thread and is slow; an exception of a
+    ``flow_control``, ``rate_control``, ``load_balancing``: the name of a built-in mechanism, a mapping with ``kind`` and its keys, or a class
+    written in Python (:class:`xoff.FlowControl`, :class:`xoff.RateControl`, :class:`xoff.LoadBalancing`), which replaces that of the file. Such a run has one thread and is slow; an exception of a
     hook ends it and is raised here, with its traceback and the simulated time, and there is no result.
 
     Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, :class:`xoff.RunError` if tables cannot be
     written. An interrupt (Ctrl-C), or any exception of a progress function, stops the run cleanly; what was computed
     until then is in the exception's attribute ``partial``, a :class:`xoff.Run`.
     """
-    laws = {name: law for name, law in (("flow_control", flow_control), ("rate_control", rate_control)) if _is_law(law)}
-    mechanisms = {"flow_control": flow_control, "rate_control": rate_control}
+    mechanisms: dict[str, Any] = dict(zip(LAWS, (flow_control, rate_control, load_balancing), strict=True))
+    laws = {name: law for name, law in mechanisms.items() if _is_law(law)}
     given = settings(settings_ or {}, overrides, {n: v for n, v in mechanisms.items() if n not in laws})
     return start(scenario, given, out=out, force=force, format=format, seed=seed, threads=threads, engine=engine, progress=progress, laws=laws)
 
@@ -583,6 +586,7 @@ def start(
             progress=report,
             flow_control=written.get("flow_control"),
             rate_control=written.get("rate_control"),
+            load_balancing=written.get("load_balancing"),
         )
 
     try:

@@ -60,7 +60,7 @@ mod core_module {
     #[pymodule_export]
     use crate::folder::Folder;
     #[pymodule_export]
-    use crate::laws::{Ack, FlowFacts, Link, Occupancy, Pause, Timers};
+    use crate::laws::{Ack, Arrival, FlowFacts, Link, NextHops, Occupancy, Pause, Timers};
     #[pymodule_export]
     use crate::palette;
     #[pymodule_export]

@@ -48,7 +48,7 @@ impl Finished {
 /// Runs the scenario at `path`. `out`: folder for files of the format; else tables stay in memory,
 /// or are not kept at all. `force`: use a folder that holds something else.
 #[pyfunction]
-#[pyo3(signature = (path, settings, *, out, force, format, keep, threads, engine, progress, flow_control = None, rate_control = None))]
+#[pyo3(signature = (path, settings, *, out, force, format, keep, threads, engine, progress, flow_control = None, rate_control = None, load_balancing = None))]
 #[allow(clippy::too_many_arguments)] // the keywords of Python's `run`
 pub fn run(
     py: Python<'_>,
@@ -63,8 +63,9 @@ pub fn run(
     progress: Option<Py<PyAny>>,
     flow_control: Option<(String, Py<PyAny>)>,
     rate_control: Option<(String, Py<PyAny>)>,
+    load_balancing: Option<(String, Py<PyAny>)>,
 ) -> PyResult<Finished> {
-    let laws = Laws { flow_control, rate_control, ..Laws::default() };
+    let laws = Laws { flow_control, rate_control, load_balancing, ..Laws::default() };
     if threads == Some(0) {
         return Err(PyValueError::new_err("threads: expected 1 or more"));
     }
@@ -155,13 +156,15 @@ fn load_for(
     laws: &Laws,
 ) -> Result<Scenario, Failure> {
     let without = settings.len();
-    settings.extend(laws.sections().map(|section| (section.to_owned(), "none".to_owned())));
+    let sections = laws.sections().map_err(Failure::Raised)?;
+    settings.extend(sections.into_iter().map(|(path, kind)| (path.to_owned(), kind.to_owned())));
     let failed = match load(path.clone(), &settings) {
         Err(failed) if !laws.is_empty() => failed,
         loaded => return loaded,
     };
     if let Ok(Scenario::Fabric(_)) = load(path, &settings[..without]) {
-        let what = "a scheduled fabric has no flow control and no rate control of its own";
+        let what =
+            "a scheduled fabric has no flow control, rate control or load balancing of its own";
         return Err(Failure::Input(
             Problem::new(
                 what,

@@ -38,7 +38,9 @@ pub use network::{
 };
 pub use scenario::Scenario;
 
-pub use xoff_sim::{Engine, OnWire, PortSample, Processes, Selection, Stopped, Waiter, agree};
+pub use xoff_sim::{
+    BalancingDraws, Engine, OnWire, PortSample, Processes, Selection, Stopped, Waiter, agree,
+};
 
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -42,7 +42,7 @@ pub use observe::probe::{
 pub use observe::storms::Storm;
 pub use processes::{Local, Processes, Share, Stopped, agree, local, texts};
 pub use wire::cut_through::stored_and_forwarded;
-pub use wire::draws::{Fresh, RngSource};
+pub use wire::draws::{BalancingDraws, Fresh, RngSource};
 pub use wire::errors::{Code, ErrorKind, HitFrames, LinkErrors};
 pub use wire::fault::{Faults, LinkFailure, Losses, PauseStorm, SlowReceiver, StartOrder};
 pub use wire::lone::{Lone, ideal_time};

@@ -1,12 +1,13 @@
-//! Laws written in Python: flow control and rate control through the seam for mechanisms from
-//! outside.
+//! Laws written in Python: flow control, rate control and load balancing through the seam for
+//! mechanisms from outside.
 //!
 //! ```text
-//!   switch, NIC -> Receiver, Sender, RateControl (Rust) -- hook --> the object's method, if its class has one of its own
-//!                                                             +--- exception --> Fault: no hook is called any more, the run stops
+//!   switch, NIC -> Receiver, Sender, RateControl, Balancer (Rust) -- hook --> the object's method, if its class has one of its own
+//!                                                                       +--- exception --> Fault: no hook is called any more, the run stops
 //! ```
 
 mod flow_control;
+mod load_balancing;
 mod rate_control;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use xoff_units::params::ParamError;
 use xoff_units::{Span, Time};
 
 pub use flow_control::{Link, Occupancy, Pause};
+pub use load_balancing::{Arrival, NextHops};
 pub use rate_control::{Ack, FlowFacts, Timers};
 
 /// The laws of a run, and the first exception of any.
@@ -27,22 +29,30 @@ pub use rate_control::{Ack, FlowFacts, Timers};
 pub struct Laws {
     pub flow_control: Option<(String, Py<PyAny>)>,
     pub rate_control: Option<(String, Py<PyAny>)>,
+    pub load_balancing: Option<(String, Py<PyAny>)>,
     pub fault: Arc<Fault>,
 }
 
 impl Laws {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.flow_control.is_none() && self.rate_control.is_none()
+        self.flow_control.is_none() && self.rate_control.is_none() && self.load_balancing.is_none()
     }
 
-    /// The sections of the scenario that they replace.
-    pub fn sections(&self) -> impl Iterator<Item = &'static str> {
-        let given = [
-            ("flow_control", self.flow_control.is_some()),
-            ("rate_control", self.rate_control.is_some()),
-        ];
-        given.into_iter().filter(|(_, given)| *given).map(|(section, _)| section)
+    /// The sections of the scenario that they replace, each with the kind that the reader takes for
+    /// the law: one under which it derives the same keys.
+    ///
+    /// # Errors
+    /// A law is none.
+    pub fn sections(&self) -> PyResult<Vec<(&'static str, &'static str)>> {
+        let mut all = Vec::new();
+        all.extend(self.flow_control.as_ref().map(|_| ("flow_control", "none")));
+        all.extend(self.rate_control.as_ref().map(|_| ("rate_control", "none")));
+        if let Some((name, law)) = &self.load_balancing {
+            let reorders = Python::attach(|py| load_balancing::reorders(py, name, law))?;
+            all.push(("load_balancing", if reorders { "spray-random" } else { "wcmp" }));
+        }
+        Ok(all)
     }
 
     /// Puts them in the place of those of the scenario.
@@ -54,6 +64,10 @@ impl Laws {
         if let Some((name, law)) = &self.flow_control {
             let law = flow_control::Law::new(py, name, law, &self.fault)?;
             scenario.use_flow_control(kept(name), Arc::new(law));
+        }
+        if let Some((name, law)) = &self.load_balancing {
+            let law = load_balancing::Law::new(py, name, law, &self.fault, scenario)?;
+            scenario.use_load_balancing(kept(name), Arc::new(law));
         }
         match &self.rate_control {
             Some((name, law)) => {

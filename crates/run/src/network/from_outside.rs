@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use xoff_mech::{flow_control, rate_control};
+use xoff_mech::{balancing, flow_control, rate_control};
 use xoff_node::Transport;
 use xoff_sim::PerLink;
 use xoff_units::params::ParamError;
@@ -44,6 +44,12 @@ impl NetworkScenario {
         self.model.nic.rate_control = kind;
         self.rename("rate_control", name);
         Ok(())
+    }
+
+    /// Every switch chooses among several next hops with this law.
+    pub fn use_load_balancing(&mut self, name: &'static str, law: Arc<dyn balancing::Custom>) {
+        self.model.balancing = balancing::Balancing::Custom(law);
+        self.rename("load_balancing", name);
     }
 
     /// Puts the name of a law in the place of the kind, in the parameters and in the resolved text.

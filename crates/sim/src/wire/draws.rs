@@ -63,6 +63,22 @@ impl State for Streams {
     }
 }
 
+/// The random stream of a switch that balances load, for a law from outside: it draws the numbers
+/// that a built-in law draws there.
+pub struct BalancingDraws(ChaCha8Rng);
+
+impl BalancingDraws {
+    /// Stream of a switch under the seed of a run, at its beginning.
+    pub fn new(seed: u64, switch: u32) -> BalancingDraws {
+        BalancingDraws(random::stream(seed, u64::from(switch), BALANCING_DRAWS))
+    }
+
+    /// The next number in [0, 1).
+    pub fn draw(&mut self) -> f64 {
+        random::uniform(&mut self.0)
+    }
+}
+
 /// The draws of ports and switches.
 pub(crate) struct Draws {
     ports: Streams,
