@@ -31,8 +31,8 @@ pub use discipline::DisciplineKind;
 pub use env::{Call, Drop, Env, EventKey, FLOW_TIMERS, NodeEvent, RetryEvent, Surrender};
 pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry};
 pub use nic::{
-    Delivery, DrainConfig, FlowStart, Left, Nic, NicConfig, Pacing, PausedWith, Recovery,
-    StormConfig, Transport,
+    Delivery, DrainConfig, FlowStart, Left, NIC_PORTS_MAX, Nic, NicConfig, Pacing, PausedWith,
+    PortChoice, Recovery, StormConfig, Transport,
 };
 pub use pools::{MemberConfig, PoolConfig, PoolUse, PoolsConfig};
 pub use port::{Arrived, Hit, Hold, Port};

@@ -33,6 +33,11 @@ impl PortNumbers {
     pub fn of(&self, node: u32, port: u16) -> u32 {
         self.first[node as usize] + port as u32
     }
+    /// Numbers of all ports of a node.
+    pub fn all_of(&self, node: u32) -> std::ops::Range<u32> {
+        let node = node as usize;
+        self.first[node]..self.first.get(node + 1).map_or(self.places.len() as u32, |&next| next)
+    }
     /// Node and port of a number.
     #[inline]
     pub fn place(&self, number: u32) -> PortId {

@@ -5,6 +5,7 @@ use xoff_mech::transport;
 use xoff_units::state::State;
 use xoff_units::{Bytes, FlowId, Rate, Span, WireClock};
 
+use super::port_choice::PortChoice;
 use super::recovery::Recovery;
 use crate::ClassSet;
 use crate::compat::Compat;
@@ -101,6 +102,8 @@ pub struct NicConfig {
     pub rate_bound: bool,
     /// True if the host pauses all flows of a priority when the peer pauses single flows.
     pub obeys_priorities: bool,
+    /// Choice of the port of a flow, where a NIC has several.
+    pub port_choice: PortChoice,
     /// Pacing of an application's rate.
     pub pacing: Pacing,
     /// Rules of a simulator that is replayed; default: none.
@@ -126,6 +129,8 @@ pub struct FlowStart {
     /// Number of the flow.
     #[state(flow)]
     pub flow: FlowId,
+    /// Host to which it leads.
+    pub dst: u32,
     /// Priority class.
     pub class: u8,
     /// Payload [bytes]; `u64::MAX`: endless.

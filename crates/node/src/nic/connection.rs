@@ -49,6 +49,8 @@ pub(super) struct Destination {
     sink: Sink,
     /// Class of its data.
     class: u8,
+    /// Port by which its latest segment came.
+    port: u16,
 }
 
 impl Destination {
@@ -150,10 +152,9 @@ impl Nic {
         if c.source.on_timer(p, now, f.acked, f.next) {
             f.next = f.acked;
             env.emit(self.node, now, NodeEvent::TimedOut { flow: f.start.flow });
-            let f = &self.flows[slot as usize];
-            self.round_robin.shorter(f.start.class, f.next_len(&self.c));
+            self.comes_to_a_shorter_frame(slot);
             self.arm_connection(slot, env);
-            return self.try_send(now, env);
+            return self.try_send_flow(now, slot, env);
         }
         self.arm_connection(slot, env);
     }
@@ -183,14 +184,13 @@ impl Nic {
             f.next = f.next.max(f.start.size);
             return;
         }
-        let f = &self.flows[slot as usize];
-        self.round_robin.shorter(f.start.class, f.next_len(&self.c));
+        self.comes_to_a_shorter_frame(slot);
         self.arm_connection(slot, env);
     }
 
     /// A data frame came, where flows are connections.
     #[cold]
-    pub(super) fn on_segment(&mut self, now: Time, f: &Frame, env: &mut impl Env) {
+    pub(super) fn on_segment(&mut self, now: Time, port: u16, f: &Frame, env: &mut impl Env) {
         let payload = f.len() - self.c.header;
         let answered = !f.is_unanswered();
         let order = if answered { Delivery::Buffer } else { Delivery::Strict };
@@ -205,35 +205,35 @@ impl Nic {
             return;
         }
         let Some(p) = self.c.connection.filter(|p| p.delayed_ack.0 > 0) else {
-            return self.acknowledge(now, f.flow, f.class(), until, f.sent_at, env);
+            return self.acknowledge(now, port, (f.flow, f.class()), until, f.sent_at, env);
         };
         // In order, and no gap is or was behind it.
         let plain = accepted.in_order && !accepted.gap && payload as u64 >= p.mss;
         let d = self.sinks.entry(f.flow).or_default();
-        d.class = f.class();
+        (d.class, d.port) = (f.class(), port);
         let answer = d.sink.on_segment(&p, now, f.sent_at, plain);
-        self.answer(now, f.flow, f.class(), until, answer, env);
+        self.answer(now, port, (f.flow, f.class()), until, answer, env);
     }
 
     /// Acknowledgements of a flow may have waited long enough.
     fn on_delayed_ack(&mut self, now: Time, flow: FlowId, env: &mut impl Env) {
         let Some(d) = self.sinks.get_mut(&flow) else { return };
-        let (answer, class) = (d.sink.on_call(now), d.class);
+        let (answer, class, port) = (d.sink.on_call(now), d.class, d.port);
         let until = self.receiving.get(&flow).map_or(0, |r| r.expected);
-        self.answer(now, flow, class, until, answer, env);
+        self.answer(now, port, (flow, class), until, answer, env);
     }
 
     fn answer(
         &mut self,
         now: Time,
-        flow: FlowId,
-        class: u8,
+        port: u16,
+        (flow, class): (FlowId, u8),
         until: u64,
         answer: Answer,
         env: &mut impl Env,
     ) {
         match answer {
-            Answer::Now(sent) => self.acknowledge(now, flow, class, until, sent, env),
+            Answer::Now(sent) => self.acknowledge(now, port, (flow, class), until, sent, env),
             Answer::Later(Some(at)) => {
                 env.call_at(self.node, at, Call::FlowTimer { slot: flow.0, which: DELAYED_ACK })
             }
@@ -246,8 +246,8 @@ impl Nic {
     fn acknowledge(
         &mut self,
         now: Time,
-        flow: FlowId,
-        data: u8,
+        port: u16,
+        (flow, data): (FlowId, u8),
         until: u64,
         sent: Time,
         env: &mut impl Env,
@@ -255,7 +255,7 @@ impl Nic {
         let Transport::Acks { ack_len, class, .. } = self.c.transport else { return };
         let mut ack = Frame::new(FrameKind::Ack, flow, class.unwrap_or(data), ack_len);
         (ack.seq, ack.sent_at) = (until, sent);
-        self.queue_feedback(ack, env);
-        self.try_send(now, env);
+        self.queue_feedback(port, ack, env);
+        self.try_send(now, port, env);
     }
 }

@@ -86,41 +86,34 @@ impl Drain {
 impl Nic {
     pub(super) const DRAIN: u8 = 2;
 
-    /// The NIC drains in this manner.
+    /// The NIC drains in this manner, at each of its ports.
     pub fn drain_by(&mut self, c: DrainConfig) {
-        let held = vec![0; self.c.classes];
-        self.drain = Some(Box::new(Drain {
-            c,
-            memory: FrameList::default(),
-            held,
-            done: Time::NEVER,
-            message_after: Time::ZERO,
-        }));
+        for p in self.ports.iter_mut() {
+            p.drain = Some(Box::new(Drain {
+                held: vec![0; self.c.classes],
+                c: c.clone(),
+                memory: FrameList::default(),
+                done: Time::NEVER,
+                message_after: Time::ZERO,
+            }));
+        }
     }
 
     /// A data frame came: it waits to be drained.
     #[cold]
-    pub(super) fn take_in(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+    pub(super) fn take_in(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
         let frame = env.frames()[id];
         let (class, len) = (frame.class(), frame.len());
-        let Some(d) = &mut self.drain else { return };
+        let p = &mut self.ports[port];
+        let Some(d) = &mut p.drain else { return };
         let room = d.c.buffer.0;
         let Some(held) = d.held.get_mut(class as usize).filter(|held| **held + len as u64 <= room)
         else {
             env.discard(id);
             let (flow, kind) = (frame.flow, frame.kind());
-            return env.emit(
-                self.node,
-                now,
-                NodeEvent::Dropped {
-                    port: 0,
-                    class,
-                    flow,
-                    len,
-                    kind,
-                    why: Loss::BufferFull.into(),
-                },
-            );
+            let why = Loss::BufferFull.into();
+            let dropped = NodeEvent::Dropped { port, class, flow, len, kind, why };
+            return env.emit(self.node, now, dropped);
         };
         *held += len as u64;
         let idle = d.is_empty();
@@ -128,17 +121,19 @@ impl Nic {
         let occupancy = d.occupancy(class);
         if idle {
             d.begin(now, &frame);
-            env.call_at(self.node, d.done, Call::Clock { which: Self::DRAIN });
+            env.call_at(self.node, d.done, Call::Clock { which: Nic::clock(Self::DRAIN, port) });
         }
-        if let Some(message) = self.port.on_arrival(now, class, frame.flow, &occupancy, len) {
-            self.send_control(now, class, message, env);
-            self.port.plan_receiver(class, env);
+        if let Some(message) = p.port.on_arrival(now, class, frame.flow, &occupancy, len) {
+            p.send_control(now, class, message, &self.c, env);
+            p.port.plan_receiver(class, env);
         }
     }
 
     /// The first frame has been drained. Returns false where that is not so.
-    pub(super) fn on_drained(&mut self, now: Time, env: &mut impl Env) -> bool {
-        let Some(d) = self.drain.as_mut().filter(|d| d.done <= now) else { return false };
+    pub(super) fn on_drained(&mut self, now: Time, port: u16, env: &mut impl Env) -> bool {
+        let Some(d) = self.ports[port].drain.as_mut().filter(|d| d.done <= now) else {
+            return false;
+        };
         d.done = Time::NEVER;
         let Some(id) = d.memory.pop(env.frames()) else { return false };
         let frame = env.frames()[id];
@@ -147,23 +142,17 @@ impl Nic {
         if let Some(next) = d.memory.front() {
             let next = env.frames()[next];
             d.begin(now, &next);
-            env.call_at(self.node, d.done, Call::Clock { which: Self::DRAIN });
+            env.call_at(self.node, d.done, Call::Clock { which: Nic::clock(Self::DRAIN, port) });
         }
         env.discard(id); // its records stay in their place until another frame takes it
-        self.on_data(now, &frame, id, env);
+        self.on_data(now, port, &frame, id, env);
         let (class, len) = (frame.class(), frame.len());
-        if let Some(message) = self.port.on_departure(now, class, frame.flow, &occupancy, len) {
-            self.send_control(now, class, message, env);
-            self.port.plan_receiver(class, env);
+        let p = &mut self.ports[port];
+        if let Some(message) = p.port.on_departure(now, class, frame.flow, &occupancy, len) {
+            p.send_control(now, class, message, &self.c, env);
+            p.port.plan_receiver(class, env);
         }
         true
-    }
-
-    /// Occupancy of a class, as a receiver half sees it.
-    pub(super) fn occupancy(&self, class: u8) -> Occupancy {
-        self.drain.as_ref().map_or(Occupancy { limit: self.memory, ..Occupancy::default() }, |d| {
-            d.occupancy(class)
-        })
     }
 }
 

@@ -6,7 +6,8 @@
 use xoff_mech::flow_control::Gate;
 use xoff_units::{FlowId, Time};
 
-use super::Nic;
+use super::nic_port::NicPort;
+use super::{Nic, NicConfig};
 use crate::env::Env;
 use crate::frame::FrameStore;
 use crate::port::{Hold, Port};
@@ -24,44 +25,53 @@ impl Nic {
     /// The hold on a class: all its flows with something to send are held. Of the feedback that
     /// waits, the first decides.
     #[cold]
-    pub(super) fn flows_hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
-        self.port.flows(class)?;
+    pub(super) fn flows_hold(
+        &self,
+        now: Time,
+        port: u16,
+        class: u8,
+        frames: &FrameStore,
+    ) -> Option<Hold> {
+        let p = &self.ports[port];
+        p.port.flows(class)?;
         let whole = self.c.obeys_priorities;
-        let feedback = self
+        let feedback = p
             .feedback
             .front()
             .map(|id| frames[id])
             .filter(|f| f.class() == class)
             .map(|f| (f.flow, f.len()));
-        let round_robin = self.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
+        let round_robin = p.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
         let sending = round_robin.filter(|f| f.start.class == class && f.left() > 0);
         let mut waiting = feedback
             .into_iter()
             .chain(sending.map(|f| (f.start.flow, f.next_len(&self.c))))
             .peekable();
         let &(_, len) = waiting.peek()?;
-        let since = self.port.held_since(now, class);
+        let since = p.port.held_since(now, class);
         waiting
-            .all(|(flow, _)| flow_gate(&self.port, now, class, flow, whole) != Gate::Open)
-            .then_some(Hold { port: 0, class, len, since })
+            .all(|(flow, _)| flow_gate(&p.port, now, class, flow, whole) != Gate::Open)
+            .then_some(Hold { port, class, len, since })
     }
 
-    /// Records which classes are held, after it was tried to send.
+    /// Records which classes of a port are held, after it was tried to send.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_flows(&mut self, now: Time, frames: &FrameStore) {
+    pub(super) fn note_flows(&mut self, now: Time, port: u16, frames: &FrameStore) {
         for class in 0..self.c.classes as u8 {
-            let held = self.flows_hold(now, class, frames).is_some();
-            self.port.note_flows(now, class, held);
+            let held = self.flows_hold(now, port, class, frames).is_some();
+            self.ports[port].port.note_flows(now, class, held);
         }
     }
+}
 
+impl NicPort {
     /// A decision about a flow takes several messages: those after the first.
     #[cold]
     #[inline(never)]
-    pub(super) fn send_more_control(&mut self, now: Time, class: u8, env: &mut impl Env) {
+    pub fn send_more_control(&mut self, now: Time, class: u8, c: &NicConfig, env: &mut impl Env) {
         while let Some(message) = self.port.class_state_mut(class).rx.more() {
-            self.send_control(now, class, message, env);
+            self.send_control(now, class, message, c, env);
         }
     }
 }

@@ -9,7 +9,7 @@
 //! previous one has left waits for that. Between messages rate control keeps its state and its
 //! timers.
 
-use xoff_units::FlowId;
+use xoff_units::{FlowId, Time};
 use xoff_units::state::State;
 
 use super::{Nic, Transport};
@@ -66,17 +66,20 @@ impl Nic {
         begins
     }
 
-    /// The message at `slot` follows the one at `last`, with the present state of rate control.
+    /// The message at `slot` follows the one at `last` through the same ports, with the present state
+    /// of rate control.
     fn follow(&mut self, last: u32, slot: u32) {
         let old = &mut self.flows[last as usize];
         let (rate_control, available, size) =
             (old.rate_control.take(), old.available, old.start.size);
+        let (ports, line) = (old.ports, old.line);
         let mut sent = 0;
         if let Some(in_pair) = &mut old.pair {
             sent = in_pair.before + size;
             in_pair.next = Some(slot);
         }
         let new = &mut self.flows[slot as usize];
+        (new.ports, new.line) = (ports, line);
         new.rate_control = rate_control;
         new.available = new.available.max(available);
         if let Some(in_pair) = &mut new.pair {
@@ -87,17 +90,18 @@ impl Nic {
         }
     }
 
-    /// The last byte of a message leaves: the one that waits for it begins.
+    /// The last byte of a message leaves through a port: the one that waits for it begins.
     #[cold]
-    pub(super) fn next_in_pair(&mut self, slot: u32, env: &mut impl Env) {
+    pub(super) fn next_in_pair(&mut self, now: Time, port: u16, slot: u32, env: &mut impl Env) {
         let Some(next) = self.flows[slot as usize].pair.as_mut().and_then(|p| p.behind.take())
         else {
             return;
         };
         self.follow(slot, next);
-        let f = &self.flows[next as usize];
-        self.round_robin.push(f.start.class, next, f.next_len(&self.c));
-        self.plan_next(env);
+        self.takes_turns(next);
+        let others = self.flows[next as usize].ports;
+        others.iter().filter(|&p| p != port).for_each(|p| self.try_send(now, p, env));
+        self.ports[port].plan_next(env);
     }
 
     /// The latest message of the queue pair of one that has been cleared: news of a message concern

@@ -72,7 +72,8 @@ impl Nic {
             // Repetitions are sent at the present rate; news on this very frame still count.
             flow.done = true;
             flow.timers_cancelled = flow.pair.is_none();
-            self.round_robin.over(flow.start.class);
+            let (class, ports) = (flow.start.class, flow.ports);
+            ports.iter().for_each(|p| self.ports[p].round_robin.over(class));
             self.slots.remove(&f.flow);
             env.emit(self.node, now, NodeEvent::Acknowledged { flow: f.flow });
         }
@@ -80,7 +81,7 @@ impl Nic {
         if f.kind() == FrameKind::Nack && !selective {
             let flow = &mut self.flows[slot as usize];
             flow.next = flow.acked;
-            self.round_robin.shorter(flow.start.class, flow.next_len(&self.c));
+            self.comes_to_a_shorter_frame(slot);
         }
         if self.c.recovery.is_some() {
             self.recover(now, slot, before, f, env);
@@ -99,7 +100,7 @@ impl Nic {
         if flow.done && flow.next >= flow.start.size && flow.pair.is_none() {
             flow.rate_control = None;
         }
-        self.try_send(now, env);
+        self.try_send_flow(now, slot, env);
     }
 
     /// The receiver reports a mark.
@@ -162,15 +163,17 @@ impl Nic {
             (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
         let moved = Time((flow.available + new).0.saturating_sub(old.0));
         flow.available = flow.production.as_ref().map_or(moved, |p| moved.max(p.due));
-        let Some(pending) = self.port.pending_wake().filter(|&t| flow.available < t) else {
-            return;
-        };
-        let at = flow.available.max(now);
-        if self.c.compat.wakes_stay {
-            self.cancelled_wakes.push(pending);
-            self.port.put_wake_at(at, env);
-        } else {
-            self.port.wake_at(at, env);
+        let (available, ports) = (flow.available, flow.ports);
+        for p in ports.iter() {
+            let p = &mut self.ports[p];
+            let Some(pending) = p.port.pending_wake().filter(|&t| available < t) else { continue };
+            let at = available.max(now);
+            if self.c.compat.wakes_stay {
+                p.cancelled_wakes.push(pending);
+                p.port.put_wake_at(at, env);
+            } else {
+                p.port.wake_at(at, env);
+            }
         }
     }
 

@@ -129,9 +129,9 @@ fn acknowledge(
 }
 
 impl Nic {
-    pub(super) fn on_data(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
+    pub(super) fn on_data(&mut self, now: Time, port: u16, f: &Frame, id: FrameId, env: &mut impl Env) {
         if self.c.connection.is_some() {
-            return self.on_segment(now, f, env);
+            return self.on_segment(now, port, f, env);
         }
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
@@ -170,7 +170,7 @@ impl Nic {
             None
         };
         if let Some(frame) = answer {
-            let id = self.queue_feedback(frame, env);
+            let id = self.queue_feedback(port, frame, env);
             if let Some(records) = records {
                 *env.frames().telemetry_mut(id) = records;
             }
@@ -178,12 +178,12 @@ impl Nic {
         match cnp {
             Some(frame) if self.c.cnp_class.is_some() => {
                 let id = env.frames().insert(frame);
-                self.port.send_unpaused(now, id, env);
+                self.ports[port].port.send_unpaused(now, id, env);
             }
-            Some(frame) => _ = self.queue_feedback(frame, env),
+            Some(frame) => _ = self.queue_feedback(port, frame, env),
             None => {}
         }
-        self.try_send(now, env);
+        self.try_send(now, port, env);
     }
 
     /// Tells the environment what became of a frame of data.
@@ -214,10 +214,11 @@ impl Nic {
         }
     }
 
-    pub(super) fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) -> FrameId {
+    /// Feedback leaves through the port by which its frame came.
+    pub(super) fn queue_feedback(&mut self, port: u16, frame: Frame, env: &mut impl Env) -> FrameId {
         debug_assert!(is_feedback(frame.kind()));
         let id = env.frames().insert(frame);
-        self.feedback.push(id, env.frames());
+        self.ports[port].feedback.push(id, env.frames());
         id
     }
 

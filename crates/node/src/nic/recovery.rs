@@ -172,11 +172,11 @@ impl Nic {
         } else {
             f.next = f.acked;
         }
-        let f = &self.flows[slot as usize];
-        env.emit(self.node, now, NodeEvent::TimedOut { flow: f.start.flow });
-        self.round_robin.shorter(f.start.class, f.next_len(&self.c));
+        let flow = self.flows[slot as usize].start.flow;
+        env.emit(self.node, now, NodeEvent::TimedOut { flow });
+        self.comes_to_a_shorter_frame(slot);
         self.arm_recovery(now, slot, env);
-        self.try_send(now, env);
+        self.try_send_flow(now, slot, env);
     }
 
     /// Holes before the last frame that has arrived are to go again, those that were not found
@@ -233,8 +233,7 @@ impl Nic {
                 r.arrived.insert(arrived);
             }
             self.find_holes(slot);
-            let f = &self.flows[slot as usize];
-            self.round_robin.shorter(f.start.class, f.next_len(&self.c));
+            self.comes_to_a_shorter_frame(slot);
         }
         if matches!(self.flows[slot as usize].recovery.as_deref(), Some(Repair::ByTimer(r)) if r.since.is_some())
         {
@@ -244,7 +243,7 @@ impl Nic {
 
     /// A frame of a flow goes again.
     #[cold]
-    pub(super) fn send_again(&mut self, now: Time, slot: u32, seq: u64, env: &mut impl Env) {
+    pub(super) fn send_again(&mut self, now: Time, port: u16, slot: u32, seq: u64, env: &mut impl Env) {
         let f = &mut self.flows[slot as usize];
         if let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() {
             r.again.pop_front();
@@ -256,7 +255,7 @@ impl Nic {
         frame.set_ends_flow(seq + payload as u64 >= f.start.size);
         let rate = match &f.rate_control {
             Some(rc) if self.c.rate_bound => rc.rate(),
-            _ => self.line,
+            _ => f.line,
         };
         f.available = now + f.times.of(rate, len);
         f.last_len = len;
@@ -265,8 +264,9 @@ impl Nic {
         if self.c.rate_control.telemetry().is_some() {
             *env.frames().telemetry_mut(id) = Default::default();
         }
-        self.port.start_frame(now, id, env);
-        self.plan_next(env);
+        let p = &mut self.ports[port];
+        p.port.start_frame(now, id, env);
+        p.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow, payload });
         self.note_segment(now, slot, seq + payload as u64);
         self.arm_recovery(now, slot, env);

@@ -174,14 +174,28 @@ impl RoundRobin {
         if class == 0 { Some(&mut self.first) } else { self.more.get_mut(class as usize - 1) }
     }
 
-    /// A flow begins; flows are numbered by their start. `len`: of its first frame [bytes].
+    /// A flow begins; flows are numbered by their start. `len`: of its first frame [bytes]. One
+    /// that comes from another port takes its place among those that began here.
     pub fn push(&mut self, class: u8, slot: u32, len: u32) {
         while self.more.len() < class as usize {
             self.more.push(Ring::EMPTY);
         }
         if let Some(ring) = self.ring_mut(class) {
-            ring.flows.push(slot);
+            match ring.flows.last() {
+                Some(&last) if last > slot => {
+                    let at = ring.flows.partition_point(|&f| f < slot);
+                    ring.flows.insert(at, slot);
+                }
+                _ => ring.flows.push(slot),
+            }
             ring.shortest = ring.shortest.min(len);
+        }
+    }
+
+    /// A flow goes on to another port.
+    pub fn remove(&mut self, class: u8, slot: u32) {
+        if let Some(ring) = self.ring_mut(class) {
+            ring.flows.retain(|&f| f != slot);
         }
     }
 

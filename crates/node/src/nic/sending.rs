@@ -10,7 +10,8 @@ use super::per_flow::flow_gate;
 use super::queue_pair::InPair;
 use super::round_robin::{Answer, Flows, NOTHING};
 use super::senders::Senders;
-use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
+use super::nic_port::{NicPort, Order, PortSet};
+use super::{FlowStart, Nic, NicConfig, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};
 use crate::port::{Hold, Port};
@@ -21,6 +22,12 @@ use crate::wire_times::FlowTimes;
 pub(super) struct Sending {
     #[state(compared)]
     pub start: FlowStart,
+    /// Ports through which it leaves.
+    #[state(compared)]
+    pub ports: PortSet,
+    /// Rate of these ports together.
+    #[state(built)] // follows from them
+    pub line: Rate,
     /// Next byte to send.
     #[state(sequence)]
     pub next: u64,
@@ -82,9 +89,11 @@ impl Production {
 
 impl Sending {
     /// A flow that begins now.
-    pub fn new(start: FlowStart, now: Time, facts: &FlowFacts, c: &NicConfig) -> Sending {
+    pub fn new(start: FlowStart, ports: PortSet, now: Time, facts: &FlowFacts, c: &NicConfig) -> Sending {
         Sending {
             start,
+            ports,
+            line: facts.line,
             next: 0,
             acked: 0,
             available: now,
@@ -129,7 +138,7 @@ impl Sending {
     }
 
     #[inline]
-    fn window_bound(&self, c: &NicConfig, line: Rate) -> bool {
+    fn window_bound(&self, c: &NicConfig) -> bool {
         if let Some(r) = &self.recovery
             && let Some(bound) = r.bounds(self, c)
         {
@@ -140,7 +149,7 @@ impl Sending {
         let window = match &self.rate_control {
             // In 64 bits, and a product beyond them wraps (`compat.rs`).
             Some(rc) if own.is_none() && c.window_follows_rate => {
-                (window.wrapping_mul(rc.rate().0) / line.0).max(1)
+                (window.wrapping_mul(rc.rate().0) / self.line.0).max(1)
             }
             _ => window,
         };
@@ -170,7 +179,6 @@ struct Asked<'n> {
     flows: &'n Senders,
     port: &'n mut Port,
     c: &'n NicConfig,
-    line: Rate,
     per_flow: bool,
     now: Time,
     /// Earliest time at which one of the examined flows may send, if nothing happens before.
@@ -182,7 +190,7 @@ impl Flows for Asked<'_> {
     fn ask(&mut self, slot: u32) -> Answer {
         let f = &self.flows[slot as usize];
         let (finished, len) = (f.finished(self.c), f.next_len(self.c));
-        if len == NOTHING || f.window_bound(self.c, self.line) {
+        if len == NOTHING || f.window_bound(self.c) {
             return if finished { Answer::Over } else { Answer::Waits(len) };
         }
         let early = f.available > self.now;
@@ -227,79 +235,81 @@ impl Flows for Asked<'_> {
 }
 
 impl Nic {
-    pub(super) fn try_send(&mut self, now: Time, env: &mut impl Env) {
-        if self.port.failed() {
+    /// Tries to send at each port of a flow.
+    #[inline]
+    pub(super) fn try_send_flow(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+        if self.ports.is_single() {
+            return self.try_send(now, 0, env);
+        }
+        let ports = self.flows[slot as usize].ports;
+        ports.iter().for_each(|p| self.try_send(now, p, env));
+    }
+
+    pub(super) fn try_send(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        let p = &mut self.ports[port];
+        if p.port.failed() {
             return;
         }
-        if self.port.busy(env) {
-            return self.port.call_when_free(env);
+        if p.port.busy(env) {
+            return p.port.call_when_free(env);
         }
-        if self.port.start_control(now, env) {
-            return self.plan_next(env);
+        if p.port.start_control(now, env) {
+            return p.plan_next(env);
         }
         let mut earliest = Time::NEVER;
-        if let Some(id) = self.feedback.front() {
+        if let Some(id) = p.feedback.front() {
             let f = env.frames()[id];
             let class = match self.c.transport {
                 Transport::Acks { paused_with: PausedWith::Class(class), .. } => class,
                 _ => Some(f.class()),
             };
-            match class.map_or(Gate::Open, |c| match self.per_flow {
-                true => flow_gate(&self.port, now, c, f.flow, self.c.obeys_priorities),
-                false => self.port.gate(now, c, f.len()),
+            match class.map_or(Gate::Open, |c| match p.per_flow {
+                true => flow_gate(&p.port, now, c, f.flow, self.c.obeys_priorities),
+                false => p.port.gate(now, c, f.len()),
             }) {
                 Gate::Open => {
-                    self.feedback.pop(env.frames());
-                    self.port.start_frame(now, id, env);
-                    return self.plan_next(env);
+                    p.feedback.pop(env.frames());
+                    p.port.start_frame(now, id, env);
+                    return p.plan_next(env);
                 }
                 Gate::Until(t) => earliest = t,
                 Gate::Blocked => {}
             }
         }
-        let next = self.next_flow(now, &mut earliest);
-        if self.per_flow {
-            self.note_flows(now, env.frames());
+        let next = self.next_flow(now, port, &mut earliest);
+        if self.ports[port].per_flow {
+            self.note_flows(now, port, env.frames());
         }
-        self.port.report_holds(now, env);
+        self.ports[port].port.report_holds(now, env);
         match next {
-            Some(slot) => self.send_data(now, slot, env),
-            None if self.c.compat.wakes_stay => self.plan_wake_that_stays(now, env),
-            None => self.port.wake_at(earliest, env),
+            Some(slot) => self.send_data(now, port, slot, env),
+            None if self.c.compat.wakes_stay => self.plan_wake_that_stays(now, port, env),
+            None => self.ports[port].port.wake_at(earliest, env),
         }
     }
 
     /// Plans a wake-up for all flows with bytes left, also for those that are paused or window
     /// bound, unless one is pending.
-    fn plan_wake_that_stays(&mut self, now: Time, env: &mut impl Env) {
-        if self.port.pending_wake().is_some() {
+    fn plan_wake_that_stays(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        let p = &mut self.ports[port];
+        if p.port.pending_wake().is_some() {
             return;
         }
-        let round_robin = self.round_robin.of_class(0).iter().map(|&s| &self.flows[s as usize]);
+        let round_robin = p.round_robin.of_class(0).iter().map(|&s| &self.flows[s as usize]);
         if let Some(t) =
             round_robin.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now)
         {
-            self.port.wake_at(t, env);
+            p.port.wake_at(t, env);
         }
     }
 
-    /// A frame may have gone on the wire: requests a call when it has left, if there is a flow to
-    /// ask then. Flows that are over count: they leave the ring when they are asked.
-    #[inline]
-    pub(super) fn plan_next(&mut self, env: &mut impl Env) {
-        if self.port.busy(env) && (self.feedback.front().is_some() || !self.round_robin.is_empty())
-        {
-            self.port.call_when_free(env);
-        }
-    }
-
-    /// Next flow in round robin order that may send; else the time is noted at which one may, if
+    /// Next flow of a port in round robin order that may send; else the time is noted at which one may, if
     /// nothing happens before.
     #[inline]
-    fn next_flow(&mut self, now: Time, earliest: &mut Time) -> Option<u32> {
-        let Nic { flows, port, c, line, per_flow, round_robin, .. } = self;
-        let mut asked =
-            Asked { flows, port, c, line: *line, per_flow: *per_flow, now, earliest: *earliest };
+    fn next_flow(&mut self, now: Time, port: u16, earliest: &mut Time) -> Option<u32> {
+        let Nic { flows, ports, c, .. } = self;
+        let NicPort { port, per_flow, round_robin, .. } = &mut ports[port];
+        let mut asked = Asked { flows, port, c, per_flow: *per_flow, now, earliest: *earliest };
         let picked = match round_robin {
             Order::ByStart(round_robin) => round_robin.pick(&mut asked),
             Order::ByPlace(round_robin) => round_robin.pick(&mut asked),
@@ -308,9 +318,9 @@ impl Nic {
         picked
     }
 
-    fn send_data(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+    fn send_data(&mut self, now: Time, port: u16, slot: u32, env: &mut impl Env) {
         if let Some(seq) = self.flows[slot as usize].again() {
-            return self.send_again(now, slot, seq, env);
+            return self.send_again(now, port, slot, seq, env);
         }
         let f = &mut self.flows[slot as usize];
         let s = f.start;
@@ -327,7 +337,7 @@ impl Nic {
         }
         let mut wakes = Wakes::default();
         let mut before = Rate::ZERO;
-        let mut rate = self.line;
+        let mut rate = f.line;
         if let Some(rc) = &mut f.rate_control {
             before = rc.rate();
             if self.c.rate_bound {
@@ -354,8 +364,9 @@ impl Nic {
         if self.c.rate_control.telemetry().is_some() {
             *env.frames().telemetry_mut(id) = Telemetry::default();
         }
-        self.port.start_frame(now, id, env);
-        self.plan_next(env);
+        let p = &mut self.ports[port];
+        p.port.start_frame(now, id, env);
+        p.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow: s.flow, payload });
         if recovers {
             self.note_segment(now, slot, s.size.min(frame.seq + payload as u64));
@@ -367,7 +378,7 @@ impl Nic {
         if all_sent {
             env.emit(self.node, now, NodeEvent::AllSent { flow: s.flow });
             if in_pair {
-                self.next_in_pair(slot, env);
+                self.next_in_pair(now, port, slot, env);
             }
         } else if paced {
             self.after_rate_control(now, slot, before, wakes, env);
@@ -377,9 +388,9 @@ impl Nic {
     /// A flow has less than a full frame left, or nothing.
     fn comes_to_its_end(&mut self, slot: u32) {
         let f = &mut self.flows[slot as usize];
-        let class = f.start.class;
+        let (class, ports) = (f.start.class, f.ports);
         if f.left() > 0 {
-            return self.round_robin.shorter(class, f.next_len(&self.c));
+            return self.comes_to_a_shorter_frame(slot);
         }
         let unacknowledged = self.c.transport == Transport::None || f.start.is_datagrams(&self.c);
         f.done |= unacknowledged && self.c.transport != Transport::None;
@@ -391,29 +402,37 @@ impl Nic {
             if f.pair.is_none() || self.c.clears_flows {
                 self.slots.remove(&f.start.flow);
             }
-            self.round_robin.over(class);
+            ports.iter().for_each(|p| self.ports[p].round_robin.over(class));
         }
     }
 
-    /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may
-    /// not go.
-    pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
-        if self.per_flow {
-            return self.flows_hold(now, class, frames);
-        }
-        self.port.hold(now, class, self.waits(class, frames)?)
+    /// The next frame of a flow may have become shorter.
+    pub(super) fn comes_to_a_shorter_frame(&mut self, slot: u32) {
+        let f = &self.flows[slot as usize];
+        let (class, len) = (f.start.class, f.next_len(&self.c));
+        f.ports.iter().for_each(|p| self.ports[p].round_robin.shorter(class, len));
     }
 
-    /// Length of the frame of a class that goes next [bytes]; `None`: nothing waits.
-    fn waits(&self, class: u8, frames: &FrameStore) -> Option<u32> {
-        self.feedback
+    /// The queue of a class at a port if the peer's flow control holds it: a flow or feedback waits
+    /// and may not go.
+    pub fn hold(&self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
+        let p = &self.ports[port];
+        if p.per_flow {
+            return self.flows_hold(now, port, class, frames);
+        }
+        p.port.hold(now, class, self.waits(p, class, frames)?)
+    }
+
+    /// Length of the frame of a class that goes next at a port [bytes]; `None`: nothing waits.
+    fn waits(&self, port: &NicPort, class: u8, frames: &FrameStore) -> Option<u32> {
+        port.feedback
             .front()
             .map(|id| frames[id])
             .filter(|f| f.class() == class)
             .map(|f| f.len())
             .or_else(|| {
                 let flows =
-                    self.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
+                    port.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
                 flows
                     .filter(|f| f.start.class == class && f.left() > 0)
                     .map(|f| f.next_len(&self.c))

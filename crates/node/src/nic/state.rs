@@ -3,6 +3,7 @@
 use xoff_units::state::{Broken, Meaning, Reader, State, Value, Walk};
 use xoff_units::{FlowId, Time};
 
+use super::nic_port::PortSet;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::{FlowStart, Nic, Transport};
@@ -55,20 +56,13 @@ impl Nic {
         let Nic {
             c,
             node: _,
-            per_flow: _,
-            line: _,
-            memory: _,
+            next_port,
             flows,
-            round_robin,
+            ports,
             slots: _,
             receiving,
             ahead,
             sinks,
-            feedback,
-            port,
-            drain,
-            storms,
-            cancelled_wakes,
             queue_pairs,
             at_work: _,
             complete: _, // a run that clears flows is not looked at
@@ -83,16 +77,16 @@ impl Nic {
         let lives = |f: &Sending| !f.rests(c) || f.pair.is_some() && f.rate_control.is_some();
         let live: Vec<(u32, &Sending)> = flows.places().filter(|(_, f)| lives(f)).collect();
         w.structure("Nic");
-        port.walk(w)?;
-        // Without a flow there is no turn: the next one is the first, whatever came before.
+        next_port.walk(w)?;
         (!live.is_empty()).walk(w)?;
-        if !live.is_empty() {
-            round_robin.walk(w)?;
+        for p in ports.iter() {
+            p.port.walk(w)?;
+            // Without a flow there is no turn: the next one is the first, whatever came before.
+            if !live.is_empty() {
+                p.round_robin.walk(w)?;
+            }
+            p.walk_rest(w)?;
         }
-        feedback.walk(w)?;
-        w.list(drain.iter())?;
-        w.list(storms.iter())?;
-        cancelled_wakes.walk(w)?;
         live.len().walk(w)?;
         for (place, flow) in live {
             w.number(Meaning::Slot, u64::from(place))?;
@@ -129,62 +123,43 @@ impl State for Nic {
         }
         #[rustfmt::skip]
         let Nic {
-            c: _, node: _, per_flow: _, line: _, memory: _, // constants
-            flows, round_robin, slots, receiving, ahead, sinks, feedback, port, drain, storms, cancelled_wakes, queue_pairs,
+            c: _, node: _, // constants
+            next_port, flows, ports, slots, receiving, ahead, sinks, queue_pairs,
             at_work: _,
             complete: _, // a run that clears flows is not saved
         } = self;
+        next_port.walk(w)?;
         flows.len().walk(w)?;
         for flow in flows.iter() {
             flow.start.walk(w)?;
+            flow.ports.walk(w)?;
             flow.walk(w)?;
         }
-        round_robin.walk(w)?;
+        ports.iter().try_for_each(|p| p.walk(w))?;
         slots.walk(w)?;
         receiving.walk(w)?;
         ahead.walk(w)?;
         sinks.walk(w)?;
-        feedback.walk(w)?;
-        port.walk(w)?;
-        w.list(drain.iter())?;
-        w.list(storms.iter())?;
-        cancelled_wakes.walk(w)?;
         queue_pairs.walk(w)
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        self.next_port.restore(from)?;
         self.flows.clear();
         for _ in 0..from.count()? {
-            let start = FlowStart::read(from)?;
+            let (start, ports) = (FlowStart::read(from)?, PortSet::read(from)?);
             // Random draws of its rate control at its start are part of the restored state.
-            let mut flow = Sending::new(start, Time::ZERO, &self.facts(&start, 0), &self.c);
+            let facts = self.facts(&start, ports, 0);
+            let mut flow = Sending::new(start, ports, Time::ZERO, &facts, &self.c);
             flow.restore(from)?;
             self.flows.push(flow);
         }
-        let Nic {
-            round_robin,
-            slots,
-            receiving,
-            ahead,
-            sinks,
-            feedback,
-            port,
-            drain,
-            storms,
-            cancelled_wakes,
-            queue_pairs,
-            ..
-        } = self;
-        round_robin.restore(from)?;
+        let Nic { ports, slots, receiving, ahead, sinks, queue_pairs, .. } = self;
+        ports.iter_mut().try_for_each(|p| p.restore(from))?;
         slots.restore(from)?;
         receiving.restore(from)?;
         ahead.restore(from)?;
         sinks.restore(from)?;
-        feedback.restore(from)?;
-        port.restore(from)?;
-        xoff_units::state::restore_each(drain.iter().count(), drain.iter_mut(), from)?;
-        xoff_units::state::restore_each(storms.len(), storms.iter_mut(), from)?;
-        cancelled_wakes.restore(from)?;
         queue_pairs.restore(from)
     }
 }
@@ -222,10 +197,12 @@ impl Nic {
     /// left.
     pub fn rests(&self) -> bool {
         self.flows.iter().all(|f| f.rests(&self.c))
-            && self.feedback.front().is_none()
-            && self.is_calm()
-            && self.drain.as_ref().is_none_or(|d| d.is_empty())
-            && self.port.rests()
+            && self.ports.iter().all(|p| {
+                p.feedback.front().is_none()
+                    && p.is_calm()
+                    && p.drain.as_ref().is_none_or(|d| d.is_empty())
+                    && p.port.rests()
+            })
     }
 
     /// Every flow that it has received is complete, as its source knows: state kept for a
@@ -251,7 +228,7 @@ impl Nic {
 
     /// True if the peer's flow control pauses single flows.
     pub fn is_held_by_flow(&self) -> bool {
-        self.per_flow
+        self.ports.iter().any(|p| p.per_flow)
     }
 
     /// Largest payload of a frame [bytes].

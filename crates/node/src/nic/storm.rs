@@ -7,9 +7,10 @@
 
 use xoff_mech::flow_control::Message;
 use xoff_units::state::State;
-use xoff_units::{Span, Time};
+use xoff_units::{PortId, Span, Time};
 
-use super::Nic;
+use super::{Nic, NicConfig};
+use super::nic_port::NicPort;
 use crate::env::{Call, Env};
 
 /// Pause storm of a NIC.
@@ -36,30 +37,23 @@ pub(super) struct Storm {
     withheld: Option<Message>,
 }
 
-impl Nic {
-    const STORM: u8 = 1;
-
-    /// The NIC is broken in this manner.
-    pub fn break_by(&mut self, storms: impl IntoIterator<Item = StormConfig>) {
-        self.storms =
-            storms.into_iter().map(|c| Storm { next: c.from, withheld: None, c }).collect();
-    }
-
+impl NicPort {
     /// True if no storm is active or to come.
-    pub(super) fn is_calm(&self) -> bool {
+    pub fn is_calm(&self) -> bool {
         self.storms.iter().all(|s| s.next == Time::NEVER)
     }
 
-    pub(super) fn plan_storm(&self, env: &mut impl Env) {
+    pub fn plan_storm(&self, env: &mut impl Env) {
         if let Some(next) = self.storms.iter().map(|s| s.next).min() {
-            env.call_at(self.node, next, Call::Clock { which: Self::STORM });
+            let PortId { node, port } = self.port.at();
+            env.call_at(node, next, Call::Clock { which: Nic::clock(Nic::STORM, port) });
         }
     }
 
     /// The receiver half of a class wants to send a message. Returns whether a present storm
     /// withholds it.
     #[cold]
-    pub(super) fn withholds(&mut self, now: Time, class: u8, message: Message) -> bool {
+    pub fn withholds(&mut self, now: Time, class: u8, message: Message) -> bool {
         let storm = self
             .storms
             .iter_mut()
@@ -67,12 +61,7 @@ impl Nic {
         storm.map(|s| s.withheld = Some(message)).is_some()
     }
 
-    /// A clock of the NIC. Returns whether that changed anything.
-    pub fn on_clock(&mut self, now: Time, which: u8, env: &mut impl Env) -> bool {
-        if which == Self::DRAIN { self.on_drained(now, env) } else { self.go_on_storming(now, env) }
-    }
-
-    fn go_on_storming(&mut self, now: Time, env: &mut impl Env) -> bool {
+    fn go_on_storming(&mut self, now: Time, c: &NicConfig, env: &mut impl Env) -> bool {
         let mut acts = false;
         for n in 0..self.storms.len() {
             let s = &mut self.storms[n];
@@ -91,11 +80,40 @@ impl Nic {
                 hold
             };
             if let Some(message) = message {
-                self.port.send_control(now, class, message, &self.c.control_delay, env);
+                self.port.send_control(now, class, message, &c.control_delay, env);
                 self.plan_next(env);
             }
         }
         self.plan_storm(env);
         acts
+    }
+}
+
+impl Nic {
+    const STORM: u8 = 1;
+    /// Clocks of one port that can be distinguished; the environment has those from 3 on.
+    const CLOCKS: u8 = 4;
+
+    /// Number of a clock of a port.
+    pub(super) fn clock(kind: u8, port: u16) -> u8 {
+        kind + Nic::CLOCKS * port as u8
+    }
+
+    /// The NIC is broken in this manner, at each of its ports.
+    pub fn break_by(&mut self, storms: impl IntoIterator<Item = StormConfig>) {
+        let storms: Vec<StormConfig> = storms.into_iter().collect();
+        for p in self.ports.iter_mut() {
+            let storm = |&c: &StormConfig| Storm { next: c.from, withheld: None, c };
+            p.storms = storms.iter().map(storm).collect();
+        }
+    }
+
+    /// A clock of the NIC. Returns whether that changed anything.
+    pub fn on_clock(&mut self, now: Time, which: u8, env: &mut impl Env) -> bool {
+        let port = u16::from(which / Nic::CLOCKS);
+        match which % Nic::CLOCKS {
+            Self::DRAIN => self.on_drained(now, port, env),
+            _ => self.ports[port].go_on_storming(now, &self.c, env),
+        }
     }
 }

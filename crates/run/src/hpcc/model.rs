@@ -11,7 +11,7 @@ use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{Link, LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{
-    BufferPolicy, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PausedWith,
+    BufferPolicy, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PausedWith, PortChoice,
     SchedulerKind, SharedPool, Transport,
 };
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
@@ -181,6 +181,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             },
             window_follows_rate: c.var_win,
             rate_bound: c.rate_bound,
+            port_choice: PortChoice::Hash,
             pacing: Pacing::Gap,
             shared_connections: false,
             window: None,

@@ -336,11 +336,10 @@ impl World {
         record
     }
 
-    /// Bytes that each node has put on the wire of its first port.
+    /// Bytes that each node has put on its wires.
     fn on_wire(&self) -> Vec<u64> {
-        let ports = &self.layout.ports;
         let bytes = |(node, &home): (usize, &u16)| {
-            self.partitions[home as usize].core.lines[ports.of(node as u32, 0) as usize].tx_bytes
+            self.partitions[home as usize].core.on_wires(node as u32)
         };
         self.layout.partition_of.iter().enumerate().map(bytes).collect()
     }

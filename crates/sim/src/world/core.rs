@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_net::topology::routing::{FlowKey, Routes};
+use xoff_net::topology::routing::{Choice, FlowKey, Routes};
 use xoff_net::workload::Flow;
 use xoff_node::{
     Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent,
@@ -381,6 +381,14 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Bytes that a node has put on the wires of all its ports.
+    pub fn on_wires(&self, node: u32) -> u64 {
+        let lines = self.layout.ports.all_of(node).map(|at| &self.lines[at as usize]);
+        lines.map(|l| l.tx_bytes).sum()
+    }
+}
+
 impl Env for Core {
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
@@ -493,12 +501,12 @@ impl Env for Core {
     fn next_hops(&mut self, node: u32, frame: &Frame, ports: &mut Vec<u16>) -> u32 {
         ports.clear();
         match self.routed_flow(frame) {
-            Some(flow) => {
+            Some(flow) if matches!(self.layout.choice, Choice::Hashed(_)) => {
                 let (all, set) = self.router.next_hops(node, flow.dst);
                 ports.extend_from_slice(all);
                 set
             }
-            None => {
+            _ => {
                 ports.extend(self.route(node, frame));
                 0
             }

@@ -46,7 +46,7 @@ pub struct Waiter {
 fn transmitter(node: &Node, port: u16) -> Option<&xoff_node::Port> {
     match node {
         Node::Switch(s) => Some(s.port(port)),
-        Node::Nic(n) => Some(n.port()),
+        Node::Nic(n) => Some(n.port(port)),
         Node::Remote => None,
     }
 }

@@ -128,7 +128,7 @@ impl World {
             for (at, &PortId { node, port }) in (0u32..).zip(self.layout.ports.places()) {
                 let expected = match &self.home(node).nodes[node as usize] {
                     Node::Switch(s) => s.port(port).expected_number(),
-                    Node::Nic(n) => n.port().expected_number(),
+                    Node::Nic(n) => n.port(port).expected_number(),
                     Node::Remote => None,
                 };
                 expected.into_iter().for_each(|from| open.skip(at, from..u64::MAX));

@@ -8,7 +8,7 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, PortNumbers, Topology};
 use xoff_net::workload::Flows;
 use xoff_node::{
-    Classes, DisciplineKind, LEN_MAX, Nic, NicConfig, PausedWith, Port, SchedulerKind, StormConfig,
+    Classes, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig, PausedWith, Port, SchedulerKind, StormConfig,
     Switch, SwitchConfig, Transport,
 };
 use xoff_units::params::ParamError;
@@ -225,14 +225,23 @@ pub(super) fn node(
             },
         ))),
         NodeKind::Host => {
-            let (Some(&link), [flow_control]) = (links.first(), &flow_control[..]) else {
-                return Err(ParamError::new(
-                    "topology",
-                    format!("host {} has {} links", node.name, links.len()),
-                    "a host has one link; use a switch to join several",
-                ));
+            let refused = |why: &str, hint: String| {
+                let what = format!("host {} has {} links{why}", node.name, links.len());
+                Err(ParamError::new("topology", what, hint))
             };
-            let mut nic = Nic::new(n, flow_control, &link, nic.clone());
+            let mut ports = flow_control.iter().zip(&links);
+            let Some((flow_control, link)) = ports.next() else {
+                return refused("", "connect it to a switch".into());
+            };
+            if links.len() > NIC_PORTS_MAX {
+                return refused("", format!("a host has at most {NIC_PORTS_MAX}"));
+            }
+            if links.len() > 1 && m.compat.round_robin_by_place {
+                let hint = "the simulator that is replayed knows one".into();
+                return refused(", and its rules are another simulator's", hint);
+            }
+            let mut nic = Nic::new(n, flow_control, link, nic.clone());
+            ports.for_each(|(flow_control, link)| nic.add_port(flow_control, link));
             nic.break_by(storms_of(n, m, classes));
             if let Some(slow) = m.faults.slow_receivers.iter().find(|s| s.host == n) {
                 nic.drain_by(slow.drain.clone());
@@ -259,7 +268,9 @@ fn over_links(
             let ports = topology.nodes[n as usize].ports.len() as u16;
             (0..ports).try_for_each(|p| over_link(topology, m, mtu, s.port_mut(p)))
         }
-        Node::Nic(nic) => over_link(topology, m, mtu, nic.port_mut()),
+        Node::Nic(nic) => {
+            (0..nic.ports()).try_for_each(|p| over_link(topology, m, mtu, nic.port_mut(p)))
+        }
         Node::Remote => Ok(()),
     }
 }
@@ -343,6 +354,7 @@ pub(super) fn nic_config(
         window: None,
         window_follows_rate: m.nic.window_follows_rate,
         rate_bound: m.nic.rate_bound,
+        port_choice: m.nic.port_choice,
         pacing: m.nic.pacing,
         compat: m.compat,
     }

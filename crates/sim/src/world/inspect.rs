@@ -42,7 +42,7 @@ impl World {
         let (now, partition) = (self.now, self.home(node));
         match &partition.nodes[node as usize] {
             Node::Switch(s) => s.hold(now, port, class, &partition.core.frames),
-            Node::Nic(n) => n.hold(now, class, &partition.core.frames),
+            Node::Nic(n) => n.hold(now, port, class, &partition.core.frames),
             Node::Remote => None,
         }
     }
@@ -258,7 +258,7 @@ impl World {
             let home = self.home(node);
             let out = match &home.nodes[node as usize] {
                 Node::Switch(s) => s.port(port),
-                Node::Nic(n) => n.port(),
+                Node::Nic(n) => n.port(port),
                 Node::Remote => continue,
             };
             let freed = |class| matches!(&home.nodes[node as usize], Node::Switch(s) if s.was_freed(port, class));

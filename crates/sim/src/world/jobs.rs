@@ -15,7 +15,7 @@ use xoff_net::jobs::{Action, Input, Jobs, Machine};
 use xoff_node::{Call, Env};
 use xoff_units::paged::Items;
 use xoff_units::state::State;
-use xoff_units::{FlowId, PortId, Time};
+use xoff_units::{FlowId, Time};
 
 use crate::observe::flows::Stage;
 use crate::observe::outcome::RankLog;
@@ -95,7 +95,7 @@ impl Partition {
                 let m = job.message(message);
                 match stage {
                     Stage::Sent => {
-                        let sent = self.on_wire(job.hosts[m.from as usize]);
+                        let sent = self.core.on_wires(job.hosts[m.from as usize]);
                         self.rank_handles(
                             (of, m.from),
                             Input::Sent { flow: flow.0 },
@@ -127,11 +127,6 @@ impl Partition {
         });
         all.into_iter().for_each(|rank| self.rank_handles(rank, Input::Due, None));
         self.follow_jobs();
-    }
-
-    /// Bytes that a host has put on its wire.
-    fn on_wire(&self, host: u32) -> u64 {
-        self.core.lines[self.core.layout.port_index(PortId { node: host, port: 0 })].tx_bytes
     }
 
     fn rank_handles(&mut self, rank: (usize, u32), input: Input, sent: Option<(u32, u64)>) {
@@ -168,9 +163,7 @@ impl Partition {
         let (host, job, place) = (r.host, r.job, r.place);
         match action {
             Action::Begin { flow, pair } => {
-                let on_wire = self.core.lines
-                    [self.core.layout.port_index(PortId { node: host, port: 0 })]
-                .tx_bytes;
+                let on_wire = self.core.on_wires(host);
                 r.wire.insert(flow, (on_wire, on_wire));
                 let f = &mut self.core.monitor.flows.records.at(FlowId(flow)).flow;
                 f.start = self.core.clock.of_run();

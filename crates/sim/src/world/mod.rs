@@ -646,11 +646,12 @@ impl World {
             let partition = &mut self.partitions[self.layout.partition_of[node as usize] as usize];
             match &mut partition.nodes[node as usize] {
                 Node::Switch(s) => s.on_link_failed(now, port, &mut partition.core),
-                Node::Nic(n) => n.on_link_failed(now, &mut partition.core),
+                Node::Nic(n) => n.on_link_failed(now, port, &mut partition.core),
                 Node::Remote => {} // another process has it
             }
             self.put_in_order(); // both ends act at the same time: one end's rows after the other's
         }
+        self.flows_leave_by_other_ports();
         for partition in &mut self.partitions {
             let Some(round_robin) = &mut partition.starts.round_robin else { continue };
             for (host, node) in partition.nodes.iter_mut().enumerate() {
@@ -662,6 +663,20 @@ impl World {
                     );
                 }
             }
+        }
+    }
+
+    /// Hosts with several ports take routes that have changed into account.
+    fn flows_leave_by_other_ports(&mut self) {
+        for n in 0..self.layout.partition_of.len() {
+            let partition = &mut self.partitions[self.layout.partition_of[n] as usize];
+            match &mut partition.nodes[n] {
+                Node::Nic(nic) if nic.ports() > 1 => {
+                    nic.on_routes_changed(self.now, &mut partition.core);
+                }
+                _ => continue,
+            }
+            self.put_in_order(); // one host's rows after the other's
         }
     }
 }

@@ -13,8 +13,8 @@ use xoff_mech::watchdog;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, fastest_path, trace_path};
 use xoff_net::topology::{LinkId, Topology};
 use xoff_node::{
-    BufferPolicy, Classes, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, Recovery,
-    SchedulerKind, Transport,
+    BufferPolicy, Classes, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PortChoice,
+    Recovery, SchedulerKind, Transport,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Span, WireClock};
@@ -140,6 +140,8 @@ pub struct NicModel {
     pub rate_bound: bool,
     /// True if a host pauses all flows of a priority when flow control pauses single flows.
     pub obeys_priorities: bool,
+    /// Choice of the port of a flow, where a host has several.
+    pub port_choice: PortChoice,
     /// Pacing of an application's rate.
     pub pacing: Pacing,
     /// Messages of one source for one receiver and priority share a connection; off: each has its
@@ -263,6 +265,7 @@ impl<'a> Model<'a> {
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,
                 rate_bound: true,
+                port_choice: PortChoice::Hash,
                 pacing: Pacing::Schedule,
                 shared_connections: false,
                 window: None,

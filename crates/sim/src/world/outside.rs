@@ -192,7 +192,7 @@ impl World {
     fn port(&self, PortId { node, port }: PortId) -> Option<&Port> {
         match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => Some(s.port(port)),
-            Node::Nic(n) => Some(n.port()),
+            Node::Nic(n) => Some(n.port(port)),
             Node::Remote => None,
         }
     }
@@ -201,7 +201,7 @@ impl World {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
         match &mut nodes[node as usize] {
             Node::Switch(s) => f(s.port_mut(port), core),
-            Node::Nic(n) => f(n.port_mut(), core),
+            Node::Nic(n) => f(n.port_mut(port), core),
             Node::Remote => {}
         }
     }

@@ -225,9 +225,10 @@ impl Partition {
             prefetch(&self.nodes[node_of(e).node as usize]);
         }
         if let Some(e) = queue.ahead(11) {
-            match &self.nodes[node_of(e).node as usize] {
+            let PortId { node, port } = node_of(e);
+            match &self.nodes[node as usize] {
                 Node::Switch(s) => s.prefetch(),
-                Node::Nic(n) => n.prefetch(),
+                Node::Nic(n) => n.prefetch(port),
                 Node::Remote => {}
             }
         }
@@ -236,7 +237,7 @@ impl Partition {
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => s.prefetch_in(port),
                 Node::Switch(s) => s.prefetch_out(port),
-                Node::Nic(n) => n.prefetch_flows(),
+                Node::Nic(n) => n.prefetch_flows(port),
                 Node::Remote => {}
             }
             if e.kind() == Kind::Arrive {
@@ -258,7 +259,7 @@ impl Partition {
                 }
                 Node::Switch(s) => s.prefetch_head(port, &core.frames),
                 Node::Nic(n) => {
-                    if let Some(flow) = n.prefetch_next() {
+                    if let Some(flow) = n.prefetch_next(port) {
                         core.monitor
                             .flows
                             .records
@@ -343,7 +344,7 @@ impl Partition {
                 s.on_frame(now, port, e.arg, core);
             }
             Node::Nic(n) => {
-                n.on_frame(now, e.arg, core);
+                n.on_frame(now, port, e.arg, core);
                 self.after_flows();
             }
             Node::Remote => unreachable!("a frame for another partition"),
@@ -361,7 +362,7 @@ impl Partition {
         let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
         let arrived = match &mut self.nodes[node as usize] {
             Node::Switch(s) => s.on_link(now, port, e.arg, hit, core),
-            Node::Nic(n) => n.on_link(now, e.arg, hit, core),
+            Node::Nic(n) => n.on_link(now, port, e.arg, hit, core),
             Node::Remote => unreachable!("a frame for another partition"),
         };
         if arrived == Arrived::Lost {
@@ -405,16 +406,16 @@ impl Partition {
             },
             Node::Nic(n) => {
                 match e.kind() {
-                    Kind::WireFree => n.on_wire_free(now, core),
-                    Kind::Wake => n.on_wake(now, core),
-                    Kind::Receiver => n.on_receiver_wake(now, e.arg as u8, core),
+                    Kind::WireFree => n.on_wire_free(now, port, core),
+                    Kind::Wake => n.on_wake(now, port, core),
+                    Kind::Receiver => n.on_receiver_wake(now, port, e.arg as u8, core),
                     Kind::Apply => {
                         self.acted = self.acted.max(now);
-                        n.on_apply(now, core)
+                        n.on_apply(now, port, core)
                     }
                     Kind::Emit => {
                         self.acted = self.acted.max(now);
-                        n.on_emit(now, core)
+                        n.on_emit(now, port, core)
                     }
                     Kind::Clock if e.arg == JOB as u32 => return self.ranks_are_due(node),
                     Kind::Clock => {
@@ -563,6 +564,7 @@ impl Partition {
         let src = f.src;
         let start = FlowStart {
             flow,
+            dst: f.dst,
             class,
             size: f.size,
             app_rate: f.rate,

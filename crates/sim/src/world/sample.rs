@@ -81,7 +81,7 @@ impl World {
                 for class in 0..classes.len() as u8 {
                     let rate = match state {
                         Node::Switch(s) => s.port(port).allowed_rate(of_nodes, class),
-                        Node::Nic(n) => n.port().allowed_rate(of_nodes, class),
+                        Node::Nic(n) => n.port(port).allowed_rate(of_nodes, class),
                         // Of a world that leads outside: another process has them.
                         Node::Remote => continue,
                     };

@@ -5,7 +5,7 @@ use xoff_mech::rate_control::{CnpMode, RateControlKind};
 use xoff_mech::transport;
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, UNLIMITED};
-use xoff_node::{Delivery, LEN_MAX, Pacing, PausedWith, Recovery, Transport};
+use xoff_node::{Delivery, LEN_MAX, Pacing, PausedWith, PortChoice, Recovery, Transport};
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, NicModel, classes_in_use};
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
@@ -94,6 +94,13 @@ const KEYS: &[ParamSpec] = &[
         "500us",
         "nack, go-back-n: shortest time between two reports of the same gap",
         "HPCC simulator",
+    ),
+    ParamSpec::new(
+        "port",
+        Kind::Choice(&["hash", "least-loaded", "round-robin", "destination", "spray"]),
+        "hash",
+        "port of a host with several links by which a flow leaves, of those on a shortest path to its destination: hash: by the hash of the flow; least-loaded: fewest bytes of flows left to send; round-robin: the next port with each flow; destination: by the number of the destination host; spray: all of them, each frame by the port that is free first",
+        "",
     ),
     ParamSpec::new(
         "obeys",
@@ -259,6 +266,13 @@ fn read(
     name_what_is_unread(s, acks, connection.is_some(), reorders);
     let obeys_priorities = s.text("obeys")? == "priorities";
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
+    let port_choice = match s.text("port")?.as_str() {
+        "least-loaded" => PortChoice::LeastLoaded,
+        "round-robin" => PortChoice::RoundRobin,
+        "destination" => PortChoice::Destination,
+        "spray" => PortChoice::Spray,
+        _ => PortChoice::Hash,
+    };
     let nic = NicModel {
         payload_max,
         header: header.0 as u32,
@@ -271,6 +285,7 @@ fn read(
         window_follows_rate: false,
         rate_bound: true,
         obeys_priorities,
+        port_choice,
         pacing,
         shared_connections: s.text("connections")? == "per-pair",
         window: window.map(|w| w.0),
