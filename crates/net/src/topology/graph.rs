@@ -166,6 +166,16 @@ impl Topology {
         &self.links[self.nodes[node as usize].ports[port as usize].link as usize]
     }
 
+    /// The links behind the ports of a node.
+    pub fn links_at(&self, node: NodeId) -> impl Iterator<Item = &Link> {
+        self.nodes[node as usize].ports.iter().map(|p| &self.links[p.link as usize])
+    }
+
+    /// True if some host has more than one link.
+    pub fn has_hosts_of_several_ports(&self) -> bool {
+        self.nodes.iter().any(|n| n.kind == NodeKind::Host && n.ports.len() > 1)
+    }
+
     /// A directed port as users write it: `S1->S2`; with parallel links, `S1->S2#3` where 3 is the
     /// port number.
     pub fn port_name(&self, node: NodeId, port: u16) -> String {

@@ -16,11 +16,11 @@ use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_units::state::{Broken, Reader, State, Walk};
 use xoff_units::{Bytes, PortId, Rate, Time};
 
+use super::NicConfig;
 use super::drain::Drain;
 use super::round_robin::RoundRobin;
 use super::round_robin_by_place::RoundRobinByPlace;
 use super::storm::Storm;
-use super::NicConfig;
 use crate::buffer::Ingress;
 use crate::env::Env;
 use crate::frame::FrameList;

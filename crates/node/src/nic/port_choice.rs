@@ -16,7 +16,7 @@ pub enum PortChoice {
     Hash,
     /// One port: that with the fewest bytes of flows that are not sent yet, each port by its rate.
     LeastLoaded,
-    /// One port: the next one with each flow.
+    /// One port: the next one with each flow, from that of the host's number on.
     RoundRobin,
     /// One port, by the number of the destination: all flows to a host leave by the same port.
     Destination,
@@ -58,11 +58,11 @@ impl Nic {
             PortChoice::Destination => start.dst as usize % n,
             PortChoice::RoundRobin => {
                 self.next_port = self.next_port.wrapping_add(1);
-                self.next_port.wrapping_sub(1) as usize % n
+                (self.node.wrapping_add(self.next_port).wrapping_sub(1)) as usize % n
             }
-            PortChoice::LeastLoaded => (0..n)
-                .min_by_key(|&at| self.load(ports[at]))
-                .unwrap_or_default(),
+            PortChoice::LeastLoaded => {
+                (0..n).min_by_key(|&at| self.load(ports[at])).unwrap_or_default()
+            }
         };
         PortSet::of([ports[at]])
     }

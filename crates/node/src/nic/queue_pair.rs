@@ -9,8 +9,8 @@
 //! previous one has left waits for that. Between messages rate control keeps its state and its
 //! timers.
 
-use xoff_units::{FlowId, Time};
 use xoff_units::state::State;
+use xoff_units::{FlowId, Time};
 
 use super::{Nic, Transport};
 use crate::env::Env;

@@ -129,7 +129,14 @@ fn acknowledge(
 }
 
 impl Nic {
-    pub(super) fn on_data(&mut self, now: Time, port: u16, f: &Frame, id: FrameId, env: &mut impl Env) {
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        port: u16,
+        f: &Frame,
+        id: FrameId,
+        env: &mut impl Env,
+    ) {
         if self.c.connection.is_some() {
             return self.on_segment(now, port, f, env);
         }
@@ -215,7 +222,12 @@ impl Nic {
     }
 
     /// Feedback leaves through the port by which its frame came.
-    pub(super) fn queue_feedback(&mut self, port: u16, frame: Frame, env: &mut impl Env) -> FrameId {
+    pub(super) fn queue_feedback(
+        &mut self,
+        port: u16,
+        frame: Frame,
+        env: &mut impl Env,
+    ) -> FrameId {
         debug_assert!(is_feedback(frame.kind()));
         let id = env.frames().insert(frame);
         self.ports[port].feedback.push(id, env.frames());

@@ -243,7 +243,14 @@ impl Nic {
 
     /// A frame of a flow goes again.
     #[cold]
-    pub(super) fn send_again(&mut self, now: Time, port: u16, slot: u32, seq: u64, env: &mut impl Env) {
+    pub(super) fn send_again(
+        &mut self,
+        now: Time,
+        port: u16,
+        slot: u32,
+        seq: u64,
+        env: &mut impl Env,
+    ) {
         let f = &mut self.flows[slot as usize];
         if let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() {
             r.again.pop_front();

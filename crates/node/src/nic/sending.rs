@@ -6,11 +6,11 @@ use xoff_units::state::{State, may_be_gone};
 use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use super::connection::Repair;
+use super::nic_port::{NicPort, Order, PortSet};
 use super::per_flow::flow_gate;
 use super::queue_pair::InPair;
 use super::round_robin::{Answer, Flows, NOTHING};
 use super::senders::Senders;
-use super::nic_port::{NicPort, Order, PortSet};
 use super::{FlowStart, Nic, NicConfig, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};
@@ -89,7 +89,13 @@ impl Production {
 
 impl Sending {
     /// A flow that begins now.
-    pub fn new(start: FlowStart, ports: PortSet, now: Time, facts: &FlowFacts, c: &NicConfig) -> Sending {
+    pub fn new(
+        start: FlowStart,
+        ports: PortSet,
+        now: Time,
+        facts: &FlowFacts,
+        c: &NicConfig,
+    ) -> Sending {
         Sending {
             start,
             ports,

@@ -9,8 +9,8 @@ use xoff_mech::flow_control::Message;
 use xoff_units::state::State;
 use xoff_units::{PortId, Span, Time};
 
-use super::{Nic, NicConfig};
 use super::nic_port::NicPort;
+use super::{Nic, NicConfig};
 use crate::env::{Call, Env};
 
 /// Pause storm of a NIC.

@@ -171,7 +171,7 @@ fn read_network(
     topology.hosts().enumerate().for_each(|(n, host)| number[host as usize] = n as u32);
     let mut packets = Vec::new();
     for f in network.flows.flows.iter().filter(|f| f.start < until) {
-        let link = topology.links[topology.nodes[f.src as usize].ports[0].link as usize].rate;
+        let link = topology.link_at(f.src, 0).rate;
         let gap = f.rate.unwrap_or(link).time_for(size);
         let whole = (until.since(f.start).0 / gap.0.max(1)).min(f.size.div_ceil(size.0)).max(1);
         let (input, output) = (number[f.src as usize], number[f.dst as usize]);

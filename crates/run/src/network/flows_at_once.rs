@@ -70,7 +70,8 @@ pub(super) fn warn(
         by_source.entry((f.src, f.priority)).or_default().push(f);
     }
     let of = |(&(host, priority), flows): (&(u32, u8), &Vec<&Flow>)| {
-        let link = topology.link_at(host, 0);
+        // All of them may leave by one port: the fastest.
+        let link = topology.links_at(host).max_by_key(|l| l.rate)?;
         let (facts, fc) =
             links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay))?;
         let each = fc.flow_bytes(facts)?;

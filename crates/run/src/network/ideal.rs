@@ -18,7 +18,9 @@ impl NetworkScenario {
             return None;
         }
         let (payload_max, header) = self.frame();
-        let lone = Lone { size: flow.size, rate: flow.rate, payload_max, header };
+        let spray = self.model.spray_rate(&self.topology, routes, flow.src, flow.dst);
+        let rate = flow.rate.into_iter().chain(spray).min();
+        let lone = Lone { size: flow.size, rate, payload_max, header };
         let (path, spread) = self.way(routes, flow)?;
         Some(ideal_time(&self.topology, (&path, spread), &lone, self.cut_through()))
     }

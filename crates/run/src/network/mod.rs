@@ -155,7 +155,7 @@ impl NetworkScenario {
     /// The egress ports that a flow goes through, or may go through where load balancing chooses:
     /// its host's first; `None`: there is no route, or it leads in a circle.
     pub fn ports(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
-        if self.model.balancing.is_ecmp() || w.path.is_some() {
+        if !self.balances() || w.path.is_some() {
             return self.way(routes, w).map(|(path, _)| path);
         }
         let all = all_paths(&self.topology, routes, w.src, w.dst).concat();
@@ -223,9 +223,10 @@ impl NetworkScenario {
         self.model.routing
     }
 
-    /// True if switches choose among the next hops of a frame.
+    /// True if switches choose among the next hops of a frame, or hosts among their ports for a
+    /// flow.
     pub fn balances(&self) -> bool {
-        !self.model.balancing.is_ecmp()
+        self.model.balances(&self.topology)
     }
 
     /// The facts of every kind of link with the flow control configured for it.

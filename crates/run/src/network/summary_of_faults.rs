@@ -28,11 +28,17 @@ impl Summary {
             });
             let slow = m.slow_receivers.iter().filter(|f| f.host == host);
             let slow = slow.map(|f| {
-                let most = o.ports[host as usize].first().map_or(0, |p| p.ingress_bytes_max);
+                let most = o.ports[host as usize].iter().map(|p| p.ingress_bytes_max).max();
+                let most = most.unwrap_or(0);
                 format!("slow receiver {name} ({}, at most {} queued)", f.drain.rate, Bytes(most))
             });
             let what = storms.chain(slow).collect::<Vec<_>>().join(" and ");
-            let peer = s.topology.nodes[host as usize].ports[0];
+            // Of several ports, the one whose peer waited longest.
+            let blocked = |p: &&xoff_net::topology::Port| {
+                o.ports[p.peer as usize][p.peer_port as usize].blocked_ps
+            };
+            let ports = s.topology.nodes[host as usize].ports.iter().rev();
+            let Some(&peer) = ports.max_by_key(blocked) else { continue };
             let port = s.topology.port_name(peer.peer, peer.peer_port);
             let totals = &o.ports[peer.peer as usize][peer.peer_port as usize];
             let freed = o

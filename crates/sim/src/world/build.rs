@@ -164,7 +164,7 @@ impl World {
             seed: m.seed,
             choice: m.routing.choice,
             rates: if m.balancing.is_ecmp() { Vec::new() } else { rates(topology) },
-            reorders: m.balancing.reorders(),
+            reorders: m.reorders(topology),
             paths: std::mem::take(&mut flows.paths),
             acks: !matches!(transport, Transport::None),
             connections: m.nic.connection.is_some(),

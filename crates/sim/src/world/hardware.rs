@@ -8,8 +8,8 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, PortNumbers, Topology};
 use xoff_net::workload::Flows;
 use xoff_node::{
-    Classes, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig, PausedWith, Port, SchedulerKind, StormConfig,
-    Switch, SwitchConfig, Transport,
+    Classes, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig, PausedWith, Port,
+    SchedulerKind, StormConfig, Switch, SwitchConfig, Transport,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, PortId, Rate};

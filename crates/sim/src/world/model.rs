@@ -17,7 +17,7 @@ use xoff_node::{
     Recovery, SchedulerKind, Transport,
 };
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Span, WireClock};
+use xoff_units::{Bytes, Rate, Span, WireClock};
 
 use crate::engine::calendar::Engine;
 use crate::engine::event::EventOrder;
@@ -293,6 +293,39 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// True if some host chooses one of its ports for a flow, other than by the hash of the flow.
+    pub fn chooses_ports(&self, topology: &Topology) -> bool {
+        self.nic.port_choice != PortChoice::Hash && topology.has_hosts_of_several_ports()
+    }
+
+    /// True if more than the hash of a flow decides on its path.
+    pub fn balances(&self, topology: &Topology) -> bool {
+        !self.balancing.is_ecmp() || self.chooses_ports(topology)
+    }
+
+    /// True if frames of a flow may overtake each other.
+    pub fn reorders(&self, topology: &Topology) -> bool {
+        self.balancing.reorders()
+            || self.nic.port_choice == PortChoice::Spray && self.chooses_ports(topology)
+    }
+
+    /// Rate of all ports together by which the frames of one flow leave at the same time, if these
+    /// are several.
+    pub fn spray_rate(
+        &self,
+        topology: &Topology,
+        routes: &Routes,
+        src: u32,
+        dst: u32,
+    ) -> Option<Rate> {
+        if self.nic.port_choice != PortChoice::Spray {
+            return None;
+        }
+        let ports = routes.candidates(src, dst);
+        let rate = |&p: &u16| topology.link_at(src, p).rate.0;
+        (ports.len() > 1).then(|| Rate(ports.iter().map(rate).sum()))
+    }
+
     /// True if sources know the round trip of their path in the empty network: for records of the
     /// path, in acknowledgements.
     pub fn measures_paths(&self) -> bool {
@@ -309,10 +342,13 @@ pub fn way(
     key: &FlowKey,
     frame: Bytes,
 ) -> Option<(Vec<(u32, u16)>, Range<usize>)> {
-    if m.balancing.is_ecmp() {
+    if !m.balances(topology) {
         return trace_path(topology, routes, &m.routing.choice, key).map(|path| (path, 0..0));
     }
-    fastest_path(topology, routes, (key.src, key.dst), frame)
+    let (path, spread) = fastest_path(topology, routes, (key.src, key.dst), frame)?;
+    // All frames of a flow leave by one port, unless the host sprays them.
+    let first = if m.nic.port_choice == PortChoice::Spray { 0 } else { 1 };
+    Some((path, spread.start.max(first)..spread.end))
 }
 
 /// Path facts of a flow between two hosts: the window of all flows, and for a rate control that

@@ -207,6 +207,13 @@ impl<'s> Accounts<'s> {
         self.ideals.ports(self.ideals.epoch(f.flow.start), &f.flow)
     }
 
+    /// The ports by which a flow may leave its host.
+    fn first_ports(&self, f: &FlowRecord) -> Vec<(u32, u16)> {
+        let of_host = |&(n, _): &(u32, u16)| n == f.flow.src;
+        let ports = self.ports_of(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
+        ports.into_iter().filter(of_host).collect()
+    }
+
     /// The path of its ideal time.
     fn path(&self, f: &FlowRecord) -> Path {
         let (epoch, w) = (self.ideals.epoch(f.flow.start), &f.flow);
@@ -230,13 +237,15 @@ impl<'s> Accounts<'s> {
         let Some(sent) = f.all_sent else { return };
         let (payload, header) = self.scenario.frame();
         let frames = f.flow.size.div_ceil(payload as u64).max(1);
-        let rate = self.scenario.topology.link_at(f.flow.src, 0).rate;
+        let t = &self.scenario.topology;
+        let nics = self.first_ports(f);
+        let rate = nics.iter().map(|&(n, p)| t.link_at(n, p).rate).max().unwrap_or_default();
         let (start, total) = (f.flow.start.0, sent.since(f.flow.start).0);
         let serialisation =
             rate.time_for(Bytes((payload + header) as u64)).0.saturating_mul(frames - 1).min(total);
-        let nic = self.ports.of(f.flow.src, 0);
+        let nics = nics.iter().map(|&(n, p)| self.ports.of(n, p));
         let mut rest = total - serialisation;
-        let pause = self.paused([nic].into_iter(), f.flow.priority, start, sent.0).min(rest);
+        let pause = self.paused(nics, f.flow.priority, start, sent.0).min(rest);
         rest -= pause;
         let carried = self.outcome.ranks[at][rank as usize].carried(job, rank, FlowId(flow));
         let others = carried.saturating_sub(f.flow.size + frames * header as u64);

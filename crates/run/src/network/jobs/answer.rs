@@ -154,8 +154,7 @@ fn write_ranks(
         if let Some(end) = end {
             (row.compute_ps, row.comm_ps, row.exposed_ps) = shares(a, (at, job), rank, iteration);
             row.idle_ps = end.since(start).0 - row.compute_ps - row.exposed_ps;
-            row.paused_ps =
-                a.paused([a.ports.of(*host, 0)].into_iter(), job.priority, start.0, end.0);
+            row.paused_ps = a.paused(a.ports.all_of(*host), job.priority, start.0, end.0);
             let mut path = [0; 8];
             a.walk((at, job), rank, iteration, start.0, false, &mut |s| add(&mut path, &s));
             row.path_compute_ps = path[0];

@@ -164,7 +164,8 @@ impl Part for FlowControls {
             topology: cx.topology,
             flows,
             routing,
-            balances: !balancing.is_ecmp(),
+            balances: !balancing.is_ecmp()
+                || all.host.value().is_some_and(|h| h.chooses_ports(cx.topology)),
             scheduler: &switch.scheduler,
             duration: cx.run.duration,
         };

@@ -3,7 +3,7 @@
 use xoff_mech::balancing::Balancing;
 use xoff_mech::rate_control::{CnpMode, RateControlKind};
 use xoff_mech::transport;
-use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::topology::{Link, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{Delivery, LEN_MAX, Pacing, PausedWith, PortChoice, Recovery, Transport};
 use xoff_scenario::document::{Section, SectionSpec};
@@ -85,7 +85,7 @@ const KEYS: &[ParamSpec] = &[
     ParamSpec::optional(
         "order",
         Kind::Choice(&["strict", "buffer", "count"]),
-        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: buffer where `recovery` is selective or load_balancing lets frames overtake each other, otherwise strict",
+        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: buffer where `recovery` is selective or load_balancing or port = \"spray\" lets frames overtake each other, otherwise strict",
         "",
     ),
     ParamSpec::new(
@@ -129,6 +129,11 @@ pub(in crate::network) struct Host {
 pub type Value = Host;
 
 impl Host {
+    /// True if some host chooses one of its ports for a flow, other than by the hash of the flow.
+    pub fn chooses_ports(&self, topology: &Topology) -> bool {
+        self.nic.port_choice != PortChoice::Hash && topology.has_hosts_of_several_ports()
+    }
+
     /// The longest frame on the wire: acknowledgements may be longer than data.
     pub fn longest_frame(&self) -> Bytes {
         let data = self.nic.payload_max + self.nic.header;
@@ -147,7 +152,8 @@ impl Part for Host {
     fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, Host> {
         let Some(&connection) = all.transport.value() else { return Read::skipped(cx) };
         let reorders = all.load_balancing.value().is_some_and(Balancing::reorders);
-        Read::each(cx, |s| read(s, connection, reorders))
+        let several = cx.topology.has_hosts_of_several_ports();
+        Read::each(cx, |s| read(s, connection, reorders, several))
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
@@ -193,6 +199,7 @@ fn read(
     s: &mut Section<'_>,
     connection: Option<transport::Config>,
     reorders: bool,
+    several_ports: bool,
 ) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("frame_max")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
@@ -262,17 +269,12 @@ fn read(
         Transport::None
     };
     let recovery = read_recovery(s, acks, connection.is_some())?;
+    let port_choice = read_port_choice(s, several_ports)?;
+    let reorders = reorders || several_ports && port_choice == PortChoice::Spray;
     let order = read_order(s, acks, recovery, connection.is_some(), reorders)?;
     name_what_is_unread(s, acks, connection.is_some(), reorders);
     let obeys_priorities = s.text("obeys")? == "priorities";
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
-    let port_choice = match s.text("port")?.as_str() {
-        "least-loaded" => PortChoice::LeastLoaded,
-        "round-robin" => PortChoice::RoundRobin,
-        "destination" => PortChoice::Destination,
-        "spray" => PortChoice::Spray,
-        _ => PortChoice::Hash,
-    };
     let nic = NicModel {
         payload_max,
         header: header.0 as u32,
@@ -421,14 +423,14 @@ fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topolo
     // Of the first frame and its acknowledgement over the links at both ends: those between them
     // add to it.
     let round_trip = |f: &Flow| {
-        let ends = [topology.link_at(f.src, 0), topology.link_at(f.dst, 0)];
-        let ends = if std::ptr::eq(ends[0], ends[1]) { &ends[..1] } else { &ends[..] };
         let frame = Bytes(f.size.min(host.nic.payload_max.into()) + u64::from(host.nic.header));
-        ends.iter()
-            .map(|l| {
-                l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2
-            })
-            .fold(Span::ZERO, |sum, s| sum + s)
+        let over = |l: &Link| {
+            l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2
+        };
+        let links = |host: u32| topology.links_at(host);
+        let least = |host| links(host).map(over).min().unwrap_or_default();
+        let direct = links(f.src).find(|&a| links(f.dst).any(|b| std::ptr::eq(a, b)));
+        direct.map_or_else(|| least(f.src) + least(f.dst), over)
     };
     let Some((longest, f)) =
         flows.flows.iter().map(|f| (round_trip(f), f)).max_by_key(|(trip, _)| *trip)
@@ -499,6 +501,21 @@ fn read_recovery(
         ));
     }
     Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: kind == "selective" }))
+}
+
+/// Choice of the port of a flow. `several`: some hosts have several.
+fn read_port_choice(s: &mut Section<'_>, several: bool) -> Result<PortChoice, ParamError> {
+    let choice = match s.text("port")?.as_str() {
+        "least-loaded" => PortChoice::LeastLoaded,
+        "round-robin" => PortChoice::RoundRobin,
+        "destination" => PortChoice::Destination,
+        "spray" => PortChoice::Spray,
+        _ => PortChoice::Hash,
+    };
+    if !several {
+        s.has_no_effect("port", "every host has one link", "remove the key");
+    }
+    Ok(choice)
 }
 
 /// Treatment of frames ahead of a gap. `reorders`: load balancing lets frames overtake.

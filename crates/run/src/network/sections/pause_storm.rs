@@ -142,7 +142,8 @@ fn fits(
             "choose a priority that is not in flow_control.lossy",
         ));
     }
-    let link = topology.link_at(storm.host, 0);
+    // The slowest link of the host.
+    let Some(link) = topology.links_at(storm.host).min_by_key(|l| l.rate) else { return Ok(()) };
     let found =
         links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
     let Some((facts, fc)) = found else { return Ok(()) };

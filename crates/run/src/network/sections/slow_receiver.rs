@@ -101,7 +101,8 @@ fn read(
     duration: Span,
 ) -> Result<SlowReceiver, ParamError> {
     let host = find_host(s, topology)?;
-    let (rate, line) = (s.rate("rate")?, topology.link_at(host, 0).rate);
+    let line = topology.links_at(host).map(|l| l.rate).min().unwrap_or_default();
+    let rate = s.rate("rate")?;
     if rate.0 == 0 {
         return Err(ParamError::new(
             "rate",
@@ -225,10 +226,12 @@ fn follow_its_buffer(
     topology: &Topology,
     links: &[(LinkFacts, FlowControl)],
 ) -> Result<(), ParamError> {
-    let link = topology.link_at(slow.host, 0);
-    let found =
-        links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
-    let Some((facts, fc)) = found else { return Ok(()) };
+    // Each port has such a memory; the link that needs most headroom counts.
+    let found = topology.links_at(slow.host).filter_map(|link| {
+        links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay))
+    });
+    let most = found.max_by_key(|(facts, fc)| pool::headroom(None, facts, fc));
+    let Some((facts, fc)) = most else { return Ok(()) };
     let pauses = fc.pauses();
     if !matches!(pauses, Pauses::ByFreeMemory | Pauses::ByProfile) {
         return Ok(());
