@@ -106,6 +106,7 @@ impl Bench {
             cnp_class: None,
             recovery: None,
             order: Default::default(),
+            port_choice: Default::default(),
             connection: None,
             obeys_priorities: false,
             rate_control,
@@ -135,8 +136,8 @@ impl Bench {
             }
             self.world.now = at;
             match self.world.calls.remove(i).1 {
-                Call::WireFree { .. } => self.nic.on_wire_free(at, &mut self.world),
-                Call::Wake { .. } => self.nic.on_wake(at, &mut self.world),
+                Call::WireFree { port, .. } => self.nic.on_wire_free(at, port, &mut self.world),
+                Call::Wake { port } => self.nic.on_wake(at, port, &mut self.world),
                 Call::FlowTimer { slot, which } => {
                     self.nic.on_flow_timer(at, slot, which, &mut self.world)
                 }
@@ -149,6 +150,7 @@ impl Bench {
     fn flow(&mut self, flow: FlowId, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
         let start = FlowStart {
             flow,
+            dst: 1,
             class: 0,
             size,
             app_rate,
@@ -162,7 +164,7 @@ impl Bench {
 
     fn receives(&mut self, frame: Frame) {
         let id = self.world.frames.insert(frame);
-        self.nic.on_frame(self.world.now, id, &mut self.world);
+        self.nic.on_frame(self.world.now, 0, id, &mut self.world);
     }
 
     fn ack(&mut self, kind: FrameKind, flow: FlowId, seq: u64, reports_mark: bool) {
@@ -399,7 +401,7 @@ fn the_acknowledgement_carries_the_records() {
     for ns in [10, 20] {
         b.world.frames.telemetry_mut(id).push(hop(ns));
     }
-    b.nic.on_frame(b.world.now, id, &mut b.world);
+    b.nic.on_frame(b.world.now, 0, id, &mut b.world);
     b.until(100);
     // A frame of its own begins without records, although the handle has been used before.
     b.flow(FlowId(0), 1000, None, None);
@@ -456,7 +458,7 @@ fn a_rate_that_is_set_moves_the_frame_that_waits() {
     b.until(502); // and free now: the next frame, too, is due at 838
     let woken = |b: &mut Bench| {
         b.world.now = Time::from_ns(838);
-        b.nic.on_wake(b.world.now, &mut b.world);
+        b.nic.on_wake(b.world.now, 0, &mut b.world);
         b.sent()
     };
     assert_eq!((woken(&mut b), woken(&mut b)), (vec![], vec![(838, Data, 0, 2000)]));

@@ -94,18 +94,21 @@ fn draw(case: u64) -> Drawn {
     let acks =
         if ["timely", "hpcc"].contains(&rc) { "per-frame" } else { d.pick(&["none", "per-frame"]) };
     let mtu = d.pick(&["1000B", "1500B", "4096B"]);
+    let (look, stops) = (d.pick(&["0us", "20us"]), d.roll(2) == 0);
+    let several = several_links(case, topology(&mut d));
     let head = format!(
         "[run]\nduration = \"150us\"\nseed = {case}\ndeadlock_interval = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
-         [host]\nframe_max = \"{mtu}\"\nheader = \"{}B\"\nacks = \"{acks}\"\n{}\
+         [host]\nframe_max = \"{mtu}\"\nheader = \"{}B\"\nacks = \"{acks}\"\n{}{}\
          [control_delay]\nprocessing = \"{}\"\nprocessing_jitter = \"{}ns\"\ngeneration_jitter = \"{}ns\"\n",
-        d.pick(&["0us", "20us"]),
-        d.roll(2) == 0,
-        topology(&mut d),
+        look,
+        stops,
+        several.0,
         d.pick(&["ecmp", "lowest-id", "per-destination"]),
         if rc == "hpcc" { 42 } else { d.roll(2) * 48 },
         // CNPs that nothing pauses, with acknowledgements next to them and without.
         ["", "cnp_priority = 6\n", "", "cnp_priority = 6\nack_priority = 6\n"]
             [(by_fc % 4) as usize],
+        several.1,
         d.pick(&["0us", "200ns", "1us"]),
         d.roll(3) * 300,
         d.roll(3) * 100,
@@ -171,6 +174,46 @@ fn draw(case: u64) -> Drawn {
     repeated_or_shared(case, &mut drawn);
     balanced(case, &mut drawn);
     drawn
+}
+
+/// A topology whose hosts have several links, in every sixth network; by dice of its own.
+fn several_links(case: u64, topology: String) -> (String, String) {
+    let mut d = Dice(case ^ 0x9071_5a11);
+    if d.roll(6) > 0 {
+        return (topology, String::new());
+    }
+    let size = |d: &mut Dice, least: u64| least + d.roll(3);
+    let kind = match d.roll(5) {
+        0 => format!(
+            "kind = \"multi-plane\"\nplanes = {}\nleaves = {}\nspines = {}\nhosts_per_leaf = {}",
+            size(&mut d, 1),
+            size(&mut d, 2),
+            size(&mut d, 1),
+            size(&mut d, 1)
+        ),
+        1 => format!(
+            "kind = \"dual-tor\"\nracks = {}\nspines = {}\nhosts_per_rack = {}",
+            size(&mut d, 2),
+            size(&mut d, 1),
+            size(&mut d, 1)
+        ),
+        2 => format!(
+            "kind = \"rail\"\nservers = {}\ngpus = {}\nspines = {}\nnvswitches = {}",
+            size(&mut d, 2),
+            size(&mut d, 2),
+            size(&mut d, 1),
+            d.roll(3)
+        ),
+        3 => "kind = \"hpn\"\nsegments = 2\nservers = 2\ngpus = 2\naggs = 2".to_owned(),
+        _ => format!(
+            "kind = \"nvl\"\nracks = 2\ngpus = {}\nnvswitches = {}\nleaves = 2\nspines = {}",
+            size(&mut d, 2),
+            size(&mut d, 1),
+            size(&mut d, 1)
+        ),
+    };
+    let port = d.pick(&["hash", "least-loaded", "round-robin", "destination", "spray"]);
+    (format!("{kind}\nrate = \"100Gbps\"\n"), format!("port = \"{port}\"\n"))
 }
 
 /// Load balancing of switches, every law in turn, in half of the networks with several paths; by
