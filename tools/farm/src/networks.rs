@@ -204,7 +204,8 @@ fn several_links(case: u64, topology: String) -> (String, String) {
             size(&mut d, 1),
             d.roll(3)
         ),
-        3 => "kind = \"hpn\"\nsegments = 2\nservers = 2\ngpus = 2\naggs = 2".to_owned(),
+        3 => "kind = \"hpn\"\nsegments = 2\nservers_per_segment = 2\ngpus = 2\naggs_per_plane = 2"
+            .to_owned(),
         _ => format!(
             "kind = \"nvl\"\nracks = 2\ngpus = {}\nnvswitches = {}\nleaves = 2\nspines = {}",
             size(&mut d, 2),
@@ -213,7 +214,12 @@ fn several_links(case: u64, topology: String) -> (String, String) {
         ),
     };
     let port = d.pick(&["hash", "least-loaded", "round-robin", "destination", "spray"]);
-    (format!("{kind}\nrate = \"100Gbps\"\n"), format!("port = \"{port}\"\n"))
+    let scale_up = match kind.contains("nvswitches") || kind.contains("hpn") {
+        true => "scale_up_rate = \"100Gbps\"\nscale_up_delay = \"600ns\"\n",
+        false => "",
+    };
+    let links = format!("rate = \"100Gbps\"\ndelay = \"1us\"\n{scale_up}");
+    (format!("{kind}\n{links}"), format!("port = \"{port}\"\n"))
 }
 
 /// Load balancing of switches, every law in turn, in half of the networks with several paths; by
