@@ -429,6 +429,11 @@ pub trait Env {
         ports.extend(self.route(node, frame));
         0
     }
+    /// Leaves of the hosts that a frame comes from and goes to, in a network whose frames between
+    /// leaves have headers; `None`: its source is unknown.
+    fn leaves(&mut self, _frame: &Frame) -> Option<[u32; 2]> {
+        None
+    }
     /// Rate at which the network can carry traffic to the destination of a frame through this port,
     /// alone.
     fn capacity(&mut self, _at: PortId, _frame: &Frame) -> Rate {

@@ -1,5 +1,6 @@
 //! Frames, the slab they live in, and queues threaded through it.
 
+use xoff_mech::balancing::Header;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::rate_control::{HOPS_MAX, Hop};
@@ -269,6 +270,13 @@ impl Telemetry {
     }
 }
 
+/// Data that a frame takes along outside of its 32 bytes.
+#[derive(State)]
+pub struct Beside {
+    telemetry: Option<Telemetry>,
+    header: Option<Header>,
+}
+
 /// All frames that exist, in one slab.
 #[derive(Default, State)]
 pub struct FrameStore {
@@ -276,6 +284,8 @@ pub struct FrameStore {
     /// Records of frames, by handle; only as far as frames have any. Kept apart from the frames, so
     /// that those stay small.
     telemetry: Vec<Telemetry>,
+    /// Headers of frames between leaves, by handle; kept like the records.
+    headers: Vec<Header>,
     /// Handles of empty places. Kept apart from the frames: a list through them would have to read
     /// each place before the next is known.
     free: Vec<FrameId>,
@@ -286,7 +296,7 @@ pub struct FrameStore {
 impl FrameStore {
     /// An empty store.
     pub fn new() -> Self {
-        FrameStore { frames: Vec::new(), telemetry: Vec::new(), free: Vec::new(), live: [0; 2] }
+        FrameStore::default()
     }
     /// Stores a frame.
     #[inline]
@@ -339,6 +349,30 @@ impl FrameStore {
             self.telemetry.resize(at + 1, Telemetry::default());
         }
         &mut self.telemetry[at]
+    }
+    /// The header of a frame between leaves, to be read or written. The first leaf writes all of
+    /// it: the header of a frame before it under this handle may still be there.
+    pub fn header_mut(&mut self, id: FrameId) -> &mut Header {
+        let at = id as usize;
+        if self.headers.len() <= at {
+            self.headers.resize(at + 1, Header::default());
+        }
+        &mut self.headers[at]
+    }
+    /// A copy of what a frame takes along; `None`: nothing.
+    pub fn beside(&self, id: FrameId) -> Option<Box<Beside>> {
+        let (telemetry, header) = (self.telemetry(id), self.headers.get(id as usize));
+        let some = telemetry.is_some() || header.is_some();
+        some.then(|| Box::new(Beside { telemetry: telemetry.copied(), header: header.copied() }))
+    }
+    /// Gives a frame what it has taken along from elsewhere.
+    pub fn put_beside(&mut self, id: FrameId, beside: &Beside) {
+        if let Some(telemetry) = beside.telemetry {
+            *self.telemetry_mut(id) = telemetry;
+        }
+        if let Some(header) = beside.header {
+            *self.header_mut(id) = header;
+        }
     }
     /// A frame will be looked at soon.
     #[inline]

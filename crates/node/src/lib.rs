@@ -29,7 +29,9 @@ pub use compat::Compat;
 pub use control::{ControlDelay, Delay};
 pub use discipline::DisciplineKind;
 pub use env::{Call, Drop, Env, EventKey, FLOW_TIMERS, NodeEvent, RetryEvent, Surrender};
-pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry};
+pub use frame::{
+    Beside, Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry,
+};
 pub use nic::{
     Delivery, DrainConfig, FlowStart, Left, NIC_PORTS_MAX, Nic, NicConfig, Pacing, PausedWith,
     PortChoice, Recovery, StormConfig, Transport,

@@ -335,6 +335,10 @@ impl Port {
         self.records = format.is_some();
         self.telemetry = format.unwrap_or_default();
     }
+    /// True if data frames record this port.
+    pub fn records(&self) -> bool {
+        self.records
+    }
     /// A frame that leaves now takes a record along if it carries data
     /// ([`Hop`](xoff_mech::rate_control::Hop)): bytes sent before it, bytes that wait in all
     /// classes, control frames included.

@@ -89,7 +89,8 @@ pub struct Switch {
     unpaused: Option<u8>,
     failed_port_keeps_memory: bool,
     hairpin_overlap: bool,
-    telemetry: bool,
+    /// Frames that leave take something along: records of the port, or a header.
+    annotates: bool,
     /// Some receiver half asks for flows or for egress queues: runs without them look no further.
     asks_more: bool,
     classes: usize,
@@ -178,8 +179,11 @@ impl Switch {
             unpaused: c.unpaused,
             failed_port_keeps_memory: c.compat.failed_port_keeps_memory,
             hairpin_overlap: c.compat.hairpin_overlap,
-            telemetry: c.telemetry.is_some(),
-            balancing: c.balancing.balancer(node).map(Balancing::new),
+            annotates: c.telemetry.is_some() || c.balancing.adds_headers(),
+            balancing: c
+                .balancing
+                .balancer(node)
+                .map(|law| Balancing::new(law, c.balancing.adds_headers())),
             watchdog: c.watchdog.map(|w| Watchdog::new(w, frame, n * c.classes)),
             asks_more: c.flow_control.iter().any(|f| f.per_flow() || f.entry_ports() > 0),
         }
@@ -210,7 +214,7 @@ impl Switch {
         let (class, len) = (frame.class(), frame.len());
         let routed = match self.balancing {
             None => env.route(self.node, &frame),
-            Some(_) => self.balanced(now, &frame, env),
+            Some(_) => self.balanced(now, id, env),
         };
         let Some(out_port) = routed else {
             return self.drop_arrived(now, port, id, Loss::NoRoute.into(), env);
@@ -668,6 +672,17 @@ impl Switch {
         }
     }
 
+    /// A frame that leaves now takes along a record of the port, or its header changes.
+    #[cold] // out of line: most frames take nothing along
+    #[inline(never)]
+    fn annotate(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+        let p = &self.ports[port as usize];
+        if p.records() {
+            p.add_record(now, id, env.frames());
+        }
+        self.write_header(now, port, id, env);
+    }
+
     /// A frame that waits no longer leaves through a port that is free.
     fn depart(&mut self, now: Time, port: u16, class: u8, id: FrameId, env: &mut impl Env) {
         let frame = &env.frames()[id];
@@ -704,10 +719,10 @@ impl Switch {
         if let (Some(message), false) = (message, speaks_after) {
             self.send_control(now, in_port, class, message, env);
         }
-        let p = &mut self.ports[port as usize];
-        if self.telemetry {
-            p.add_record(now, id, env.frames());
+        if self.annotates {
+            self.annotate(now, port, id, env);
         }
+        let p = &mut self.ports[port as usize];
         p.start_frame(now, id, env);
         if self.watchdog.is_some() {
             self.note_sent(now, port, class);

@@ -78,6 +78,72 @@ fn laws_that_coincide_give_the_same_result() {
     let spray = hash("\"spray-random\"");
     assert_eq!(hash("\"flowlet\"\ngap = \"0s\""), spray);
     assert_ne!(spray, ecmp);
+    // Links that are never congested: a flow keeps its first uplink, which is drawn.
+    let flowlet = hash("\"flowlet\"\ngap = \"9ms\"");
+    for gap in ["0s", "9ms"] {
+        let conga = format!("\"conga\"\ngap = \"{gap}\"\ntau = \"1000s\"\ninterval = \"1s\"");
+        assert_eq!(hash(&conga), flowlet);
+    }
+    assert_ne!(hash("\"conga\"\ngap = \"0s\"\ntau = \"10us\"\ninterval = \"1us\""), flowlet);
+}
+
+/// CONGA, Fig. 2: 100 Gb/s from one leaf to another over links of 80 Gb/s, one of them half as fast.
+/// Ten hosts send a message after the other. ECMP sends a half over each spine, and the slower
+/// link needs 50/40 of the time. CONGA makes the links equally full: 66.7 of 80 and 33.3 of 40.
+#[test]
+fn conga_splits_by_the_capacity_of_the_far_link_and_ecmp_does_not() {
+    let split = |law: &str| {
+        let hosts = (1..=20).map(|h| format!("{{ name = \"H{h}\", kind = \"host\" }},"));
+        let link = |h| format!("{{ a = \"H{h}\", b = \"L{}\", rate = \"10Gbps\" }},", (h + 9) / 10);
+        let (hosts, links): (String, String) = (hosts.collect(), (1..=20).map(link).collect());
+        let mut text = format!(
+            "[run]\nduration = \"20ms\"\n[topology]\nkind = \"custom\"\nrate = \"80Gbps\"\ndelay = \"1us\"\nnode = [{hosts}\n\
+             {{ name = \"L1\", kind = \"switch\" }}, {{ name = \"L2\", kind = \"switch\" }},\n\
+             {{ name = \"S1\", kind = \"switch\" }}, {{ name = \"S2\", kind = \"switch\" }}]\nlink = [{links}\n\
+             {{ a = \"L1\", b = \"S1\" }}, {{ a = \"L1\", b = \"S2\" }}, {{ a = \"S1\", b = \"L2\" }},\n\
+             {{ a = \"S2\", b = \"L2\", rate = \"40Gbps\" }}]\n[switch]\nbuffer = \"1MB\"\n[flow_control]\nkind = \"pfc\"\n\
+             [host]\nacks = \"per-frame\"\n[load_balancing]\nkind = {law}\n"
+        );
+        // A message of 30 KB is 24 us long.
+        for (host, nth) in (1..=10).flat_map(|host| (0..200).map(move |nth| (host, nth))) {
+            text += &format!(
+                "[[flow]]\nsrc = \"H{host}\"\ndst = \"H{}\"\nsize = \"30KB\"\nstart = \"{}ns\"\n",
+                host + 10,
+                24_000 * nth + 2_400 * host
+            );
+        }
+        let (s, f) = (load(&text), run(&text));
+        let bytes = uplinks(&s, &f);
+        let last = f.outcome.flows.iter().filter_map(|f| f.received).max().expect("complete");
+        (bytes[1] as f64 / bytes.iter().sum::<u64>() as f64, last)
+    };
+    let sent = xoff_units::Time::from_us(4_824).0 as f64; // by the tenth host
+    let (share, last) = split("\"ecmp\"");
+    assert!((share - 0.5).abs() < 0.02, "{share}");
+    assert!(last.0 as f64 > sent * 1.25, "{last}");
+    for bits in [3, 6] {
+        let (share, last) = split(&format!("\"conga\"\nbits = {bits}"));
+        assert!((share - 1.0 / 3.0).abs() < 0.03, "{bits} bits: {share}");
+        assert!((last.0 as f64) < sent * 1.06, "{bits} bits: {last}");
+    }
+}
+
+/// A law that needs two tiers says which part of another network is none.
+#[test]
+fn conga_refuses_networks_without_two_tiers() {
+    for (kind, why) in [
+        ("ring", "S1 and S2 are switches with hosts and have a link"),
+        ("fat-tree", "A1 and C1 are switches without hosts and have a link"),
+        ("dual-tor", "host H0 has 2 links"),
+    ] {
+        let text = format!(
+            "[run]\nduration = \"1us\"\n[topology]\nkind = \"{kind}\"\n[load_balancing]\nkind = \"conga\"\n\
+             [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1KB\"\n"
+        );
+        let e = NetworkScenario::from_text("a.toml", &text, &[], Path::new("")).err().expect(kind);
+        let e = e.render(false);
+        assert!(e.contains(why) && e.contains("conga needs two tiers"), "{e}");
+    }
 }
 
 /// The permutation of eight hosts over eight spines takes the wire's time under spraying, and a

@@ -8,8 +8,13 @@
 //! A switch has one balancer. It chooses for frames of data; acknowledgements and notifications
 //! keep the path of their hash, as in the simulator of ConWeave (SIGCOMM 2023). Without a balancer
 //! a flow keeps the path of its hash (ECMP), which the environment caches.
+//!
+//! A law with knowledge of other switches learns it from a [`Header`] of frames between leaves, the
+//! switches of their hosts: the first leaf writes it, each switch may change it as the frame leaves,
+//! and the last leaf reads it.
 
 pub mod adaptive;
+pub mod conga;
 pub mod drill;
 mod flow_table;
 pub mod flowlet;
@@ -22,6 +27,7 @@ pub use registry::{AnyBalancer, Balancing, Entry, REGISTRY};
 
 use std::fmt::Debug;
 
+use xoff_units::state::State;
 use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use flow_table::FlowTable;
@@ -37,6 +43,43 @@ pub struct Arrival {
     pub len: Bytes,
     /// Number of the set of its next hops: destinations with the same next hops share it.
     pub set: u32,
+    /// At the leaf of its source, where frames have headers: number of the destination's leaf.
+    pub to_leaf: Option<u32>,
+}
+
+/// A frame that leaves for another switch, where frames have headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Departure of its first bit.
+    pub now: Time,
+    /// Port.
+    pub port: u16,
+    /// Rate of the port.
+    pub rate: Rate,
+    /// Length on the wire.
+    pub len: Bytes,
+    /// At the leaf of its source: number of the destination's leaf.
+    pub to_leaf: Option<u32>,
+}
+
+/// Header of a frame between leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+pub struct Header {
+    /// Port by which it left the first leaf.
+    pub tag: u16,
+    /// Congestion of its path so far.
+    pub congestion: u8,
+    /// Congestion of a path in the opposite direction.
+    pub feedback: Option<Feedback>,
+}
+
+/// Congestion of a path, for the leaf at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
+pub struct Feedback {
+    /// Port of that leaf.
+    pub tag: u16,
+    /// Congestion that arrived from there.
+    pub congestion: u8,
 }
 
 /// The next hops of a frame, numbered from 0, as its switch sees them.
@@ -49,6 +92,10 @@ pub trait NextHops {
     fn is_held(&self, hop: usize) -> bool;
     /// Rate at which the network can carry traffic to the destination through it, alone.
     fn capacity(&mut self, hop: usize) -> Rate;
+    /// Number of its port.
+    fn port(&self, hop: usize) -> u16;
+    /// Rate of its link.
+    fn rate(&self, hop: usize) -> Rate;
     /// The hash of the flow at this switch, scaled to 0..`n`; for all next hops that of ECMP.
     fn hashed(&mut self, n: u64) -> u64;
     /// The next random number in [0, 1) of this switch.
@@ -69,6 +116,14 @@ pub trait Balancer {
     fn reorders(&self) -> bool {
         true
     }
+    /// True if frames between leaves have headers, which the law writes and reads.
+    fn adds_headers(&self) -> bool {
+        false
+    }
+    /// A frame leaves for another switch. At the leaf of its source the header has no content yet.
+    fn on_departure(&mut self, _frame: &Departure, _header: &mut Header) {}
+    /// A frame from another leaf reaches the leaf of its destination.
+    fn on_header(&mut self, _now: Time, _from_leaf: u32, _header: &Header) {}
 }
 
 /// A law from outside this crate.
@@ -78,6 +133,10 @@ pub trait Custom: Debug + Send + Sync {
     /// True if frames of a flow may overtake each other.
     fn reorders(&self) -> bool {
         true
+    }
+    /// True if frames between leaves have headers, which the law writes and reads.
+    fn adds_headers(&self) -> bool {
+        false
     }
 }
 
@@ -118,6 +177,12 @@ pub(crate) mod tests {
         fn is_held(&self, hop: usize) -> bool {
             self.held[hop]
         }
+        fn port(&self, hop: usize) -> u16 {
+            hop as u16
+        }
+        fn rate(&self, _: usize) -> Rate {
+            Rate::from_gbps(8)
+        }
         fn capacity(&mut self, hop: usize) -> Rate {
             Rate(self.capacity[hop])
         }
@@ -131,6 +196,6 @@ pub(crate) mod tests {
     }
 
     pub fn frame(us: u64, flow: FlowId) -> Arrival {
-        Arrival { now: Time(us * 1_000_000), flow, len: Bytes(1000), set: 1 }
+        Arrival { now: Time(us * 1_000_000), flow, len: Bytes(1000), set: 1, to_leaf: None }
     }
 }

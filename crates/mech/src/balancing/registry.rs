@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use xoff_units::Time;
 use xoff_units::params::{ParamError, Values};
 use xoff_units::state::State;
 
-use super::{Arrival, Balancer, Custom, NextHops};
+use super::{Arrival, Balancer, Custom, Departure, Header, NextHops};
 
 /// A law, with its parameters and their reader.
 pub type Entry = crate::choice::Choice<Balancing>;
@@ -63,6 +64,16 @@ macro_rules! laws {
                 matches!(self, Balancing::Ecmp)
             }
 
+            /// True if frames between leaves have headers: the network has two tiers, leaves and
+            /// spines.
+            pub fn adds_headers(&self) -> bool {
+                match self {
+                    Balancing::Ecmp => false,
+                    $(Balancing::$Law(law) => law.adds_headers(),)+
+                    Balancing::Custom(law) => law.adds_headers(),
+                }
+            }
+
             /// True if frames of a flow may overtake each other.
             pub fn reorders(&self) -> bool {
                 match self {
@@ -80,6 +91,18 @@ macro_rules! laws {
                     AnyBalancer::Custom(law) => law.pick(frame, hops),
                 }
             }
+            fn on_departure(&mut self, frame: &Departure, header: &mut Header) {
+                match self {
+                    $(AnyBalancer::$Law(law) => law.on_departure(frame, header),)+
+                    AnyBalancer::Custom(law) => law.on_departure(frame, header),
+                }
+            }
+            fn on_header(&mut self, now: Time, from_leaf: u32, header: &Header) {
+                match self {
+                    $(AnyBalancer::$Law(law) => law.on_header(now, from_leaf, header),)+
+                    AnyBalancer::Custom(law) => law.on_header(now, from_leaf, header),
+                }
+            }
         }
     };
 }
@@ -91,4 +114,5 @@ laws! {
     SprayRandom(spray_random) "spray-random": "every frame takes a random next hop";
     SprayRoundRobin(spray_round_robin) "spray-round-robin": "frames take the next hops in turn";
     Adaptive(adaptive) "adaptive": "the shortest queue, at once or with hysteresis or a gap";
+    Conga(conga) "conga": "after a gap in a flow its frames take the uplink with the least congested path (CONGA)";
 }

@@ -9,6 +9,7 @@
 pub mod builders;
 pub mod failures;
 pub mod graph;
+mod leaves;
 pub mod names;
 mod port_numbers;
 pub mod routing;

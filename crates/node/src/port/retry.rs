@@ -18,7 +18,7 @@ use xoff_units::state::State;
 
 use super::*;
 use crate::env::{RetryEvent, Surrender};
-use crate::frame::Telemetry;
+use crate::frame::Beside;
 
 /// Effect of a link on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum Arrived {
 #[derive(State)]
 struct Kept {
     frame: Frame,
-    telemetry: Option<Box<Telemetry>>,
+    beside: Option<Box<Beside>>,
 }
 
 /// Retry halves of a port's link, and its replay buffer.
@@ -126,8 +126,8 @@ impl Port {
         let Some(r) = &mut self.retry else { return };
         let frame = env.frames()[id];
         if let Some(number) = r.tx.on_sent(now, frame.len()) {
-            let telemetry = env.frames().telemetry(id).copied().map(Box::new);
-            r.kept.push_back(Kept { frame, telemetry });
+            let beside = env.frames().beside(id);
+            r.kept.push_back(Kept { frame, beside });
             env.frames()[id].set_number(number);
         }
         self.plan_retry(env);
@@ -213,8 +213,8 @@ impl Port {
         let mut frame = kept.frame;
         frame.set_number(number);
         let id = env.frames().insert(frame);
-        if let Some(t) = &kept.telemetry {
-            *env.frames().telemetry_mut(id) = **t;
+        if let Some(beside) = &kept.beside {
+            env.frames().put_beside(id, beside);
         }
         env.emit(
             self.node,

@@ -1,19 +1,22 @@
 //! Choice among several next hops: work of a switch that balances load.
 
-use xoff_mech::balancing::{AnyBalancer, Arrival, Balancer, NextHops};
+use xoff_mech::balancing::{AnyBalancer, Arrival, Balancer, Departure, NextHops};
 use xoff_mech::flow_control::Gate;
 use xoff_units::state::State;
 use xoff_units::{Bytes, PortId, Rate, Time};
 
 use super::Switch;
 use crate::env::Env;
-use crate::frame::{Frame, FrameKind};
+use crate::frame::{Frame, FrameId, FrameKind};
 use crate::port::Port;
 
 /// The load balancer of a switch.
 #[derive(State)]
 pub(super) struct Balancing {
     law: AnyBalancer,
+    /// Frames between leaves have headers.
+    #[state(built)]
+    adds_headers: bool,
     /// Ports of the next hops of the frame at hand.
     #[state(built)]
     ports: Vec<u16>,
@@ -21,8 +24,8 @@ pub(super) struct Balancing {
 
 impl Balancing {
     /// With this law.
-    pub fn new(law: AnyBalancer) -> Box<Balancing> {
-        Box::new(Balancing { law, ports: Vec::new() })
+    pub fn new(law: AnyBalancer, adds_headers: bool) -> Box<Balancing> {
+        Box::new(Balancing { law, adds_headers, ports: Vec::new() })
     }
 }
 
@@ -48,6 +51,12 @@ impl<E: Env> NextHops for Seen<'_, E> {
         let port = &self.switch[usize::from(self.ports[hop])];
         port.would_open(self.now, self.frame.class(), self.frame.len()) == Gate::Blocked
     }
+    fn port(&self, hop: usize) -> u16 {
+        self.ports[hop]
+    }
+    fn rate(&self, hop: usize) -> Rate {
+        self.switch[usize::from(self.ports[hop])].rate
+    }
     fn capacity(&mut self, hop: usize) -> Rate {
         self.env.capacity(PortId { node: self.node, port: self.ports[hop] }, self.frame)
     }
@@ -60,21 +69,59 @@ impl<E: Env> NextHops for Seen<'_, E> {
 }
 
 impl Switch {
-    /// Egress port of a frame, by the switch's load balancer.
+    /// Egress port of a frame that has come in, by the switch's load balancer, which reads its
+    /// header.
     #[inline(never)] // most switches have none
-    pub(super) fn balanced(&mut self, now: Time, frame: &Frame, env: &mut impl Env) -> Option<u16> {
-        let balancing = match &mut self.balancing {
-            Some(balancing) if frame.kind() == FrameKind::Data => balancing,
-            _ => return env.route(self.node, frame),
+    pub(super) fn balanced(&mut self, now: Time, id: FrameId, env: &mut impl Env) -> Option<u16> {
+        let frame = env.frames()[id];
+        let ends = self.ends_of(&frame, env);
+        let Some(balancing) = &mut self.balancing else { return env.route(self.node, &frame) };
+        let Balancing { law, ports, .. } = &mut **balancing;
+        let to_leaf = match ends {
+            Some(Ends { from, to }) if to == self.node => {
+                law.on_header(now, from, env.frames().header_mut(id));
+                None
+            }
+            Some(Ends { from, to }) => (from == self.node).then_some(to),
+            None => None,
         };
-        let Balancing { law, ports } = &mut **balancing;
-        let set = env.next_hops(self.node, frame, ports);
+        if frame.kind() != FrameKind::Data {
+            return env.route(self.node, &frame);
+        }
+        let set = env.next_hops(self.node, &frame, ports);
         if ports.len() < 2 {
             return ports.first().copied();
         }
-        let arrival = Arrival { now, flow: frame.flow, len: frame.bytes(), set };
-        let mut hops = Seen { switch: &self.ports, node: self.node, ports, frame, now, env };
+        let arrival = Arrival { now, flow: frame.flow, len: frame.bytes(), set, to_leaf };
+        let mut hops =
+            Seen { switch: &self.ports, node: self.node, ports, frame: &frame, now, env };
         let hop = law.pick(&arrival, &mut hops);
         Some(ports[hop])
     }
+
+    /// The header of a frame that leaves through a port, if it has one.
+    pub(super) fn write_header(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+        let frame = env.frames()[id];
+        let Some(Ends { from, to }) = self.ends_of(&frame, env) else { return };
+        let Some(balancing) = self.balancing.as_mut().filter(|_| to != self.node) else { return };
+        let to_leaf = (from == self.node).then_some(to);
+        let rate = self.ports[usize::from(port)].rate;
+        let departure = Departure { now, port, rate, len: frame.bytes(), to_leaf };
+        balancing.law.on_departure(&departure, env.frames().header_mut(id));
+    }
+
+    /// The leaves between which a frame has a header. Unpaused frames have none: they go before
+    /// the others, and switches send some themselves.
+    fn ends_of(&self, frame: &Frame, env: &mut impl Env) -> Option<Ends> {
+        let has = self.balancing.as_ref().is_some_and(|b| b.adds_headers)
+            && self.unpaused != Some(frame.class());
+        let [from, to] = has.then(|| env.leaves(frame))??;
+        (from != to).then_some(Ends { from, to })
+    }
+}
+
+/// The leaves of the hosts that a frame comes from and goes to.
+struct Ends {
+    from: u32,
+    to: u32,
 }

@@ -50,6 +50,13 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
             "use another rate control, or xoff run",
         );
     }
+    if s.adds_headers() {
+        return no(
+            "load_balancing.kind",
+            "real frames carry no header of a load balancer",
+            "use another load balancing, or xoff run",
+        );
+    }
     if s.has_failures() {
         return no(
             "failure",

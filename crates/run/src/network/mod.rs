@@ -229,6 +229,11 @@ impl NetworkScenario {
         self.model.balances(&self.topology)
     }
 
+    /// True if frames between leaves have a header of their load balancer.
+    pub fn adds_headers(&self) -> bool {
+        self.model.balancing.adds_headers()
+    }
+
     /// The facts of every kind of link with the flow control configured for it.
     pub fn links(&self) -> &[(LinkFacts, FlowControl)] {
         self.model.flow_control.kinds()

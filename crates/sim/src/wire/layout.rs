@@ -19,6 +19,8 @@ pub(crate) struct Layout {
     pub choice: Choice,
     /// Rate of each port's link, by [`Layout::port_index`], where switches balance load.
     pub rates: Vec<Rate>,
+    /// Switch of each host, by node, where frames between leaves have headers.
+    pub leaves: Vec<u32>,
     /// Frames of a flow may overtake each other on their paths.
     pub reorders: bool,
     pub paths: ExplicitPaths,

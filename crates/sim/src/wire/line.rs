@@ -1,7 +1,7 @@
 //! The lines of ports, and the frames on those that lead to another partition of the network.
 
 use xoff_net::topology::LinkId;
-use xoff_node::{EventKey, Frame, FrameId, Telemetry};
+use xoff_node::{Beside, EventKey, Frame, FrameId};
 use xoff_units::Span;
 use xoff_units::state::State;
 
@@ -65,6 +65,6 @@ pub(crate) struct RemoteArrival {
     pub frame: Frame,
     /// The handle that it had here.
     pub id: FrameId,
-    /// Telemetry of the line, in a run whose frames collect records.
-    pub telemetry: Option<Box<Telemetry>>,
+    /// Records of its way and its header, in a run whose frames have any.
+    pub beside: Option<Box<Beside>>,
 }

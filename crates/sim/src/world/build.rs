@@ -94,6 +94,16 @@ fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), Par
     Ok(())
 }
 
+/// The leaf of each host, where the law of load balancing adds headers to frames between leaves.
+fn leaves_of(topology: &Topology, m: &Model) -> Result<Vec<u32>, ParamError> {
+    if !m.balancing.adds_headers() {
+        return Ok(Vec::new());
+    }
+    topology.leaves().map_err(|what| {
+        ParamError::new("load_balancing", what, "this law needs a network of leaves and spines")
+    })
+}
+
 impl World {
     /// Builds a network at rest with its flows waiting to start. `forward` advances it.
     #[expect(
@@ -164,6 +174,7 @@ impl World {
             seed: m.seed,
             choice: m.routing.choice,
             rates: if m.balancing.is_ecmp() { Vec::new() } else { rates(topology) },
+            leaves: leaves_of(topology, m)?,
             reorders: m.reorders(topology),
             paths: std::mem::take(&mut flows.paths),
             acks: !matches!(transport, Transport::None),

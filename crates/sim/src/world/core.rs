@@ -236,11 +236,14 @@ impl Core {
         self.router.known(node, f)
     }
 
+    /// The flow of a frame, explicit path or not; `None`: its source is unknown.
+    fn known_flow(&self, frame: &Frame) -> Option<Flow> {
+        (frame.flow < UNKNOWN_SOURCE).then(|| self.monitor.flows.records.known(frame.flow))?
+    }
+
     /// The flow of a frame of data; `None`: its path is explicit, or given by its source.
     fn routed_flow(&self, frame: &Frame) -> Option<Flow> {
-        let known = frame.flow < UNKNOWN_SOURCE;
-        let flow = known.then(|| self.monitor.flows.records.known(frame.flow))??;
-        flow.path.is_none().then_some(flow)
+        self.known_flow(frame).filter(|flow| flow.path.is_none())
     }
 
     /// The port of a frame at a node that no frame of its flow and direction has been to.
@@ -277,8 +280,8 @@ impl Core {
     /// Takes a frame in from another partition.
     pub fn enter(&mut self, c: RemoteArrival) -> FrameId {
         let id = self.frames.insert(c.frame);
-        if let Some(t) = c.telemetry {
-            *self.frames.telemetry_mut(id) = *t;
+        if let Some(beside) = &c.beside {
+            self.frames.put_beside(id, beside);
         }
         self.pending.push(Event::new(c.at, Kind::Arrive, c.to, id));
         id
@@ -321,7 +324,7 @@ impl Core {
         if partition == self.partition {
             self.pending.push(Event::new(event_key, Kind::Arrive, to, frame));
         } else {
-            let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
+            let beside = self.frames.beside(frame);
             let f = self.frames.remove(frame);
             self.first_outgoing = self.first_outgoing.min(event_key);
             self.outgoing[partition as usize].push(RemoteArrival {
@@ -329,7 +332,7 @@ impl Core {
                 to,
                 frame: f,
                 id: frame,
-                telemetry,
+                beside,
             });
         }
     }
@@ -511,6 +514,12 @@ impl Env for Core {
                 0
             }
         }
+    }
+
+    fn leaves(&mut self, frame: &Frame) -> Option<[u32; 2]> {
+        let flow = self.known_flow(frame)?;
+        let [src, dst] = [flow.src, flow.dst].map(|host| self.layout.leaves[host as usize]);
+        Some(if frame.kind() == FrameKind::Data { [src, dst] } else { [dst, src] })
     }
 
     fn capacity(&mut self, at: PortId, frame: &Frame) -> Rate {

@@ -70,7 +70,7 @@ impl World {
             to,
             frame,
             id: 0,
-            telemetry: None,
+            beside: None,
         }))
     }
 

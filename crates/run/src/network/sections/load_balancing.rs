@@ -33,7 +33,17 @@ impl Part for Balancing {
         })
     }
 
-    fn agree(_: &Context<'_>, all: &mut Sections<'_>) {
+    fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
+        all.load_balancing.check(|s, law| {
+            let leaves = if law.adds_headers() { cx.topology.leaves().err() } else { None };
+            leaves.map_or(Ok(()), |what| {
+                let kind = s.kind().unwrap_or_default();
+                let hint = format!(
+                    "{kind} needs two tiers, leaves with hosts and spines between them: set topology.kind = \"leaf-spine\", or another load_balancing.kind"
+                );
+                Err(ParamError::new("kind", what, hint))
+            })
+        });
         let Some(routing) = all.routing.value() else { return };
         let one_path = !matches!(routing.choice, Choice::Hashed(_));
         all.load_balancing.check(|_, law| {

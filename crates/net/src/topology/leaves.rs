@@ -1,0 +1,34 @@
+//! Networks of two tiers: leaves with hosts, and spines that join them.
+
+use super::{NodeId, NodeKind, Topology};
+
+impl Topology {
+    /// Leaf of each host, by node; a switch is its own.
+    ///
+    /// # Errors
+    /// The network has not two tiers: a host with several links, or a link between two leaves or
+    /// two spines.
+    pub fn leaves(&self) -> Result<Vec<NodeId>, String> {
+        let is_host = |n: NodeId| self.nodes[n as usize].kind == NodeKind::Host;
+        let mut leaves: Vec<NodeId> = (0..self.nodes.len() as NodeId).collect();
+        for host in self.hosts() {
+            let node = &self.nodes[host as usize];
+            match &node.ports[..] {
+                [port] if !is_host(port.peer) => leaves[host as usize] = port.peer,
+                [_] => return Err(format!("host {} is not at a switch", node.name)),
+                ports => return Err(format!("host {} has {} links", node.name, ports.len())),
+            }
+        }
+        let is_leaf = |n: NodeId| self.nodes[n as usize].ports.iter().any(|p| is_host(p.peer));
+        for link in self.links.iter().filter(|l| !is_host(l.a) && !is_host(l.b)) {
+            let tier = match [link.a, link.b].map(is_leaf) {
+                [true, true] => "with hosts",
+                [false, false] => "without hosts",
+                _ => continue,
+            };
+            let [a, b] = [link.a, link.b].map(|n| self.name(n));
+            return Err(format!("{a} and {b} are switches {tier} and have a link"));
+        }
+        Ok(leaves)
+    }
+}
