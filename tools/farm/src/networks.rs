@@ -229,10 +229,19 @@ fn balanced(case: u64, drawn: &mut Drawn) {
     if !drawn.head.contains("kind = \"ecmp\"") || d.roll(2) == 0 {
         return;
     }
-    let laws = balancing::REGISTRY;
-    let law = laws[d.roll(laws.len() as u64) as usize].name;
+    // conga wants leaves and spines, and is drawn more often there.
+    let two_tiers = drawn.head.contains("kind = \"leaf-spine\"");
+    let laws = balancing::REGISTRY.iter().filter(|e| two_tiers || e.name != "conga");
+    let laws: Vec<&str> = laws.map(|e| e.name).collect();
+    let law = if two_tiers && d.roll(2) == 0 { "conga" } else { d.pick(&laws) };
     let parameters = match law {
         "flowlet" => format!("gap = \"{}us\"\n", d.roll(8)),
+        "conga" => format!(
+            "gap = \"{}us\"\ntau = \"16us\"\ninterval = \"{}us\"\naging = \"{}us\"\n",
+            d.roll(8),
+            1 + d.roll(16),
+            1 + d.roll(50)
+        ),
         "drill" => format!("choices = {}\nmemory = {}\n", 1 + d.roll(3), d.roll(3)),
         "adaptive" => format!(
             "hysteresis = \"{}B\"\ngap = \"{}us\"\npaused = \"{}\"\n",
