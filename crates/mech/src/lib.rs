@@ -9,6 +9,7 @@
 //!  flow_control/    Receiver (measures one ingress buffer, sends upstream) and Sender (obeys, answers `gate`)
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
+//!  entropy/         Entropy (the path of each frame, chosen by its source)
 //!  balancing/       Balancer (which of several next hops a frame takes)
 //!  sharing/         Sharing (how much of a pool of memory a queue may hold)
 //!  transport/       Source and Sink of a connection: window, acknowledgements, retransmissions
@@ -23,6 +24,7 @@ pub mod balancing;
 pub mod choice;
 mod control_loop;
 pub mod detection;
+pub mod entropy;
 pub mod flow_control;
 pub mod link_retry;
 pub mod rate_control;

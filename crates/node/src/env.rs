@@ -439,8 +439,9 @@ pub trait Env {
     fn capacity(&mut self, _at: PortId, _frame: &Frame) -> Rate {
         Rate::ZERO
     }
-    /// The hash of the flow of a frame at this node, scaled to 0..`n`.
-    fn hashed(&mut self, _node: u32, _frame: &Frame, _n: u64) -> u64 {
+    /// The hash of the flow of a frame and of its entropy value, 0 for none, at this node, scaled to
+    /// 0..`n`.
+    fn hashed(&mut self, _node: u32, _frame: &Frame, _entropy: u16, _n: u64) -> u64 {
         0
     }
     /// A random number in [0, 1) from the stream of this node's load balancer.

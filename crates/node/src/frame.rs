@@ -275,6 +275,7 @@ impl Telemetry {
 pub struct Beside {
     telemetry: Option<Telemetry>,
     header: Option<Header>,
+    entropy: Option<u16>,
 }
 
 /// All frames that exist, in one slab.
@@ -286,6 +287,8 @@ pub struct FrameStore {
     telemetry: Vec<Telemetry>,
     /// Headers of frames between leaves, by handle; kept like the records.
     headers: Vec<Header>,
+    /// Entropy values of frames, by handle; kept like the records.
+    entropies: Vec<u16>,
     /// Handles of empty places. Kept apart from the frames: a list through them would have to read
     /// each place before the next is known.
     free: Vec<FrameId>,
@@ -361,9 +364,14 @@ impl FrameStore {
     }
     /// A copy of what a frame takes along; `None`: nothing.
     pub fn beside(&self, id: FrameId) -> Option<Box<Beside>> {
-        let (telemetry, header) = (self.telemetry(id), self.headers.get(id as usize));
-        let some = telemetry.is_some() || header.is_some();
-        some.then(|| Box::new(Beside { telemetry: telemetry.copied(), header: header.copied() }))
+        let beside = Beside {
+            telemetry: self.telemetry(id).copied(),
+            header: self.headers.get(id as usize).copied(),
+            entropy: self.entropies.get(id as usize).copied(),
+        };
+        let some =
+            beside.telemetry.is_some() || beside.header.is_some() || beside.entropy.is_some();
+        some.then(|| Box::new(beside))
     }
     /// Gives a frame what it has taken along from elsewhere.
     pub fn put_beside(&mut self, id: FrameId, beside: &Beside) {
@@ -373,6 +381,21 @@ impl FrameStore {
         if let Some(header) = beside.header {
             *self.header_mut(id) = header;
         }
+        if let Some(value) = beside.entropy {
+            self.set_entropy(id, value);
+        }
+    }
+    /// The entropy value of a frame, in a run whose frames have one.
+    pub fn entropy(&self, id: FrameId) -> u16 {
+        self.entropies.get(id as usize).copied().unwrap_or(0)
+    }
+    /// Gives a frame an entropy value.
+    pub fn set_entropy(&mut self, id: FrameId, value: u16) {
+        let at = id as usize;
+        if self.entropies.len() <= at {
+            self.entropies.resize(at + 1, 0);
+        }
+        self.entropies[at] = value;
     }
     /// A frame will be looked at soon.
     #[inline]

@@ -64,6 +64,8 @@ pub struct SwitchConfig {
     pub watchdog: Option<WatchdogConfig>,
     /// Choice among several next hops.
     pub balancing: Law,
+    /// Frames have entropy values.
+    pub entropy: bool,
     /// Rules of a simulator that is replayed; default: none.
     pub compat: Compat,
 }
@@ -182,7 +184,7 @@ impl Switch {
             annotates: c.telemetry.is_some() || c.balancing.adds_headers(),
             balancing: c
                 .balancing
-                .balancer(node)
+                .balancer(node, c.entropy)
                 .map(|law| Balancing::new(law, c.balancing.adds_headers())),
             watchdog: c.watchdog.map(|w| Watchdog::new(w, frame, n * c.classes)),
             asks_more: c.flow_control.iter().any(|f| f.per_flow() || f.entry_ports() > 0),

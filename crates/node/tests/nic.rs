@@ -106,6 +106,7 @@ impl Bench {
             cnp_class: None,
             recovery: None,
             order: Default::default(),
+            entropy: None,
             port_choice: Default::default(),
             connection: None,
             obeys_priorities: false,

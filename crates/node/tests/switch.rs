@@ -83,6 +83,7 @@ fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
         telemetry: None,
         watchdog: None,
         balancing: Default::default(),
+        entropy: false,
         compat: Compat::default(),
     };
     change(&mut config);

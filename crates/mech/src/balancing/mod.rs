@@ -16,6 +16,7 @@
 pub mod adaptive;
 pub mod conga;
 pub mod drill;
+pub mod ecmp;
 mod flow_table;
 pub mod flowlet;
 mod registry;
@@ -96,7 +97,8 @@ pub trait NextHops {
     fn port(&self, hop: usize) -> u16;
     /// Rate of its link.
     fn rate(&self, hop: usize) -> Rate;
-    /// The hash of the flow at this switch, scaled to 0..`n`; for all next hops that of ECMP.
+    /// The hash of the flow, and of the frame's entropy value if it has one, at this switch, scaled
+    /// to 0..`n`; for all next hops that of ECMP.
     fn hashed(&mut self, n: u64) -> u64;
     /// The next random number in [0, 1) of this switch.
     fn draw(&mut self) -> f64;

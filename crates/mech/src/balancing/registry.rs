@@ -43,6 +43,8 @@ macro_rules! laws {
         /// The balancer of one switch, of any law.
         #[derive(State)]
         pub enum AnyBalancer {
+            /// Of [`super::ecmp`].
+            Ecmp(super::ecmp::Ecmp),
             $(#[doc = concat!("Of [`super::", stringify!($law), "`].")] $Law(super::$law::$Law),)+
             /// From outside.
             #[state(refused)]
@@ -51,8 +53,10 @@ macro_rules! laws {
 
         impl Balancing {
             /// The balancer of a switch; `None`: the environment's cached path of a flow's hash.
-            pub fn balancer(&self, switch: u32) -> Option<AnyBalancer> {
+            /// `entropy`: each frame has an entropy value.
+            pub fn balancer(&self, switch: u32, entropy: bool) -> Option<AnyBalancer> {
                 match self {
+                    Balancing::Ecmp if entropy => Some(AnyBalancer::Ecmp(Default::default())),
                     Balancing::Ecmp => None,
                     $(Balancing::$Law(law) => Some(AnyBalancer::$Law(law.clone())),)+
                     Balancing::Custom(law) => Some(AnyBalancer::Custom(law.balancer(switch))),
@@ -87,18 +91,21 @@ macro_rules! laws {
         impl Balancer for AnyBalancer {
             fn pick(&mut self, frame: &Arrival, hops: &mut dyn NextHops) -> usize {
                 match self {
+                    AnyBalancer::Ecmp(law) => law.pick(frame, hops),
                     $(AnyBalancer::$Law(law) => law.pick(frame, hops),)+
                     AnyBalancer::Custom(law) => law.pick(frame, hops),
                 }
             }
             fn on_departure(&mut self, frame: &Departure, header: &mut Header) {
                 match self {
+                    AnyBalancer::Ecmp(law) => law.on_departure(frame, header),
                     $(AnyBalancer::$Law(law) => law.on_departure(frame, header),)+
                     AnyBalancer::Custom(law) => law.on_departure(frame, header),
                 }
             }
             fn on_header(&mut self, now: Time, from_leaf: u32, header: &Header) {
                 match self {
+                    AnyBalancer::Ecmp(law) => law.on_header(now, from_leaf, header),
                     $(AnyBalancer::$Law(law) => law.on_header(now, from_leaf, header),)+
                     AnyBalancer::Custom(law) => law.on_header(now, from_leaf, header),
                 }

@@ -1,5 +1,6 @@
 //! Configuration of a NIC, and facts of a flow.
 
+use xoff_mech::entropy::Entropies;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_units::state::State;
@@ -102,6 +103,8 @@ pub struct NicConfig {
     pub rate_bound: bool,
     /// True if the host pauses all flows of a priority when the peer pauses single flows.
     pub obeys_priorities: bool,
+    /// Entropy values of frames; `None`: a flow keeps the path of its hash.
+    pub entropy: Option<Entropies>,
     /// Choice of the port of a flow, where a NIC has several.
     pub port_choice: PortChoice,
     /// Pacing of an application's rate.

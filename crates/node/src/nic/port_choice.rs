@@ -53,7 +53,7 @@ impl Nic {
             PortChoice::Spray => return PortSet::of(ports.iter().copied()),
             PortChoice::Hash => {
                 let frame = Frame::new(FrameKind::Data, start.flow, start.class, self.c.header);
-                env.hashed(self.node, &frame, n as u64) as usize
+                env.hashed(self.node, &frame, 0, n as u64) as usize
             }
             PortChoice::Destination => start.dst as usize % n,
             PortChoice::RoundRobin => {

@@ -72,14 +72,14 @@ impl Nic {
         let old = &mut self.flows[last as usize];
         let (rate_control, available, size) =
             (old.rate_control.take(), old.available, old.start.size);
-        let (ports, line) = (old.ports, old.line);
+        let (ports, line, entropy) = (old.ports, old.line, old.entropy.take());
         let mut sent = 0;
         if let Some(in_pair) = &mut old.pair {
             sent = in_pair.before + size;
             in_pair.next = Some(slot);
         }
         let new = &mut self.flows[slot as usize];
-        (new.ports, new.line) = (ports, line);
+        (new.ports, new.line, new.entropy) = (ports, line, entropy);
         new.rate_control = rate_control;
         new.available = new.available.max(available);
         if let Some(in_pair) = &mut new.pair {

@@ -2,6 +2,7 @@
 //! control.
 
 use xoff_mech::detection::Mark;
+use xoff_mech::entropy::Entropy;
 use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};
 use xoff_units::{Bytes, FlowId, Rate, Time};
 
@@ -62,6 +63,9 @@ impl Nic {
         };
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
+        if let Some(entropy) = &mut flow.entropy {
+            entropy.on_ack(now, env.frames().entropy(id), f.reported() != Mark::None);
+        }
         let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
         let before = flow.acked;
         if interval > 0 {

@@ -176,10 +176,14 @@ impl Nic {
         } else {
             None
         };
+        let value = self.c.entropy.map(|_| env.frames().entropy(id));
         if let Some(frame) = answer {
             let id = self.queue_feedback(port, frame, env);
             if let Some(records) = records {
                 *env.frames().telemetry_mut(id) = records;
+            }
+            if let Some(value) = value {
+                env.frames().set_entropy(id, value);
             }
         }
         match cnp {

@@ -16,6 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use xoff_mech::entropy::Entropy;
 use xoff_mech::rate_control::RateControl;
 use xoff_units::state::State;
 use xoff_units::{Span, Time};
@@ -172,7 +173,11 @@ impl Nic {
         } else {
             f.next = f.acked;
         }
-        let flow = self.flows[slot as usize].start.flow;
+        let f = &mut self.flows[slot as usize];
+        if let Some(entropy) = &mut f.entropy {
+            entropy.on_timeout(now);
+        }
+        let flow = f.start.flow;
         env.emit(self.node, now, NodeEvent::TimedOut { flow });
         self.comes_to_a_shorter_frame(slot);
         self.arm_recovery(now, slot, env);
@@ -270,6 +275,9 @@ impl Nic {
         let id = env.frames().insert(frame);
         if self.c.rate_control.telemetry().is_some() {
             *env.frames().telemetry_mut(id) = Default::default();
+        }
+        if self.c.entropy.is_some() {
+            self.give_entropy(now, port, slot, id, env);
         }
         let p = &mut self.ports[port];
         p.port.start_frame(now, id, env);

@@ -1,5 +1,6 @@
 //! The sending side of a NIC: its flows, whose turn it is, and when a frame may go.
 
+use xoff_mech::entropy::{AnyEntropy, Entropy};
 use xoff_mech::flow_control::Gate;
 use xoff_mech::rate_control::{AnyRateControl, FlowFacts, RateControl, Wakes};
 use xoff_units::state::{State, may_be_gone};
@@ -13,7 +14,7 @@ use super::round_robin::{Answer, Flows, NOTHING};
 use super::senders::Senders;
 use super::{FlowStart, Nic, NicConfig, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
-use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};
+use crate::frame::{Frame, FrameId, FrameKind, FrameStore, Telemetry};
 use crate::port::{Hold, Port};
 use crate::wire_times::FlowTimes;
 
@@ -59,6 +60,8 @@ pub(super) struct Sending {
     /// Position of the flow in its queue pair, if any.
     #[state(saved)] // its queue pair has the same in another form
     pub pair: Option<Box<InPair>>,
+    /// Entropy values of its frames, if each has its own.
+    pub entropy: Option<Box<AnyEntropy>>,
     /// Data to send again, where losses are recovered, and the window of a connection.
     pub recovery: Option<Box<Repair>>,
 }
@@ -116,6 +119,7 @@ impl Sending {
             timers: 0,
             production: Production::new(&start, now, c),
             pair: None,
+            entropy: c.entropy.map(|e| Box::new(e.of_flow())),
             recovery: Repair::of(&start, c),
         }
     }
@@ -370,6 +374,9 @@ impl Nic {
         if self.c.rate_control.telemetry().is_some() {
             *env.frames().telemetry_mut(id) = Telemetry::default();
         }
+        if self.c.entropy.is_some() {
+            self.give_entropy(now, port, slot, id, env);
+        }
         let p = &mut self.ports[port];
         p.port.start_frame(now, id, env);
         p.plan_next(env);
@@ -388,6 +395,23 @@ impl Nic {
             }
         } else if paced {
             self.after_rate_control(now, slot, before, wakes, env);
+        }
+    }
+
+    /// Gives a frame of a flow its entropy value.
+    #[cold]
+    pub(super) fn give_entropy(
+        &mut self,
+        now: Time,
+        port: u16,
+        slot: u32,
+        id: FrameId,
+        env: &mut impl Env,
+    ) {
+        let at = self.ports[port].port.at();
+        if let Some(entropy) = &mut self.flows[slot as usize].entropy {
+            let value = entropy.next(now, &mut || env.draw(at));
+            env.frames().set_entropy(id, value);
         }
     }
 

@@ -35,6 +35,7 @@ struct Seen<'s, E> {
     node: u32,
     ports: &'s [u16],
     frame: &'s Frame,
+    entropy: u16,
     now: Time,
     env: &'s mut E,
 }
@@ -61,7 +62,7 @@ impl<E: Env> NextHops for Seen<'_, E> {
         self.env.capacity(PortId { node: self.node, port: self.ports[hop] }, self.frame)
     }
     fn hashed(&mut self, n: u64) -> u64 {
-        self.env.hashed(self.node, self.frame, n)
+        self.env.hashed(self.node, self.frame, self.entropy, n)
     }
     fn draw(&mut self) -> f64 {
         self.env.draw_for_balancing(self.node)
@@ -93,8 +94,9 @@ impl Switch {
             return ports.first().copied();
         }
         let arrival = Arrival { now, flow: frame.flow, len: frame.bytes(), set, to_leaf };
+        let entropy = env.frames().entropy(id);
         let mut hops =
-            Seen { switch: &self.ports, node: self.node, ports, frame: &frame, now, env };
+            Seen { switch: &self.ports, node: self.node, ports, frame: &frame, entropy, now, env };
         let hop = law.pick(&arrival, &mut hops);
         Some(ports[hop])
     }

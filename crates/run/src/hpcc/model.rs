@@ -181,6 +181,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             },
             window_follows_rate: c.var_win,
             rate_bound: c.rate_bound,
+            entropy: None,
             port_choice: PortChoice::Hash,
             pacing: Pacing::Gap,
             shared_connections: false,

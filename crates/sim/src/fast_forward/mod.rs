@@ -179,7 +179,7 @@ fn obstacle(flows: &Flows, m: &Model) -> Option<String> {
             "simultaneous events follow the order of insertion, which never recurs",
         ),
         (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
-        (!m.balancing.is_ecmp(), "switches choose a next hop for each frame"),
+        (m.switches_choose(), "switches choose a next hop for each frame"),
         (!m.faults.errors.is_empty(), "links corrupt frames"),
         (m.faults.link_retry.is_some(), "links number their frames"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),

@@ -527,8 +527,11 @@ impl Env for Core {
         flow.map_or(Rate::ZERO, |flow| self.router.capacity(at, flow.dst, &self.layout))
     }
 
-    fn hashed(&mut self, node: u32, frame: &Frame, n: u64) -> u64 {
-        let key = self.routed_flow(frame).map(|flow| FlowKey::from(&flow));
+    fn hashed(&mut self, node: u32, frame: &Frame, entropy: u16, n: u64) -> u64 {
+        let key = self.routed_flow(frame).map(|flow| {
+            let key = FlowKey::from(&flow);
+            FlowKey { src_port: key.src_port.wrapping_add(entropy), ..key }
+        });
         key.map_or(0, |key| self.layout.choice.index(&key, node, n as usize) as u64)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::balancing::Balancing;
 use xoff_mech::detection::Detection;
+use xoff_mech::entropy::Entropies;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
@@ -140,6 +141,8 @@ pub struct NicModel {
     pub rate_bound: bool,
     /// True if a host pauses all flows of a priority when flow control pauses single flows.
     pub obeys_priorities: bool,
+    /// Entropy values of frames; `None`: a flow keeps the path of its hash.
+    pub entropy: Option<Entropies>,
     /// Choice of the port of a flow, where a host has several.
     pub port_choice: PortChoice,
     /// Pacing of an application's rate.
@@ -265,6 +268,7 @@ impl<'a> Model<'a> {
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,
                 rate_bound: true,
+                entropy: None,
                 port_choice: PortChoice::Hash,
                 pacing: Pacing::Schedule,
                 shared_connections: false,
@@ -298,14 +302,20 @@ impl<'a> Model<'a> {
         self.nic.port_choice != PortChoice::Hash && topology.has_hosts_of_several_ports()
     }
 
+    /// True if switches choose a next hop for each frame.
+    pub fn switches_choose(&self) -> bool {
+        !self.balancing.is_ecmp() || self.nic.entropy.is_some()
+    }
+
     /// True if more than the hash of a flow decides on its path.
     pub fn balances(&self, topology: &Topology) -> bool {
-        !self.balancing.is_ecmp() || self.chooses_ports(topology)
+        self.switches_choose() || self.chooses_ports(topology)
     }
 
     /// True if frames of a flow may overtake each other.
     pub fn reorders(&self, topology: &Topology) -> bool {
         self.balancing.reorders()
+            || self.nic.entropy.is_some_and(|e| e.paths > 1)
             || self.nic.port_choice == PortChoice::Spray && self.chooses_ports(topology)
     }
 

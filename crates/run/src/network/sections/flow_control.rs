@@ -165,7 +165,7 @@ impl Part for FlowControls {
             flows,
             routing,
             balances: !balancing.is_ecmp()
-                || all.host.value().is_some_and(|h| h.chooses_ports(cx.topology)),
+                || all.host.value().is_some_and(|h| h.balances(cx.topology)),
             scheduler: &switch.scheduler,
             duration: cx.run.duration,
         };

@@ -1,6 +1,7 @@
 //! `[host]`: frames, acknowledgements, recovery from losses.
 
 use xoff_mech::balancing::Balancing;
+use xoff_mech::entropy::{Entropies, EntropyKind};
 use xoff_mech::rate_control::{CnpMode, RateControlKind};
 use xoff_mech::transport;
 use xoff_net::topology::{Link, NodeKind, Topology};
@@ -85,7 +86,7 @@ const KEYS: &[ParamSpec] = &[
     ParamSpec::optional(
         "order",
         Kind::Choice(&["strict", "buffer", "count"]),
-        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: buffer where `recovery` is selective or load_balancing or port = \"spray\" lets frames overtake each other, otherwise strict",
+        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: buffer where `recovery` is selective or load_balancing, entropy or port = \"spray\" lets frames overtake each other, otherwise strict",
         "",
     ),
     ParamSpec::new(
@@ -94,6 +95,20 @@ const KEYS: &[ParamSpec] = &[
         "500us",
         "nack, go-back-n: shortest time between two reports of the same gap",
         "HPCC simulator",
+    ),
+    ParamSpec::new(
+        "entropy",
+        Kind::Choice(xoff_mech::entropy::NAMES),
+        "flow",
+        "path of each frame, by a value that ECMP in switches hashes with the flow: flow: that of the flow; oblivious: values in rotation; bitmap: the same, but a value whose frame was marked is passed over once; reps: values of acknowledged frames without a mark are used again (REPS)",
+        "bitmap: Ultra Ethernet; reps: Bonato et al. 2024",
+    ),
+    ParamSpec::new(
+        "paths",
+        Kind::Count,
+        "256",
+        "oblivious, bitmap, reps: number of entropy values",
+        "",
     ),
     ParamSpec::new(
         "port",
@@ -129,8 +144,13 @@ pub(in crate::network) struct Host {
 pub type Value = Host;
 
 impl Host {
+    /// True if hosts choose more than the path of a flow's hash.
+    pub fn balances(&self, topology: &Topology) -> bool {
+        self.nic.entropy.is_some() || self.chooses_ports(topology)
+    }
+
     /// True if some host chooses one of its ports for a flow, other than by the hash of the flow.
-    pub fn chooses_ports(&self, topology: &Topology) -> bool {
+    fn chooses_ports(&self, topology: &Topology) -> bool {
         self.nic.port_choice != PortChoice::Hash && topology.has_hosts_of_several_ports()
     }
 
@@ -270,7 +290,10 @@ fn read(
     };
     let recovery = read_recovery(s, acks, connection.is_some())?;
     let port_choice = read_port_choice(s, several_ports)?;
-    let reorders = reorders || several_ports && port_choice == PortChoice::Spray;
+    let entropy = read_entropy(s, acks, connection.is_some())?;
+    let reorders = reorders
+        || several_ports && port_choice == PortChoice::Spray
+        || entropy.is_some_and(|e| e.paths > 1);
     let order = read_order(s, acks, recovery, connection.is_some(), reorders)?;
     name_what_is_unread(s, acks, connection.is_some(), reorders);
     let obeys_priorities = s.text("obeys")? == "priorities";
@@ -287,6 +310,7 @@ fn read(
         window_follows_rate: false,
         rate_bound: true,
         obeys_priorities,
+        entropy,
         port_choice,
         pacing,
         shared_connections: s.text("connections")? == "per-pair",
@@ -501,6 +525,37 @@ fn read_recovery(
         ));
     }
     Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: kind == "selective" }))
+}
+
+/// Entropy values of frames.
+fn read_entropy(
+    s: &mut Section<'_>,
+    acks: bool,
+    connections: bool,
+) -> Result<Option<Entropies>, ParamError> {
+    let (name, paths) = (s.text("entropy")?, s.count("paths")?);
+    let Some(kind) = EntropyKind::of(&name) else {
+        s.has_no_effect("paths", "a flow has one path", "remove the key, or set host.entropy");
+        return Ok(None);
+    };
+    if !(1..=u64::from(u16::MAX)).contains(&paths) {
+        let what = format!("{paths} entropy values");
+        return Err(ParamError::new("paths", what, "expected 1 to 65535"));
+    }
+    let refuse = |what: String, hint: &str| Err(ParamError::new("entropy", what, hint));
+    if connections {
+        return refuse(
+            "connections of TCP keep one path".into(),
+            "remove the key, or set transport.kind = \"none\"",
+        );
+    }
+    if kind != EntropyKind::Oblivious && !acks {
+        return refuse(
+            format!("{name} learns from acknowledgements, but hosts send none"),
+            "set acks = \"per-frame\", or entropy = \"oblivious\"",
+        );
+    }
+    Ok(Some(Entropies { kind, paths: paths as u16 }))
 }
 
 /// Choice of the port of a flow. `several`: some hosts have several.

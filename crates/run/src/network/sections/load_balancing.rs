@@ -44,10 +44,20 @@ impl Part for Balancing {
                 Err(ParamError::new("kind", what, hint))
             })
         });
+        let hosts_choose = all.host.value().is_some_and(|h| h.nic.entropy.is_some());
+        all.load_balancing.check(|_, law| match law {
+            Balancing::Ecmp | Balancing::Wcmp(_) => Ok(()),
+            _ if hosts_choose => Err(ParamError::new(
+                "kind",
+                "hosts choose the path of each frame by host.entropy, which these switches do not read",
+                "remove [load_balancing], set its kind to \"ecmp\" or \"wcmp\", or remove host.entropy",
+            )),
+            _ => Ok(()),
+        });
         let Some(routing) = all.routing.value() else { return };
         let one_path = !matches!(routing.choice, Choice::Hashed(_));
         all.load_balancing.check(|_, law| {
-            if one_path && !law.is_ecmp() {
+            if one_path && !(law.is_ecmp() && !hosts_choose) {
                 return Err(ParamError::new(
                     "kind",
                     "routing.kind gives each destination one path, and the switches balance over several",
