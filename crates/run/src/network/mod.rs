@@ -11,7 +11,7 @@ use xoff_net::topology::Topology;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, all_paths};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::PoolConfig;
-use xoff_scenario::document::{Document, Override};
+use xoff_scenario::document::{Document, Given, Override};
 use xoff_scenario::{Problems, Source};
 use xoff_sim::{Engine, Model, way};
 use xoff_units::params::ParamError;
@@ -48,7 +48,7 @@ use buffers::{Buffers, SwitchLinks};
 pub use course::{Course, PortLook};
 pub use execute::{Finished, Page, Running};
 pub use jobs::{CAUSES, Iteration, JobSummary, RankState, Straggler, Stretch, rank_states};
-pub(crate) use read::{absolute, read};
+pub(crate) use read::{absolute, read, read_open};
 pub use recorder::FrameTap;
 
 /// A network of switches and hosts that can run.
@@ -101,6 +101,21 @@ impl NetworkScenario {
     pub fn load(path: &Path, settings: &[Override]) -> Result<NetworkScenario, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         read(Document::load(path, settings)?, &folder)
+    }
+
+    /// As [`Self::load`], with what the file and the settings gave: enough to write scenarios of the
+    /// same network with other traffic.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_given(
+        path: &Path,
+        settings: &[Override],
+    ) -> Result<(NetworkScenario, Vec<Given>), Problems> {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let mut doc = Document::load(path, settings)?;
+        let scenario = read_open(&mut doc, &folder, &[])?;
+        Ok((scenario, doc.resolved().given()))
     }
 
     /// From a text; `name` appears in messages, files are looked up in `folder`.

@@ -38,6 +38,15 @@ pub(crate) fn read_driven(
     folder: &Path,
     handed_in: &[u8],
 ) -> Result<NetworkScenario, Problems> {
+    read_open(&mut doc, folder, handed_in)
+}
+
+/// As [`read_driven`], and leaves the document with what was read.
+pub(crate) fn read_open(
+    doc: &mut Document,
+    folder: &Path,
+    handed_in: &[u8],
+) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
         return Err(Problem::new(
@@ -48,7 +57,7 @@ pub(crate) fn read_driven(
         .into());
     }
     doc.spread_kinds(&specs());
-    let doc = &doc;
+    let doc = &*doc;
     doc.declare(&specs());
     let run = Run::read(doc);
     let topology = topology::read(doc, folder).and_then(|mut topology| {

@@ -32,7 +32,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use resolved::{Origin, Resolved, Row};
+pub use resolved::{Given, Origin, Resolved, Row};
 pub use schema::schema;
 pub use section::Section;
 pub use spec::{KindSpec, Kinds, SectionSpec};

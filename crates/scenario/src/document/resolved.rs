@@ -80,6 +80,30 @@ impl Resolved {
         &self.rows
     }
 
+    /// The sections of the document with the values that it or a setting gave, in the order of
+    /// reading: enough to write the same scenario with other parts.
+    pub fn given(&self) -> Vec<Given> {
+        let mut all: Vec<Given> = Vec::new();
+        let mut index = HashMap::new();
+        for (path, present) in &self.sections {
+            index.insert(path.as_str(), all.len());
+            all.push(Given { path: path.clone(), present: *present, values: Vec::new() });
+        }
+        for row in self.rows.iter().filter(|r| r.origin != Origin::Default) {
+            let value = (row.key.clone(), to_toml(row.kind, &row.value));
+            match index.get(row.section.as_str()) {
+                Some(&i) => all[i].values.push(value),
+                None => {
+                    index.insert(&row.section, all.len());
+                    let path = row.section.clone();
+                    all.push(Given { path, present: true, values: vec![value] });
+                }
+            }
+        }
+        all.retain(|s| s.present || !s.values.is_empty());
+        all
+    }
+
     /// A scenario that says everything and reproduces the run.
     pub fn to_toml(&self) -> String {
         let mut root = Node::default();
@@ -92,6 +116,24 @@ impl Resolved {
         let mut out = String::new();
         root.write("", &mut out);
         out
+    }
+}
+
+/// A section with what a document gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Path with indices, such as `topology` or `flow[0]`; empty at the top.
+    pub path: String,
+    /// The document has its header.
+    present: bool,
+    /// Keys, and values as TOML writes them.
+    pub values: Vec<(String, String)>,
+}
+
+impl Given {
+    /// A section with no values so far.
+    pub fn new(path: &str) -> Given {
+        Given { path: path.to_owned(), present: true, values: Vec::new() }
     }
 }
 
