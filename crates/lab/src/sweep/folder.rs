@@ -31,9 +31,14 @@ impl Store {
     /// # Errors
     /// A folder that another process writes, or that has files of others than sweeps.
     pub fn claim(path: &Path, force: bool) -> Result<Store, SweepError> {
+        Store::claim_for(COMMAND, path, force)
+    }
+
+    /// Claims the folder for another command that keeps its runs in it.
+    pub(crate) fn claim_for(command: &str, path: &Path, force: bool) -> Result<Store, SweepError> {
         let begun = Instant::now();
         let folder = loop {
-            match Folder::claim(path, COMMAND, force) {
+            match Folder::claim(path, command, force) {
                 // A process of a job array holds it for an instant.
                 Err(_) if is_sweep(path) && begun.elapsed() < Duration::from_secs(1) => {
                     std::thread::sleep(Duration::from_millis(50))

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::sweep::cell::Status;
-use crate::sweep::{Plan, Store, SweepError};
+use crate::sweep::{Plan, Ran, Store, SweepError, Value};
 
 /// Progress of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +51,19 @@ pub enum Ended {
     Stopped,
 }
 
+/// More columns of a run.
+pub(crate) type Measure<'m> = &'m (dyn Fn(&Ran) -> Vec<(String, Value)> + Sync);
+
+/// A run to execute.
+pub(crate) struct Todo<'p> {
+    /// Its plan.
+    pub plan: &'p Plan,
+    /// Its number there.
+    pub index: usize,
+    /// Columns that are kept with it.
+    pub measure: Option<Measure<'p>>,
+}
+
 /// Executes these runs, so many at a time; each is kept as soon as it is finished. `stop` is asked
 /// now and then, `look` is called after every run.
 ///
@@ -64,20 +77,37 @@ pub fn run_local(
     stop: &(dyn Fn() -> bool + Sync),
     look: &(dyn Fn(Progress) + Sync),
 ) -> Result<Ended, SweepError> {
+    let runs: Vec<Todo<'_>> =
+        cells.iter().map(|&index| Todo { plan, index, measure: None }).collect();
+    run_each(&runs, plan.len(), store, threads, stop, look)
+}
+
+/// [`run_local`] of runs of several plans, `total` with those that were finished before.
+pub(crate) fn run_each(
+    runs: &[Todo<'_>],
+    total: usize,
+    store: &Store,
+    threads: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+    look: &(dyn Fn(Progress) + Sync),
+) -> Result<Ended, SweepError> {
     let (next, broken) = (AtomicUsize::new(0), AtomicBool::new(false));
     let begun = Instant::now();
-    let state = Mutex::new((
-        Progress { total: plan.len(), kept: plan.len() - cells.len(), ..Progress::default() },
-        None,
-    ));
+    let state =
+        Mutex::new((Progress { total, kept: total - runs.len(), ..Progress::default() }, None));
     let lock = || state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     look(lock().0);
     let ending = || broken.load(Ordering::Relaxed) || stop();
     let worker = || {
         while !ending() {
-            let Some(&index) = cells.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-            let cell = plan.cell(index);
-            let Some((shard, tables)) = plan.run(&cell, &ending, None) else { return };
+            let Some(todo) = runs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let cell = todo.plan.cell(todo.index);
+            let mut ran = None;
+            let wanted = todo.measure.is_some().then_some(&mut ran);
+            let Some((mut shard, tables)) = todo.plan.run(&cell, &ending, wanted) else { return };
+            if let Some((measure, ran)) = todo.measure.zip(ran) {
+                shard.measured.values.extend(measure(&ran));
+            }
             let kept = store.put(&cell, &shard, &tables);
             let mut state = lock();
             match kept {
@@ -86,7 +116,7 @@ pub fn run_local(
                     *(if shard.status == Status::Done { &mut p.done } else { &mut p.failed }) += 1;
                     let tried = p.done + p.failed;
                     p.left =
-                        Some(begun.elapsed().mul_f64((cells.len() - tried) as f64 / tried as f64));
+                        Some(begun.elapsed().mul_f64((runs.len() - tried) as f64 / tried as f64));
                     look(*p);
                 }
                 Err(e) => {
@@ -98,7 +128,7 @@ pub fn run_local(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, cells.len().max(1)) {
+        for _ in 1..threads.clamp(1, runs.len().max(1)) {
             scope.spawn(worker);
         }
         worker();
@@ -106,7 +136,7 @@ pub fn run_local(
     let (p, error) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     match error {
         Some(e) => Err(e),
-        None if p.done + p.failed == cells.len() => Ok(Ended::Tried),
+        None if p.done + p.failed == runs.len() => Ok(Ended::Tried),
         None => Ok(Ended::Stopped),
     }
 }
