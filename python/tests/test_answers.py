@@ -105,6 +105,12 @@ def test_networks(schema: dict[str, Any], runs: Path) -> None:
     check(schema, "plan-fabric", ask("plan", SONIC, "--format", "sonic", folder=runs))
 
 
+def test_a_benchmark(schema: dict[str, Any], runs: Path) -> None:
+    scenario = "scenarios/mechanisms/flowlet.toml"
+    for only in ("incast,convergence", "deadlock"):
+        check(schema, "bench-fabric", ask("bench-fabric", scenario, "--out", "bench", "--only", only, "--seeds", 2, folder=runs))
+
+
 def test_papers_and_sweeps(schema: dict[str, Any], runs: Path) -> None:
     check(schema, "reproduce-list", ask("reproduce", ROOT / "papers/gfc", "--list", folder=runs))
     check(schema, "reproduce", ask("reproduce", ROOT / "papers/gfc", "sec4.2", "thm5.1", "--out", "paper", folder=runs))

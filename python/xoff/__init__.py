@@ -19,8 +19,9 @@ from ._core import VERSION as __version__
 
 if TYPE_CHECKING:
     from ._answer import Answer
+    from ._bench import FabricBenchmark
     from ._check import Check
-    from ._commands import check, explain, fork, import_network, plan, resume, tree
+    from ._commands import bench_fabric, check, explain, fork, import_network, plan, resume, tree
     from ._compare import Comparison, compare
     from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
     from ._figure import PaperFigure
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 # Loaded when they are asked for: Polars starts threads, and a command that enters namespaces of its own has to do so before there are any.
 _PLACES = {
     "_answer": ("Answer",),
+    "_bench": ("FabricBenchmark",),
     "_check": ("Check",),
-    "_commands": ("check", "explain", "fork", "import_network", "plan", "resume", "tree"),
+    "_commands": ("bench_fabric", "check", "explain", "fork", "import_network", "plan", "resume", "tree"),
     "_compare": ("Comparison", "compare"),
     "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
     "_figure": ("PaperFigure",),
@@ -76,6 +78,7 @@ __all__ = [
     "Comparison",
     "CongestionTree",
     "Explanation",
+    "FabricBenchmark",
     "FlowControl",
     "FlowFacts",
     "Imported",
@@ -106,6 +109,7 @@ __all__ = [
     "Timers",
     "Verdict",
     "__version__",
+    "bench_fabric",
     "check",
     "claims",
     "compare",

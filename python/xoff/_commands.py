@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, overload
 
 from ._ask import ask, instant, option
+from ._bench import FabricBenchmark
 from ._check import Check
 from ._imported import Imported
 from ._plan import NetworkPlan, Plan
@@ -171,6 +172,37 @@ def tree(
     where, scenario = _of(run)
     args = ["tree", *option("svg", svg), *option("force", force), "--", where, instant(at)]
     return CongestionTree._of(*ask(args, progress=progress, scenario=scenario, **_stack))
+
+
+def bench_fabric(
+    scenario: str | PathLike[str],
+    settings_: Mapping[str, Any] | None = None,
+    /,
+    *,
+    out: str | PathLike[str],
+    only: Names | None = None,
+    seeds: int | None = None,
+    force: bool = False,
+    threads: int | None = None,
+    progress: bool | StepCallback = True,
+    **overrides: Any,
+) -> FabricBenchmark:
+    """The tests of the IETF draft on AI fabrics, for the fabric of a scenario; docs/bench-fabric.md defines them.
+
+        bench = xoff.bench_fabric("fabric.toml", out="out/bench", only=["incast", "deadlock"])
+        bench["incast"].rows
+        bench.values                   # a Polars frame
+
+    ``scenario``: its topology, flow control, switches and hosts count, its traffic is replaced; ``settings_`` and ``overrides`` are those of
+    :func:`xoff.run`. ``only``: names of tests (default: all). ``seeds``: how many of each case (default: 3). ``out``: folder of report, scenarios
+    and finished runs, with which the same call continues; ``force``: use a folder that holds something else.
+
+    Raises :class:`xoff.ScenarioError` with file, line, column and hint. Ctrl-C keeps the finished runs.
+    """
+    args = ["bench-fabric", *option("out", out), *option("force", force), *option("seeds", seeds), *option("threads", threads)]
+    args += [o for name in _list(only) for o in option("only", name)]
+    args += [o for name, value in settings(settings_ or {}, overrides, {}) for o in option("set", f"{name}={value}")]
+    return FabricBenchmark._of(*ask([*args, "--", str(fspath(scenario))], progress=progress))
 
 
 def import_network(

@@ -10,6 +10,7 @@
 
 mod answer;
 mod answers;
+mod bench_fabric;
 mod caller;
 mod check;
 mod compare;
@@ -86,6 +87,8 @@ enum Command {
     Run(run::Args),
     /// Run many combinations of values and seeds: one table, one report
     Sweep(sweep::Args),
+    /// Run the IETF's tests of AI fabrics: incast, deadlock, JCT
+    BenchFabric(bench_fabric::Args),
     /// Show the report of a run in a browser
     View(view::Args),
     /// Explain why a port was paused: from the pause back to its root
@@ -140,7 +143,7 @@ The answer goes to standard output, progress and messages to standard error.";
 /// Commands by purpose, as `xoff --help` shows them.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Look before you build", &["check", "plan"]),
-    ("Run", &["new", "import", "run", "sweep"]),
+    ("Run", &["new", "import", "run", "sweep", "bench-fabric"]),
     ("Understand", &["view", "explain", "tree", "compare", "figure", "export"]),
     ("Real frames", &["testbed", "switch", "host", "replay"]),
     ("Papers and other simulators", &["reproduce", "hpcc"]),
@@ -376,6 +379,7 @@ impl Cli {
             Command::Figure(args) => figure::run(args),
             Command::Reproduce(args) => reproduce::run(args),
             Command::Sweep(args) => sweep::run(args),
+            Command::BenchFabric(args) => bench_fabric::run(args),
             #[cfg(target_os = "linux")]
             Command::Testbed(args) => testbed::run(args),
             #[cfg(target_os = "linux")]

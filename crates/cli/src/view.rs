@@ -114,7 +114,7 @@ fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
     }
     let owner = xoff_record::output::owner(folder).unwrap_or_default();
     match owner.split_whitespace().next().unwrap_or_default() {
-        command @ ("sweep" | "reproduce") => refuse(
+        command @ ("sweep" | "bench-fabric" | "reproduce") => refuse(
             format!("'{name}' is not the folder of a run: it belongs to xoff {command}"),
             "open its index.html instead",
         ),

@@ -55,6 +55,7 @@ const ANSWERS: &[Of] = &[
     ),
     of::<crate::sweep::Ran>("sweep-index", "`xoff sweep FILE --out DIR --index CELLS`"),
     of::<crate::sweep::Listed<'static>>("sweep-list", "`xoff sweep FILE --list`"),
+    of::<xoff_lab::bench::Benchmark>("bench-fabric", "`xoff bench-fabric FILE --out DIR`"),
     #[cfg(target_os = "linux")]
     of::<crate::testbed::Json<'static>>("testbed", "`xoff testbed FILE --out DIR`"),
     #[cfg(target_os = "linux")]

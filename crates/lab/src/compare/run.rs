@@ -82,7 +82,7 @@ impl Run {
         let unread =
             |e: xoff_record::RecordError| CompareError::of_files(e.to_string(), e.hint.clone());
         if let Some(command) = xoff_record::output::owner(folder)
-            .filter(|c| c.starts_with("sweep") || c.starts_with("reproduce"))
+            .filter(|c| ["sweep", "bench-fabric", "reproduce"].iter().any(|own| c.starts_with(own)))
         {
             let what = format!(
                 "{} is not the folder of a run: it belongs to xoff {command}",
