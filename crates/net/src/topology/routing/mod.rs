@@ -14,12 +14,14 @@ mod search;
 mod tables;
 mod trace;
 mod twins;
+mod uplinks;
 
 pub use explicit::{ExplicitPaths, PathId};
 pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};
 pub use routes::{Order, Paths, Routes};
 pub use tables::{Destination, Lanes, Tables};
 pub use trace::{all_paths, fastest_path, trace_path};
+pub use uplinks::{Uplinks, uplinks};
 
 use xoff_units::params::{Kind, ParamError, ParamSpec};
 

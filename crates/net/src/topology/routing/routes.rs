@@ -241,8 +241,13 @@ impl Routes {
         self.local[own].iter().find(|(neighbour, _)| *neighbour == node).map_or(0, |(_, set)| *set)
     }
 
+    /// All ports at `node` on the paths that count towards `dst`, whichever of them the rule takes.
+    pub fn alternatives(&self, node: NodeId, dst: NodeId) -> &[u16] {
+        self.set(self.set_number(node, dst))
+    }
+
     #[inline]
-    fn set(&self, start: u32) -> &[u16] {
+    pub(super) fn set(&self, start: u32) -> &[u16] {
         let start = start as usize;
         &self.arena[start + 1..start + 1 + self.arena[start] as usize]
     }
