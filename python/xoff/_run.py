@@ -297,6 +297,11 @@ class Run:
         return self.frame("storms")
 
     @cached_property
+    def uplinks(self) -> pl.DataFrame:
+        """Every group of uplinks of a switch: how evenly they were loaded, and the flows that collided on them."""
+        return self.frame("uplinks")
+
+    @cached_property
     def ranks(self) -> pl.DataFrame:
         """Every iteration of every rank of a job: where its time went."""
         return self.frame("ranks")

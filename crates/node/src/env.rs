@@ -330,6 +330,16 @@ pub enum NodeEvent {
         /// Cause of the drop.
         why: Drop,
     },
+    /// A frame of data took one of several next hops at the first switch of its path, where switches
+    /// balance load.
+    Balanced {
+        /// Number of the flow.
+        flow: FlowId,
+        /// Egress port.
+        port: u16,
+        /// Length [bytes].
+        len: u32,
+    },
     /// Payload of a flow left its source for the first time or again.
     Sent {
         /// Number of the flow.

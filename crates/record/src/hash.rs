@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 use xoff_rows::TableRow;
 
 /// Version of what enters the hash.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Hash of a run's results; written as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -14,6 +14,13 @@ pub struct JobAnswer {
     pub iterations_planned: u32,
     /// From its start to the end of the last iteration that all ranks have done [ps].
     pub time_ps: u64,
+    /// Least time of these iterations in any network: for each the longest of a rank's computing and
+    /// of the time that its bytes take on the link of its host, sent or received [ps].
+    #[serde(default)]
+    pub ideal_ps: u64,
+    /// `time_ps` divided by `ideal_ps`; null: the ideal is 0.
+    #[serde(default)]
+    pub time_over_ideal: Option<f64>,
     /// Iterations that all ranks have done.
     pub iterations: Vec<IterationAnswer>,
     /// The application waits for itself: no message or computation of the job is left, and ranks

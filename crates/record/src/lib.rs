@@ -19,6 +19,7 @@ mod error;
 pub mod export;
 pub mod hash;
 mod jobs;
+mod load_balance;
 pub mod manifest;
 pub mod output;
 pub mod page;
@@ -35,6 +36,7 @@ pub use hash::{ResultHash, TableHasher};
 pub use jobs::{
     IterationAnswer, JobAnswer, MismatchAnswer, PathAnswer, StragglerAnswer, StuckAnswer,
 };
+pub use load_balance::LoadBalance;
 pub use manifest::{
     FabricDelays, FabricHosts, FabricTotals, FastForward, Manifest, PAGE, Parameter, ResultFile,
     built_from, commit,

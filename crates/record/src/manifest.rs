@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 use crate::jobs::JobAnswer;
+use crate::load_balance::LoadBalance;
 use crate::slowdown::Slowdown;
 use crate::verdict::{Deadlock, Fate, Verdict};
 
@@ -241,6 +242,9 @@ pub struct Manifest {
     /// Slowdown of the flows, unfinished ones counted; null: no flow has a size and a route.
     #[serde(default)]
     pub slowdown: Option<Slowdown>,
+    /// Balance of load over uplinks; absent: no switch has ports that are alternatives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_balance: Option<LoadBalance>,
     /// Outcomes of the jobs, in the order of the scenario; absent: the scenario has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobAnswer>,

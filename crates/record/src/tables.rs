@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 use xoff_rows::{
     CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, OperationRow,
     PathRow, PauseRow, PoolRow, PortRow, QueueRow, RankRow, RateRow, StateRow, StormRow, TableRow,
+    UplinkRow,
 };
 use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_tables};
 

@@ -10,7 +10,7 @@ use xoff_record::{
     FORMATS, FlowRow, Folder, Format, Label, Manifest, Mark, MarkRow, Message, NETWORK, Names,
     Node, Operation, OperationRow, Parameter, PathRow, PauseRow, PoolRow, Port, PortRow, PortState,
     QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink,
-    StateRow, StoppedBy, StormRow, Tables, read,
+    StateRow, StoppedBy, StormRow, Tables, UplinkRow, read,
 };
 
 /// An empty folder of this test.
@@ -245,9 +245,11 @@ fn fill_jobs(t: &mut Tables, n: u64) {
     }
 }
 
-/// Some rows in the table of pools of memory.
-fn fill_pools(t: &mut Tables, n: u64) {
+/// Some rows in the tables of switches: pools of memory, uplinks.
+fn fill_switches(t: &mut Tables, n: u64) {
     for i in 0..n {
+        let jain = (i % 2 == 1).then_some(i as f64 / 8.0);
+        t.uplinks.push(UplinkRow { switch: Node(1), jain, ..UplinkRow::default() }).unwrap();
         let row = PoolRow {
             switch: Node(1),
             pool: Label(i as u32 % 2),
@@ -298,7 +300,7 @@ fn every_table_reads_back_as_written() {
     fill_cnms(&mut t, 10);
     fill_storms(&mut t, 10);
     fill_jobs(&mut t, 10);
-    fill_pools(&mut t, 10);
+    fill_switches(&mut t, 10);
     let closed = t.close();
     keep(&folder, &closed);
     assert_eq!(closed.error, None);
@@ -316,7 +318,7 @@ fn every_table_reads_back_as_written() {
         "cnms",
         "storms",
     ];
-    let later = ["ranks", "collectives", "critical_path", "operations", "pools"];
+    let later = ["ranks", "collectives", "critical_path", "operations", "pools", "uplinks"];
     assert_eq!(
         closed.rows,
         all.into_iter().chain(later).map(|name| (name, 10)).collect::<Vec<_>>()
@@ -357,6 +359,8 @@ fn every_table_reads_back_as_written() {
         "frames_ahead",
         "ahead_bytes_max",
         "ahead_ps_max",
+        "paths",
+        "collided",
     ];
     assert_eq!(columns, expected);
     let rows: Vec<FlowRow> = (0..10).map(flow).collect();
@@ -522,7 +526,7 @@ fn chunks_change_neither_hash_nor_rows_nor_do_sinks() {
     }
     assert!(hashes.iter().all(|h| *h == hashes[0]), "{hashes:?}");
     // Computed independently of this crate, from the documented bytes with another XXH3.
-    assert_eq!(hashes[0].to_string(), "9e9251ce75d6745cad9dbc247ab0eac8");
+    assert_eq!(hashes[0].to_string(), "5bd86801241b10178abf3919fc110a62");
 }
 
 #[test]
@@ -568,7 +572,7 @@ fn the_same_rows_give_the_same_files() {
         assert_eq!(closed.error, None);
         keep(&folder, &closed);
     }
-    assert_eq!(listed(&a).len(), 18);
+    assert_eq!(listed(&a).len(), 19);
     for name in listed(&a) {
         assert_eq!(fs::read(a.join(&name)).unwrap(), fs::read(b.join(&name)).unwrap(), "{name:?}");
     }
@@ -583,7 +587,7 @@ fn empty_tables_are_complete_files() {
             .unwrap()
             .close();
     keep(&folder, &closed);
-    assert_eq!((closed.error, closed.files.len()), (None, 17));
+    assert_eq!((closed.error, closed.files.len()), (None, 18));
     for (name, _) in closed.rows {
         assert_eq!(
             read::batches(&dir, name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(),
@@ -673,10 +677,10 @@ fn a_full_disk_leaves_the_results_of_before() {
     let row = QueueRow { time_ps: 0, port: Port(0), kind: Side::Egress, priority: 0, bytes: 0 };
     assert_eq!(t.queues.push(row).as_ref(), Err(&e));
     let closed = t.close();
-    assert_eq!((closed.error, closed.files.len()), (Some(e), 16));
+    assert_eq!((closed.error, closed.files.len()), (Some(e), 17));
     drop(again);
     assert!(listed(&dir).iter().all(|n| !n.ends_with(".partial")), "{:?}", listed(&dir));
-    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 17);
+    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 18);
     let rows: usize = read::batches(&dir, "queues").unwrap().iter().map(|b| b.num_rows()).sum();
     assert_eq!(rows, 10);
 }
@@ -697,7 +701,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 16);
+    assert!(closed.error.is_some() && closed.files.len() == 17);
     drop(folder);
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }
@@ -720,7 +724,7 @@ fn a_run_that_dies_leaves_the_run_before() {
     fill(&mut t, 10);
     assert!(dir.join("flows.parquet.partial").exists() && dir.join("flows.parquet").exists());
     drop((t, second));
-    assert_eq!(listed(&dir).len(), 18);
+    assert_eq!(listed(&dir).len(), 19);
     assert_eq!(Manifest::read(&dir).unwrap().files[0].rows, 0);
 }
 
@@ -799,13 +803,13 @@ fn every_format_reads_back_what_parquet_does() {
         fill_cnms(&mut t, 100);
         fill_storms(&mut t, 100);
         fill_jobs(&mut t, 100);
-        fill_pools(&mut t, 100);
+        fill_switches(&mut t, 100);
         let closed = t.close();
         assert!(closed.error.is_none());
         keep(&folder, &closed);
         assert_eq!(
             listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(),
-            17
+            18
         );
         (dir, closed.hash)
     };

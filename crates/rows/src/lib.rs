@@ -23,7 +23,7 @@ pub use fabric::{FABRIC, FabricPortRow, HostFlowRow, Load, WindowRow};
 pub use network::{
     CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK,
     OperationRow, PathRow, PauseRow, PoolRow, PortRow, QueueRow, RankRow, RateRow, StateRow,
-    StormRow,
+    StormRow, UplinkRow,
 };
 pub use spec::{ColumnSpec, Kind, TableRow, TableSpec};
 pub use words::{Cause, Direction, Operation, RateSource, Word};

@@ -57,6 +57,49 @@ table! {
         ahead_bytes_max: u64 ["bytes"],
         /// Longest time for which a frame was ahead of a gap.
         ahead_ps_max: u64 ["ps"],
+        /// Number of paths, counted at the first switch: uplinks that its frames took there; 1: it
+        /// had no choice; null: it sent nothing, its route changed, it is a message of a streamed
+        /// job, or its host chose one of several ports and switches do not balance load.
+        paths: Option<u32>,
+        /// 1: a collision. At some time in its life another flow has the same main uplink (the one
+        /// of the first switch that carries most of its bytes), while another uplink of the group
+        /// is up and taken by no flow. 0: none; null: no choice at its first switch, or as `paths`.
+        collided: Option<u8>,
+    }
+}
+table! {
+    /// Balance of load over a group of uplinks: ports of a switch that are alternatives of one
+    /// another, that is, next hops of equal length to at least one destination, directly or through
+    /// others of the group. Ports whose link failed before the end do not count. The load of a port
+    /// is `tx_bytes` divided by its rate.
+    UplinkRow in "uplinks" {
+        /// The switch.
+        switch: Node,
+        /// Number of the group at the switch, from 0.
+        group: u32,
+        /// Ports of the group.
+        ports: u32,
+        /// Ports that carried a frame.
+        used: u32,
+        /// Bytes that they put on the wire, control frames not counted.
+        tx_bytes: u64 ["bytes"],
+        /// Jain's index of the loads x of the n ports over the whole run, (sum x)^2 / (n sum x^2):
+        /// 1 if all are equal, 1/n if one has all; null: no load.
+        jain: Option<f64>,
+        /// Largest load divided by the mean load: 1 to n; null: no load.
+        max_over_mean: Option<f64>,
+        /// Samples of `rates` in which all its ports were recorded and one had load; 0: see
+        /// `probes.rates`.
+        samples: u64,
+        /// Mean of Jain's index over these samples, each weighted with its load; null: none.
+        jain_sampled: Option<f64>,
+        /// Mean of the largest load divided by the mean load over these samples, weighted in the
+        /// same way; null: none.
+        max_over_mean_sampled: Option<f64>,
+        /// Flows that had a choice here at the first switch of their path.
+        flows: u64,
+        /// Flows among them that collided, see `collided` of `flows`.
+        collided: u64,
     }
 }
 table! {
@@ -367,6 +410,15 @@ table! {
         path_rate_limit_ps: u64 ["ps"],
         /// The rank waited for a message that was queued behind others.
         path_queueing_ps: u64 ["ps"],
+        /// Least time of the iteration in any network: the longest of its computing, of the time
+        /// that the bytes it sends take on the link of its host, and of the bytes it receives.
+        ideal_ps: u64 ["ps"],
+        /// Frames of messages to it that arrived ahead of a gap, see `frames_ahead` of `flows`.
+        frames_ahead: u64,
+        /// Largest reorder buffer of a message to it, see `ahead_bytes_max` of `flows`.
+        ahead_bytes_max: u64 ["bytes"],
+        /// Messages of it that collided, see `collided` of `flows`.
+        collided: u64,
     }
 }
 table! {
@@ -472,7 +524,8 @@ macro_rules! network_tables {
             collectives: CollectiveRow,
             critical_path: PathRow,
             operations: OperationRow,
-            pools: PoolRow
+            pools: PoolRow,
+            uplinks: UplinkRow
         }
     };
 }

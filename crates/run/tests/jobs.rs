@@ -59,7 +59,12 @@ fn ring_all_reduce_takes_what_the_closed_form_gives() {
     let text = star(8, "[[job]]\n[[collective]]\nkind = \"all-reduce\"\nsize = \"800KB\"\n");
     assert_eq!(14 * step(100), 146_549_760, "146.54976 us");
     for engine in [Engine::Events, Engine::Windows] {
-        assert_eq!(end(&run(&text, engine, 1)).0, 14 * step(100));
+        let f = run(&text, engine, 1);
+        assert_eq!(end(&f).0, 14 * step(100));
+        // Each rank sends 1,400 frames; a step costs a frame and two cables more than that.
+        let (job, ideal) = (&f.manifest.jobs[0], 1_400 * TX);
+        assert_eq!((job.time_ps, job.ideal_ps), (14 * step(100), ideal));
+        assert_eq!(job.time_over_ideal, Some((14 * step(100)) as f64 / ideal as f64));
     }
     // A part each: half of the steps.
     assert_eq!(takes(8, "kind = \"reduce-scatter\"\nsize = \"800KB\"\n"), 7 * step(100));

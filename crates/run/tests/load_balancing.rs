@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use xoff_net::workload::random;
-use xoff_record::Sink;
+use xoff_record::{LoadBalance, Sink};
 use xoff_run::{Finished, NetworkScenario};
 use xoff_units::{Rate, Span};
 
@@ -163,6 +163,68 @@ fn spraying_takes_the_time_of_the_wire() {
         }
     }
     assert!(last("\"ecmp\"", "").0 > wire.0 * 19 / 10);
+}
+
+fn balance(f: &Finished) -> &LoadBalance {
+    f.manifest.load_balance.as_ref().expect("leaves have uplinks")
+}
+
+/// Eight flows on eight uplinks, l on each: Jain's index is 8^2 / (8 sum l^2), the largest load over
+/// the mean is the largest l, and a flow collides that shares its uplink, since another one is idle.
+/// Two flows: k distinct uplinks of equal load give k/8, also in each sample.
+#[test]
+fn the_balance_of_a_permutation_under_ecmp() {
+    let mut seen = [0, 0];
+    for seed in 0..40 {
+        let of = |flows: usize| {
+            let all = pairs(8, "150KB");
+            let some: String = all.split_inclusive("KB\"\n").take(flows).collect();
+            let text = leaf_spine(8, 8, "\"ecmp\"", &some);
+            let probes = "[probes]\ninterval = \"3us\"\nrates = [\"uplinks\"]\n";
+            let s = load(&text.replace("[run]\n", &format!("{probes}[run]\nseed = {seed}\n")));
+            let f = s.run(Sink::Nothing).unwrap();
+            let loads: Vec<u64> = uplinks(&s, &f).iter().map(|bytes| bytes / 150_000).collect();
+            (f, loads)
+        };
+        let (f, loads) = of(8);
+        assert_eq!(loads.iter().sum::<u64>(), 8);
+        let squares: u64 = loads.iter().map(|l| l * l).sum();
+        let shared: u64 = loads.iter().filter(|l| **l > 1).sum();
+        let b = balance(&f);
+        assert_eq!(b.jain, Some(64.0 / (8.0 * squares as f64)), "{loads:?}");
+        assert_eq!(b.max_over_mean, Some(*loads.iter().max().unwrap() as f64));
+        assert_eq!((b.groups, b.flows, b.collided, b.paths_mean), (2, 8, shared, Some(1.0)));
+        let (f, loads) = of(2);
+        let distinct = loads.iter().filter(|l| **l > 0).count();
+        seen[distinct - 1] += 1;
+        let (b, share) = (balance(&f), distinct as f64 / 8.0);
+        assert_eq!((b.jain, b.jain_sampled), (Some(share), Some(share)));
+        let peak = Some(1.0 / share);
+        assert_eq!((b.max_over_mean, b.max_over_mean_sampled), (peak, peak));
+        assert_eq!(b.collided, if distinct == 1 { 2 } else { 0 });
+    }
+    assert!(seen.iter().all(|n| *n > 0), "{seen:?}");
+}
+
+/// Round robin loads all uplinks alike, each message takes all of them, and none collides.
+#[test]
+fn the_balance_of_spraying() {
+    let f = run(&leaf_spine(3, 8, "\"spray-round-robin\"", &pairs(3, "1.2MB")));
+    let b = balance(&f);
+    assert_eq!((b.jain, b.max_over_mean, b.paths_mean), (Some(1.0), Some(1.0), Some(8.0)));
+    assert_eq!((b.flows, b.collided, b.jain_sampled), (3, 0, None));
+    assert_eq!(b.frames_ahead, f.outcome.flows.iter().map(|f| f.ahead.frames).sum::<u64>());
+}
+
+/// Two uplinks, one of half the rate: equal bytes are loads of 1 and 2.
+#[test]
+fn a_load_is_relative_to_the_rate_of_its_port() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mechanisms/wcmp.toml");
+    let text = std::fs::read_to_string(file).unwrap().replace("\"wcmp\"", "\"spray-round-robin\"");
+    let network = &text[..text.find("[[workload]]").unwrap()];
+    let f = run(&format!("{network}[[flow]]\nsrc = \"H1\"\ndst = \"H5\"\nsize = \"300KB\"\n"));
+    let b = balance(&f);
+    assert_eq!((b.jain, b.max_over_mean), (Some(9.0 / 10.0), Some(2.0 / 1.5)));
 }
 
 /// One flow over equal paths is never reordered. Two flows are, by no more than the time in which

@@ -6,7 +6,7 @@ use xoff_units::state::State;
 use xoff_units::{Bytes, PortId, Rate, Time};
 
 use super::Switch;
-use crate::env::Env;
+use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
 use crate::port::Port;
 
@@ -97,8 +97,12 @@ impl Switch {
         let entropy = env.frames().entropy(id);
         let mut hops =
             Seen { switch: &self.ports, node: self.node, ports, frame: &frame, entropy, now, env };
-        let hop = law.pick(&arrival, &mut hops);
-        Some(ports[hop])
+        let port = ports[law.pick(&arrival, &mut hops)];
+        if frame.hops() == 0 {
+            let (flow, len) = (frame.flow, frame.len());
+            env.emit(self.node, now, NodeEvent::Balanced { flow, port, len });
+        }
+        Some(port)
     }
 
     /// The header of a frame that leaves through a port, if it has one.

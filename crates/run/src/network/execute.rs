@@ -3,16 +3,20 @@
 use xoff_mech::rate_control::RateControlKind;
 use xoff_net::topology::PortNumbers;
 use xoff_record::verdict::Parts;
-use xoff_record::{Closed, FastForward, Manifest, Names, RecordError, Sink, Tables, Verdict};
+use xoff_record::{
+    Closed, FastForward, Manifest, Names, RecordError, Sink, Tables, UplinkRow, Verdict,
+};
 use xoff_sim::{Ended, Outcome, SLICE, Selection, Share, World};
-use xoff_units::Span;
 use xoff_units::params::ParamError;
+use xoff_units::{Span, Time};
 
 use super::NetworkScenario;
 use super::checkpoint::{self, Checkpoints};
 use super::course::Course;
+use super::ideal::Ideals;
 use super::jobs::JobSummary;
-use super::rows::write_rows;
+use super::rows::{Totals, write_rows};
+use super::uplinks::{Groups, Samples};
 use crate::manifest::{
     Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last,
 };
@@ -69,6 +73,8 @@ pub struct Finished {
     /// By flow: its completion time alone in the network; `None`: it has no end or no route, or its
     /// route changed.
     pub ideals: Vec<Option<Span>>,
+    /// Rows of the table `uplinks`.
+    pub uplinks: Vec<UplinkRow>,
     /// Outcomes of the jobs.
     pub jobs: Vec<JobSummary>,
     /// Time series of each port; only for a run that ends with a report.
@@ -178,11 +184,14 @@ impl NetworkScenario {
             ports: (0..t.nodes.len()).flat_map(port_name).collect(),
             labels: [self.flows.labels.clone(), self.pool_names()].concat(),
         };
+        let samples = (!self.model.probes.rates.is_none())
+            .then(|| Samples::new(Groups::new(self, &Ideals::new(self, Time::ZERO), &ports)));
         let tables =
             Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(
             TableRecorder::new(tables, ports.len())
                 .keeping_pauses(self.flows.jobs.as_deref())
+                .sampling(samples)
                 .with_tap(tap),
         ));
         let (here, clocks) = (of.outside, Clocks::start());
@@ -360,11 +369,12 @@ impl<'s> Running<'s> {
             .expect("the world returns the recorder it was given");
         recorder.close_pauses();
         let pauses = recorder.kept.take().unwrap_or_default();
+        let samples = recorder.samples.take();
         let mut tables = recorder.tables;
         // An error here is kept by its table and reported when it is closed.
-        let (slowdown, ideals) =
-            write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
-        let jobs = super::jobs::write(scenario, &outcome, &ports, &pauses, &mut tables)
+        let Totals { slowdown, ideals, balance } =
+            write_rows(scenario, &outcome, &ports, samples, &mut tables).unwrap_or_default();
+        let jobs = super::jobs::write(scenario, &outcome, (&ports, &pauses, &balance), &mut tables)
             .unwrap_or_default();
         let closed = tables.close();
         let file = scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
@@ -427,6 +437,7 @@ impl<'s> Running<'s> {
             active: summary.active.clone(),
             inactive: summary.inactive.clone(),
             slowdown,
+            load_balance: balance.of_run,
             jobs: jobs.iter().map(|j| j.answer(scenario)).collect(),
             ..of_all
         };
@@ -436,6 +447,7 @@ impl<'s> Running<'s> {
             manifest: manifest.judged(verdict),
             summary,
             ideals,
+            uplinks: balance.rows,
             course,
             jobs,
         };

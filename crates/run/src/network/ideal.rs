@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use xoff_net::topology::routing::Routes;
+use xoff_net::topology::routing::{FlowKey, Routes};
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_sim::{FlowRecord, Lone, ideal_time};
 use xoff_units::{Span, Time};
@@ -54,6 +54,48 @@ impl<'s> Ideals<'s> {
         routes
     }
 
+    /// Routes at the start of the run.
+    pub fn first_routes(&self) -> &Routes {
+        &self.routes.get_or_init(|| self.routes())[0].1
+    }
+
+    /// The first switch of a flow's path by the hash of the flow or its explicit path, the port that
+    /// it takes there, and whether there are others; `None`: there is no switch or no route, or the
+    /// ports changed during its life.
+    pub fn first_switch(&self, f: &FlowRecord) -> Option<(u32, u16, bool)> {
+        let all = self.routes.get_or_init(|| self.routes());
+        let (first, past) = self.life(f);
+        let taken = self.first_switch_by(&all[first].1, &f.flow)?;
+        let stays = |r: &(Time, Routes)| self.first_switch_by(&r.1, &f.flow) == Some(taken);
+        all[first + 1..past].iter().all(stays).then_some(taken)
+    }
+
+    fn first_switch_by(&self, routes: &Routes, flow: &Flow) -> Option<(u32, u16, bool)> {
+        let (t, choice) = (&self.scenario.topology, self.scenario.routing().choice);
+        let key = FlowKey::from(flow);
+        let port = |node: u32| {
+            let ports = routes.candidates(node, flow.dst);
+            ports.get(choice.index(&key, node, ports.len())).copied()
+        };
+        let (switch, port) = match flow.path {
+            Some(p) if self.scenario.flows.paths.is_loop(p) => None,
+            Some(p) => self.scenario.flows.paths.hops(p).get(1).copied(),
+            None => {
+                let switch = t.nodes[flow.src as usize].ports[usize::from(port(flow.src)?)].peer;
+                (switch != flow.dst).then(|| Some((switch, port(switch)?)))?
+            }
+        }?;
+        Some((switch, port, routes.alternatives(switch, flow.dst).len() > 1))
+    }
+
+    /// The epochs of the routes in the life of a flow: the first of them, and one beyond the last.
+    fn life(&self, f: &FlowRecord) -> (usize, usize) {
+        let all = self.routes.get_or_init(|| self.routes());
+        let until = f.received.unwrap_or(self.end);
+        let first = all.partition_point(|r| r.0 <= f.flow.start).saturating_sub(1);
+        (first, all.partition_point(|r| r.0 <= until).max(first + 1))
+    }
+
     /// Routes that are valid at a time.
     pub fn epoch(&self, at: Time) -> usize {
         let all = self.routes.get_or_init(|| self.routes());
@@ -79,9 +121,7 @@ impl<'s> Ideals<'s> {
             return None;
         }
         let all = self.routes.get_or_init(|| self.routes());
-        let until = f.received.unwrap_or(self.end);
-        let first = all.partition_point(|r| r.0 <= flow.start).saturating_sub(1);
-        let past = all.partition_point(|r| r.0 <= until).max(first + 1);
+        let (first, past) = self.life(f);
         let (_, routes) = &all[first];
         let ideal = s.ideal_time(routes, flow)?;
         let stays = past == first + 1 || {

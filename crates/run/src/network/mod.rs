@@ -41,6 +41,7 @@ mod standstill;
 pub(crate) mod summary;
 mod summary_of_faults;
 pub(crate) mod tree;
+mod uplinks;
 pub mod verdict;
 
 use boundary::Boundary;

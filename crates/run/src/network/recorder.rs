@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checkpoint::RowLog;
 use super::jobs::Pauses;
+use super::uplinks::Samples;
 use xoff_net::jobs::{Jobs, Pages};
 use xoff_record::{PauseRow, Port, StoppedBy, Tables};
 use xoff_sim::{OnWire, PauseChange, Recorder, Row};
@@ -22,6 +23,8 @@ pub(crate) struct TableRecorder {
     pages: Option<Pages>,
     /// Takes the frames of recorded ports; false: it failed, and the run stops.
     tap: Option<FrameTap>,
+    /// Balance of load over time, where rates are sampled.
+    pub samples: Option<Samples>,
     /// Keeps the rows next to the checkpoints of the run, if it writes any.
     log: Option<Arc<Mutex<RowLog>>>,
 }
@@ -40,6 +43,7 @@ impl TableRecorder {
             kept: None,
             pages: None,
             tap: None,
+            samples: None,
             log: None,
         }
     }
@@ -47,6 +51,11 @@ impl TableRecorder {
     /// Frames go to `tap`.
     pub fn with_tap(self, tap: Option<FrameTap>) -> Self {
         TableRecorder { tap, ..self }
+    }
+
+    /// Sampled rates count for the balance of load.
+    pub fn sampling(self, samples: Option<Samples>) -> Self {
+        TableRecorder { samples, ..self }
     }
 
     /// Rows go to this log too, from now on.
@@ -117,7 +126,10 @@ impl Recorder for TableRecorder {
         let t = &mut self.tables;
         let pushed = match *row {
             Row::Queue(r) => t.queues.push(r),
-            Row::Rate(r) => t.rates.push(r),
+            Row::Rate(r) => {
+                self.samples.iter_mut().for_each(|samples| samples.note(&r));
+                t.rates.push(r)
+            }
             Row::Control(r) => t.control.push(r),
             Row::Cause(r) => t.causes.push(r),
             Row::Mark(r) => t.marks.push(r),

@@ -12,6 +12,7 @@ use xoff_units::{PortId, Span, Time};
 
 use super::NetworkScenario;
 use super::sorted::{Sorted, key, of_key};
+use super::uplinks::{self, Balance, Samples};
 use crate::network::ideal::Ideals;
 
 /// Slowdowns of any number of flows.
@@ -37,17 +38,29 @@ impl Slowdowns {
     }
 }
 
-/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows,
-/// and the ideal time of each that is not a message of a streamed job.
+/// Totals of a run.
+#[derive(Default)]
+pub(super) struct Totals {
+    /// Slowdown of the flows.
+    pub slowdown: Option<Slowdown>,
+    /// Ideal time of each flow that is not a message of a streamed job.
+    pub ideals: Vec<Option<Span>>,
+    /// Balance of load.
+    pub balance: Balance,
+}
+
+/// Flows, uplinks, deadlocks and port counters: known only at the end.
 pub(super) fn write_rows(
     s: &NetworkScenario,
     o: &Outcome,
     ports: &PortNumbers,
+    samples: Option<Samples>,
     tables: &mut Tables,
-) -> Result<(Option<Slowdown>, Vec<Option<Span>>), RecordError> {
+) -> Result<Totals, RecordError> {
     let pages = s.flows.jobs.as_ref().and_then(|j| j.pages());
     let (mut slowdowns, mut all) = (Slowdowns::new(pages), Vec::with_capacity(o.flows.len()));
     let ideals = Ideals::new(s, o.now);
+    let balance = uplinks::write(s, o, (&ideals, ports), samples, tables)?;
     for (i, f) in o.all_flows().enumerate() {
         let (f, w) = (&*f, &f.flow);
         let begun = w.start < Time::NEVER;
@@ -89,6 +102,8 @@ pub(super) fn write_rows(
             frames_ahead: f.ahead.frames,
             ahead_bytes_max: f.ahead.peak,
             ahead_ps_max: f.ahead.hold,
+            paths: balance.paths.get(i).copied().flatten(),
+            collided: balance.collided.get(i).copied().flatten().map(u8::from),
         })?;
     }
     write_deadlocks(o, ports, tables)?;
@@ -125,7 +140,7 @@ pub(super) fn write_rows(
             })?;
         }
     }
-    Ok((slowdowns.sum_up(), all))
+    Ok(Totals { slowdown: slowdowns.sum_up(), ideals: all, balance })
 }
 
 fn write_pools(s: &NetworkScenario, o: &Outcome, tables: &mut Tables) -> Result<(), RecordError> {

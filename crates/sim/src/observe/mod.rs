@@ -15,3 +15,4 @@ pub(crate) mod records;
 pub(crate) mod rows;
 pub(crate) mod stops;
 pub(crate) mod storms;
+pub(crate) mod taken;

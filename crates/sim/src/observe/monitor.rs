@@ -29,6 +29,7 @@ use crate::observe::probe::Probes;
 use crate::observe::rows::RowBuffer;
 use crate::observe::stops::{Allowed, Stops};
 use crate::observe::storms::Storms;
+use crate::observe::taken::Taken;
 use crate::wire::layout::Layout;
 
 /// Sums over a partition of the network.
@@ -100,6 +101,7 @@ pub(crate) struct Monitor {
     pub storms: Storms,
     /// By port, where there are any.
     pub cnms: BTreeMap<PortId, PortCnms>,
+    pub taken: Taken,
     pub checks: Checks,
     pub rows: RowBuffer,
     #[state(each)]
@@ -123,6 +125,7 @@ impl Monitor {
             given_up: GivenUp::default(),
             storms: Storms::default(),
             cnms: BTreeMap::new(),
+            taken: Taken::default(),
             checks,
             rows: RowBuffer::default(),
             histogram: None,
@@ -190,6 +193,13 @@ impl Monitor {
                         why,
                     },
                 );
+            }
+            NodeEvent::Balanced { flow, port, len } => {
+                // There may be more messages of streamed jobs than memory.
+                if !self.layout.streamed {
+                    let port = self.layout.port_index(PortId { node, port });
+                    self.taken.add(flow, port as u32, len.into());
+                }
             }
             NodeEvent::Sent { flow, payload } => {
                 self.counts.injected += 1;

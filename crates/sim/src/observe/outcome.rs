@@ -177,6 +177,9 @@ pub struct Outcome {
     pub flows: Vec<FlowRecord>,
     /// Messages of streamed jobs, whose numbers are those after the flows'.
     pub messages: Option<Box<Paged<FlowRecord>>>,
+    /// By flow, where switches balance load: the ports that its frames took where the first switch of
+    /// its path had a choice, and their bytes; flows without any at the end may be left out.
+    pub uplinks: Vec<Vec<(u32, u64)>>,
     /// Logs of the ranks of each job.
     pub ranks: Vec<Vec<RankLog>>,
     /// Flows in the order in which they were complete.

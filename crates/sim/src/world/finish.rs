@@ -42,6 +42,7 @@ impl World {
         for mut other in partitions {
             counts.add(&other.counts);
             seen.cnms.extend(other.cnms);
+            seen.taken.join(other.taken);
             records.add(&other.flows.records);
             checks.push(other.checks);
             storms.extend(other.storms.take());
@@ -49,7 +50,7 @@ impl World {
         }
         let (mut flows, messages) = records.into_parts();
         if self.others.exist() {
-            let cnms = &mut seen.cnms;
+            let (cnms, taken) = (&mut seen.cnms, &mut seen.taken);
             let all = Sums {
                 ports: &mut ports,
                 begun: &mut begun,
@@ -58,6 +59,7 @@ impl World {
                 counts: &mut counts,
                 flows: &mut flows,
                 cnms,
+                taken,
             };
             all.join(&mut self.others);
             checks = self.others.at_first(checks);
@@ -105,6 +107,7 @@ impl World {
             delivered_frames: counts.delivered,
             flows,
             messages,
+            uplinks: seen.taken.into_flows(),
             ranks,
             completions: self.completions,
             queue_counts: seen.histogram.map(|h| h.kept).unwrap_or_default(),

@@ -16,6 +16,7 @@ use super::*;
 use crate::observe::flows::Seen;
 use crate::observe::monitor::Counts;
 use crate::observe::outcome::{PortCnms, PortTotals};
+use crate::observe::taken::Taken;
 use crate::processes::{Processes, pack, unpack};
 use xoff_node::PoolUse;
 use xoff_units::state::{Reader, Value};
@@ -132,6 +133,7 @@ pub(super) struct Sums<'a> {
     pub counts: &'a mut Counts,
     pub flows: &'a mut [FlowRecord],
     pub cnms: &'a mut BTreeMap<PortId, PortCnms>,
+    pub taken: &'a mut Taken,
 }
 
 impl Sums<'_> {
@@ -148,6 +150,9 @@ impl Sums<'_> {
             others.at_first(std::mem::take(self.pools).into_iter().collect()).into_iter().collect();
         *self.cnms =
             others.at_first(std::mem::take(self.cnms).into_iter().collect()).into_iter().collect();
+        // At the others nothing is left.
+        let taken = others.at_first(std::mem::take(self.taken).into_list());
+        *self.taken = Taken::of_list(taken);
         // A port is counted where its node is: elsewhere nothing has happened to it.
         let counted = |ports: &[PortTotals]| ports.iter().any(|p| *p != PortTotals::default());
         let nodes = (0u32..)

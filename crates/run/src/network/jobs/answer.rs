@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use xoff_net::jobs::{Job, Work};
+use xoff_net::jobs::{Job, NONE, Work};
 use xoff_net::topology::PortNumbers;
 use xoff_record::{
     Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, MismatchAnswer, Node, Operation,
     OperationRow, PathAnswer, PathRow, RankRow, RecordError, StuckAnswer, Tables,
 };
 use xoff_sim::Outcome;
-use xoff_units::Span;
 use xoff_units::paged::Items;
+use xoff_units::{Bytes, FlowId, Rate, Span};
 
 use super::account::{Accounts, Pauses, Stretch, difference, joined};
 use super::straggler::{Straggler, Stragglers};
 use super::wrong::{mismatches, stuck};
 use crate::network::NetworkScenario;
+use crate::network::uplinks::Balance;
 
 /// Outcome of an iteration of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +48,8 @@ pub struct JobSummary {
     pub hosts: Vec<u32>,
     /// Iterations that it was to do.
     pub planned: u32,
+    /// Least time of these in any network [ps].
+    pub ideal_ps: u64,
     /// Iterations that all ranks have done.
     pub iterations: Vec<Iteration>,
     /// The critical path of the longest of these, in the order of time; of a streamed job the table
@@ -85,8 +88,7 @@ fn add(to: &mut [u64; 8], s: &Stretch) {
 pub(in crate::network) fn write(
     s: &NetworkScenario,
     o: &Outcome,
-    ports: &PortNumbers,
-    pauses: &Pauses,
+    (ports, pauses, balance): (&PortNumbers, &Pauses, &Balance),
     tables: &mut Tables,
 ) -> Result<Vec<JobSummary>, RecordError> {
     let Some(jobs) = &s.flows.jobs else { return Ok(Vec::new()) };
@@ -97,6 +99,7 @@ pub(in crate::network) fn write(
             name: job.name.clone(),
             hosts: job.hosts.clone(),
             planned: job.iterations,
+            ideal_ps: 0,
             iterations: vec![],
             path: vec![],
             bus: vec![],
@@ -105,12 +108,15 @@ pub(in crate::network) fn write(
             mismatch: None,
         };
         (summary.mismatches, summary.mismatch) = mismatches(o, (at, job));
+        let least = wire_times(s, job);
         for iteration in 0..job.iterations {
             let begun = o.ranks[at].iter().any(|r| r.log.iterations.len() > iteration as usize);
             if !begun {
                 break;
             }
-            let exposed_ps = write_ranks(&accounts, (at, job), iteration, tables)?;
+            let reordered = reordered(o, balance, job, iteration);
+            let (exposed_ps, ideal_ps) =
+                write_ranks(&accounts, (at, job), iteration, (&least, &reordered), tables)?;
             write_collectives(&accounts, (at, job), iteration, tables, &mut summary)?;
             let since = summary.iterations.last().map_or(job.start.0, |i| i.end_ps);
             if let Some((done, path)) =
@@ -119,6 +125,7 @@ pub(in crate::network) fn write(
                 if summary.iterations.iter().all(|i| i.time_ps < done.time_ps) {
                     summary.path = path;
                 }
+                summary.ideal_ps += ideal_ps;
                 summary.iterations.push(done);
             }
             write_operations(&accounts, (at, job), iteration, tables)?;
@@ -128,14 +135,62 @@ pub(in crate::network) fn write(
     Ok(all)
 }
 
-/// The ranks of an iteration. Returns the longest exposed communication.
+/// By rank: the time that the bytes of an iteration take on the link of its host, those that it
+/// sends or those that it receives, whichever takes longer [ps].
+fn wire_times(s: &NetworkScenario, job: &Job) -> Vec<u64> {
+    let (payload, header) = s.frame();
+    let mut bytes = vec![(0u64, 0u64); job.hosts.len()];
+    for (from, program) in job.graph.programs.iter().enumerate() {
+        for (op, o) in (0..).zip(program.ops()) {
+            if let Work::Send { to, bytes: size, .. } = o.work
+                && program.message(op) != NONE
+            {
+                let frames = size.div_ceil(u64::from(payload)).max(1);
+                let on_wire = size + frames * u64::from(header);
+                bytes[from].0 += on_wire;
+                bytes[to as usize].1 += on_wire;
+            }
+        }
+    }
+    let time = |(&host, (sent, received)): (&u32, (u64, u64))| {
+        let ports = 0..s.topology.nodes[host as usize].ports.len() as u16;
+        let rate = ports.map(|p| s.topology.link_at(host, p).rate.0).sum();
+        Rate(rate).time_for(Bytes(sent.max(received))).0
+    };
+    job.hosts.iter().zip(bytes).map(time).collect()
+}
+
+/// By rank: frames ahead of a gap in messages to it, the largest reorder buffer, and messages of it
+/// that collided.
+fn reordered(o: &Outcome, balance: &Balance, job: &Job, iteration: u32) -> Vec<(u64, u64, u64)> {
+    let mut all = vec![(0, 0, 0); job.hosts.len()];
+    for (from, program) in job.graph.programs.iter().enumerate() {
+        for (op, sent) in (0..).zip(program.ops()) {
+            let message = program.message(op);
+            let Work::Send { to, .. } = sent.work else { continue };
+            if message == NONE {
+                continue;
+            }
+            let flow = FlowId(job.flow(iteration, message));
+            let ahead = o.flow(flow).ahead;
+            let at = &mut all[to as usize];
+            (at.0, at.1) = (at.0 + ahead.frames, at.1.max(ahead.peak));
+            all[from].2 += u64::from(balance.collided.get(flow.index()) == Some(&Some(true)));
+        }
+    }
+    all
+}
+
+/// The ranks of an iteration. Returns the longest exposed communication, and the ideal time of the
+/// iteration [ps].
 fn write_ranks(
     a: &Accounts,
     (at, job): (usize, &Job),
     iteration: u32,
+    (least, reordered): (&[u64], &[(u64, u64, u64)]),
     tables: &mut Tables,
-) -> Result<u64, RecordError> {
-    let mut most = 0;
+) -> Result<(u64, u64), RecordError> {
+    let (mut most, mut ideal) = (0, 0);
     for (rank, host) in (0..).zip(&job.hosts) {
         let Some(&(start, end)) =
             a.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize)
@@ -165,11 +220,14 @@ fn write_ranks(
             row.path_pause_ps = path[5];
             row.path_rate_limit_ps = path[6];
             row.path_queueing_ps = path[7];
+            row.ideal_ps = row.compute_ps.max(least[rank as usize]);
+            (row.frames_ahead, row.ahead_bytes_max, row.collided) = reordered[rank as usize];
             most = most.max(row.exposed_ps);
+            ideal = ideal.max(row.ideal_ps);
         }
         tables.ranks.push(row)?;
     }
-    Ok(most)
+    Ok((most, ideal))
 }
 
 /// Times in which a rank computed, in which messages of it were under way, and those of the second
@@ -407,6 +465,9 @@ impl JobSummary {
             ranks: self.hosts.len() as u32,
             iterations_planned: self.planned,
             time_ps: self.time_ps(),
+            ideal_ps: self.ideal_ps,
+            time_over_ideal: (self.ideal_ps > 0)
+                .then(|| self.time_ps() as f64 / self.ideal_ps as f64),
             iterations,
             stuck: self.stuck.clone(),
             mismatches: self.mismatches,

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use xoff_net::topology::Topology;
 use xoff_net::topology::names::{What, find_port};
+use xoff_net::topology::routing::{Routing, Uplinks, uplinks};
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, PORT_PROBES, PortProbe, Probes, Selection};
 use xoff_units::PortId;
@@ -16,7 +17,7 @@ const SAMPLES: &[ParamSpec] =
 
 /// A key for each probe of ports.
 static PORT_KEYS: LazyLock<Vec<ParamSpec>> = LazyLock::new(|| {
-    let ports = "ports by name, `H1->S1` or `H1:S1`, or [\"all\"]";
+    let ports = "ports by name, `H1->S1` or `H1:S1`, [\"all\"], or [\"uplinks\"]: all ports of switches to which there are alternatives";
     let key = |p: &PortProbe| {
         ParamSpec::optional(p.key, Kind::Texts, p.about, ports).renamed_from(p.renamed_from)
     };
@@ -48,9 +49,9 @@ impl Part for Probes {
         vec![SectionSpec::once("probes", doc, vec![SAMPLES, &PORT_KEYS, PROBES])]
     }
 
-    fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Probes> {
+    fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, Probes> {
         Read::each(cx, |s| {
-            let probes = read(s, cx.topology)?;
+            let probes = read(s, cx.topology, all.routing.value())?;
             let (interval, duration) = (probes.interval, cx.run.duration);
             if interval > duration && duration.0 > 0 {
                 let what = format!(
@@ -80,7 +81,18 @@ impl Part for Probes {
     }
 }
 
-fn read(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> {
+/// The ports of switches to which there are alternatives.
+fn all_uplinks(topology: &Topology, routing: &Routing) -> Vec<PortId> {
+    let groups = uplinks(topology, &routing.routes(topology));
+    let ports = |u: Uplinks| u.ports.into_iter().map(move |port| PortId { node: u.switch, port });
+    groups.into_iter().flat_map(ports).collect()
+}
+
+fn read(
+    s: &mut Section<'_>,
+    topology: &Topology,
+    routing: Option<&Routing>,
+) -> Result<Probes, ParamError> {
     let mut select = |key: &str| -> Result<Selection, ParamError> {
         let names = s.texts(key)?;
         if names.is_empty() {
@@ -89,11 +101,15 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> 
         if names.iter().any(|n| n == "all") {
             return Ok(Selection::All);
         }
-        names
-            .iter()
-            .map(|n| find_port(topology, key, n, What::Port).map(PortId::from))
-            .collect::<Result<Vec<_>, _>>()
-            .map(Selection::Some)
+        let mut ports = Vec::new();
+        for n in &names {
+            match (n.as_str(), routing) {
+                ("uplinks", Some(routing)) => ports.extend(all_uplinks(topology, routing)),
+                ("uplinks", None) => {} // the error of [routing] is reported there
+                _ => ports.push(find_port(topology, key, n, What::Port)?.into()),
+            }
+        }
+        Ok(Selection::Some(ports))
     };
     let mut p = Probes::default();
     for probe in PORT_PROBES {
