@@ -227,3 +227,36 @@ def test_the_command_gives_the_same_numbers(websearch: list[xoff.Run], without: 
     assert [(b["size"], b["side"], b["p99"]["mean"], b["p99"]["low"]) for b in answer["slowdown"]] == c.slowdown.select("size", "side", "p99", "p99_low").rows()
     assert [(v["seed"], v["flow"], v["factor"]) for v in answer["victims"]] == c.victims.select("seed", "flow", "factor").rows()
     assert [(p["port"], *p["pauses"]) for p in answer["pauses"]] == c.pauses.select("port", "pauses, dcqcn", "pauses, none").rows()
+
+
+def test_the_balance_of_load_is_the_same_everywhere(tmp_path: Path) -> None:
+    drill = ROOT / "scenarios" / "mechanisms" / "drill.toml"
+    probes = {"probes.interval": "2us", "probes.rates": '["uplinks"]'}
+    runs = [xoff.run(drill, probes, load_balancing=kind) for kind in ("ecmp", "spray-round-robin")]
+    for run in runs:
+        uplinks, flows, b = run.uplinks, run.flows, run.manifest["load_balance"]
+        assert uplinks["switch"].cast(str).to_list() == ["L1", "L2"] and (uplinks["ports"] == 4).all()
+        # Jain's index by hand, from the counters of the ports.
+        for switch, jain, sent in uplinks.select(pl.col("switch").cast(str), "jain", "tx_bytes").rows():
+            loads = run.ports.filter(pl.col("port").cast(str).str.starts_with(f"{switch}->S"))["tx_bytes"]
+            assert jain == pytest.approx(loads.sum() ** 2 / (4 * (loads.cast(pl.Float64) ** 2).sum())) and sent == loads.sum()
+        # The same for each sample, each weighted with its load.
+        rates = run.rates.filter((pl.col("source").cast(str) == "measured") & (pl.col("rate_bps") > 0)).with_columns(pl.col("port").cast(str).str.slice(0, 2).alias("at"), pl.col("rate_bps").cast(pl.Float64))
+        samples = rates.group_by("at", "time_ps").agg((pl.col("rate_bps").sum() ** 2 / (4 * (pl.col("rate_bps") ** 2).sum())).alias("jain"), pl.col("rate_bps").sum().alias("load"))
+        assert b["jain_sampled"] == pytest.approx((samples["jain"] * samples["load"]).sum() / samples["load"].sum())
+        assert uplinks["samples"].sum() == samples.height
+        assert b["collided"] == flows["collided"].sum() == uplinks["collided"].sum() and b["flows"] == uplinks["flows"].sum()
+        assert b["paths_mean"] == flows.filter(pl.col("collided").is_not_null())["paths"].mean()
+        assert b["frames_ahead"] == flows["frames_ahead"].sum()
+    ecmp, spray = (run.manifest["load_balance"] for run in runs)
+    assert ecmp["paths_mean"] == 1 and ecmp["collided"] > 0 == spray["collided"] and spray["jain"] > 0.99 > ecmp["jain"]
+    measures = xoff.compare(*runs).measures
+    both = measures.filter(pl.col("measure") == "uplinks over time, Jain's index")["mean"].to_list()
+    assert both == [ecmp["jain_sampled"], spray["jain_sampled"]]
+    # The report says the same.
+    done = subprocess.run([sys.executable, "-m", "xoff", "run", str(drill), "--out", str(tmp_path / "run")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "run" / "report.html").read_text()
+    balance = xoff.open(tmp_path / "run").manifest["load_balance"]
+    section = well_formed(page[page.index('<section class="wide" id="balance">') :].split("</section>")[0] + "</section>")
+    assert "Load balance" in section and f"{balance['collided']} of {balance['flows']}" in section

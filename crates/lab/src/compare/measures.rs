@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_record::{JobAnswer, Slowdown};
+use xoff_record::{JobAnswer, LoadBalance, Slowdown};
 
 use crate::compare::{Estimate, Run};
 
@@ -42,6 +42,7 @@ fn measured(run: &Run, jobs: &[&str]) -> Vec<Measured> {
         .into_iter()
         .map(|(name, unit, value)| (name.to_owned(), unit, value))
         .collect();
+    all.extend(of_uplinks(run.manifest.load_balance.as_ref()));
     for name in jobs {
         let job = run.manifest.jobs.iter().find(|j| j.name == *name && !j.iterations.is_empty());
         let mean = |ps: u64, n: usize| ps as f64 / 1e6 / n as f64;
@@ -54,8 +55,29 @@ fn measured(run: &Run, jobs: &[&str]) -> Vec<Measured> {
             job.map(|j| mean(j.time_ps, j.iterations.len())),
         ));
         all.push((format!("exposed communication of job {name}, mean"), "us", job.map(exposed)));
+        let ratio = job.and_then(|j| j.time_over_ideal);
+        all.push((format!("time of job {name}, over the ideal"), "", ratio));
     }
     all
+}
+
+/// Balance of load; docs/tables.md defines each measure.
+fn of_uplinks(balance: Option<&LoadBalance>) -> Vec<Measured> {
+    let measures: [(&str, &str, fn(&LoadBalance) -> Option<f64>); 9] = [
+        ("uplinks, Jain's index", "", |b| b.jain),
+        ("uplinks, largest over mean", "", |b| b.max_over_mean),
+        ("uplinks over time, Jain's index", "", |b| b.jain_sampled),
+        ("uplinks over time, largest over mean", "", |b| b.max_over_mean_sampled),
+        ("flows that collided", "flows", |b| Some(b.collided as f64)),
+        ("paths of a flow, mean", "", |b| b.paths_mean),
+        ("frames out of order", "frames", |b| Some(b.frames_ahead as f64)),
+        ("largest reorder buffer", "bytes", |b| Some(b.ahead_bytes_max as f64)),
+        ("longest wait for order", "us", |b| Some(b.ahead_ps_max as f64 / 1e6)),
+    ];
+    let of = |(name, unit, value): (&str, _, fn(&LoadBalance) -> Option<f64>)| {
+        (name.to_owned(), unit, balance.and_then(value))
+    };
+    measures.map(of).into()
 }
 
 fn of_network(run: &Run) -> [(&'static str, &'static str, Option<f64>); 13] {

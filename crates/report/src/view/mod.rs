@@ -10,6 +10,7 @@
 //! scripts in `assets` are the project's own, without a build step. plotly.js is vendored with its
 //! licence in `assets/plotly`.
 
+mod balance;
 mod fabric;
 mod flows;
 mod jobs;

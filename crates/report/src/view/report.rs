@@ -5,6 +5,7 @@ use serde::Serialize;
 use xoff_record::Manifest;
 use xoff_run::{ExtraFile, Finished, NetworkScenario};
 
+use crate::view::balance;
 use crate::view::network::{Drawn, Fact, RunView, Seen, class, live_facts, title};
 use crate::view::page::{Blob, PLOTLY_VERSION, Page};
 
@@ -40,7 +41,11 @@ fn of_run(s: &NetworkScenario, f: &Finished, folder: &str, real: bool) -> ExtraF
     let headline = verdict.map_or(("", "neutral"), |v| (v.headline(), class(v.tone(&[]))));
     let body = html! {
         (head(&view.subject, headline, &view.facts))
-        main { (sections(!f.outcome.deadlocks.is_empty(), !view.jobs.is_empty())) (about(&f.manifest, &view.left_out)) }
+        main {
+            (sections(!f.outcome.deadlocks.is_empty(), !view.jobs.is_empty()))
+            (balance::section(s, f))
+            (about(&f.manifest, &view.left_out))
+        }
         (foot(&f.manifest))
     };
     let page =
