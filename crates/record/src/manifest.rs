@@ -202,7 +202,8 @@ pub struct Manifest {
     pub wall_seconds: f64,
     /// Time it took on the processors [s].
     pub cpu_seconds: f64,
-    /// Simulated time reached [s].
+    /// Simulated time at which the run ended [s]: of its last flow or rank of a job where those
+    /// ended it, else of the last event, or `run.duration`. No row of a table is later.
     pub simulated_seconds: f64,
     /// Events that the engine processed. It depends on the engine and on skipped periods, and is
     /// not part of the result hash.

@@ -12,8 +12,8 @@ use xoff_farm::promises::{by_flow, infiniband, scenario};
 
 /// Every tenth case runs three times.
 fn check(case: u64, drawn: &Drawn) -> Result<(), String> {
-    let checkers = ["promises", "lossless", "ideal", "deadlock", "repeat", "observed"];
-    let checkers = &checkers[..if case.is_multiple_of(10) { 6 } else { 4 }];
+    let checkers = ["promises", "end", "lossless", "ideal", "deadlock", "repeat", "observed"];
+    let checkers = &checkers[..if case.is_multiple_of(10) { 7 } else { 5 }];
     drawn.load()?;
     match examine(&drawn.text(), checkers) {
         Came::Fine => Ok(()),
@@ -80,7 +80,8 @@ fn a_hundred_and_fifty_random_scenarios_with_lossy_priorities_keep_every_promise
     all_keep(4000..4150, |case| {
         let drawn = beside(case);
         let s = drawn.load()?;
-        let checkers = ["promises", "ideal", "deadlock", "repeat", "engines", "fast-forward"];
+        let checkers =
+            ["promises", "end", "ideal", "deadlock", "repeat", "engines", "fast-forward"];
         let ran = xoff_farm::checkers::run(&s, xoff_farm::checkers::PLAIN)?;
         let (lossy, others) =
             (ran.outcome.lost.lossy().total(), ran.outcome.lost.unexcused().total());
@@ -88,7 +89,7 @@ fn a_hundred_and_fifty_random_scenarios_with_lossy_priorities_keep_every_promise
             return Err(format!("case {case}: {:?}\n{}", ran.outcome.lost, drawn.text()));
         }
         lost.fetch_add(u64::from(lossy > 0), std::sync::atomic::Ordering::Relaxed);
-        match examine(&drawn.text(), &checkers[..if case.is_multiple_of(3) { 6 } else { 4 }]) {
+        match examine(&drawn.text(), &checkers[..if case.is_multiple_of(3) { 7 } else { 5 }]) {
             Came::Fine => Ok(()),
             other => Err(format!("case {case}: {other:?}\n{}", drawn.text())),
         }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use xoff_analysis::cbd::{self, Rule, Traffic};
 use xoff_net::topology::routing::FlowKey;
 use xoff_run::NetworkScenario;
-use xoff_sim::{Engine, LostFrames, Outcome, Probes, Row, ViolationKind, World};
-use xoff_units::Span;
+use xoff_sim::{Ended, Engine, LostFrames, Outcome, Probes, Row, ViolationKind, World};
+use xoff_units::{Span, Time};
 
 use crate::outcome::{first_difference, stated};
 
@@ -150,6 +150,11 @@ pub const CHECKERS: &[Checker] = &[
         check: promises,
     },
     Checker {
+        name: "end",
+        about: "a run ends with its last flow or rank, and records nothing later",
+        check: end,
+    },
+    Checker {
         name: "conservation",
         about: "the same where frames may be lost, which have to be counted",
         check: conservation,
@@ -199,6 +204,24 @@ fn promises(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     match o.violations.first() {
         None if o.violations_total == 0 => Ok(()),
         first => Err(format!("{} laws broken, the first: {first:?}", o.violations_total)),
+    }
+}
+
+fn end(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let ran = run(s, PLAIN)?;
+    let o = &ran.outcome;
+    let logs = o.ranks.iter().flatten();
+    let ranks = logs.flat_map(|r| &r.log.iterations).filter_map(|i| i.1);
+    let last = o.all_flows().filter_map(|f| f.end).chain(ranks).max().unwrap_or_default();
+    if o.ended == Ended::FlowsDone && o.now != last {
+        return Err(format!("ended at {}, its last flow or rank at {last}", o.now));
+    }
+    let deadlocks = o.deadlocks.iter().map(|d| d.seen.0.max(d.closed.0));
+    let storms = o.storms.iter().map(|s| s.found.max(s.over.unwrap_or_default()).0);
+    let late = ran.rows.iter().map(|r| r.time()).chain(deadlocks).chain(storms);
+    match late.filter(|time| *time > o.now.0).max() {
+        Some(time) => Err(format!("ended at {}, and recorded something at {}", o.now, Time(time))),
+        None => Ok(()),
     }
 }
 

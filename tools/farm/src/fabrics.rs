@@ -21,7 +21,7 @@ pub struct Family {
 }
 
 /// Promises hold in all of them.
-const KEPT: &[&str] = &["promises", "lossless", "ideal", "repeat", "resumed", "deadlock"];
+const KEPT: &[&str] = &["promises", "end", "lossless", "ideal", "repeat", "resumed", "deadlock"];
 
 /// Every family.
 pub const FAMILIES: &[Family] = &[
@@ -29,13 +29,13 @@ pub const FAMILIES: &[Family] = &[
         name: "smallest",
         about: "two to four hosts under every kind of mechanism for 20 us: a million of them in minutes",
         draw: |case| promises::smallest(case).text(),
-        checkers: &["promises", "lossless", "ideal", "deadlock"],
+        checkers: &["promises", "end", "lossless", "ideal", "deadlock"],
     },
     Family {
         name: "tiny",
         about: "small networks of every kind for some 60 us: a million of them in an hour",
         draw: |case| promises::tiny(case).text(),
-        checkers: &["promises", "lossless", "ideal", "deadlock"],
+        checkers: &["promises", "end", "lossless", "ideal", "deadlock"],
     },
     Family {
         name: "small",
@@ -61,6 +61,7 @@ pub const FAMILIES: &[Family] = &[
         draw: |case| memory::beside(case).text(),
         checkers: &[
             "promises",
+            "end",
             "ideal",
             "repeat",
             "resumed",
@@ -75,7 +76,7 @@ pub const FAMILIES: &[Family] = &[
         about: "every flow control with every detection and every rate control, links that fail, broken NICs, slow receivers",
         draw: |case| networks::load(case).1.text(),
         // Buffers are small: what a flow control without room loses is lost on every engine alike.
-        checkers: &["conservation", "engines", "resumed", "fast-forward", "observed"],
+        checkers: &["conservation", "end", "engines", "resumed", "fast-forward", "observed"],
     },
 ];
 

@@ -68,8 +68,10 @@ fn every_checker_finds_a_planted_fault() {
             .iter_mut()
             .for_each(|f| f.received = f.received.map(|_| Time(f.flow.start.0 + 1)))
     };
+    let early = |ran: &mut Ran| ran.outcome.now = Time::ZERO;
     let mut found = vec![
         ("promises", checked("promises", STAR, &with_fault(|_| true, broken))),
+        ("end", checked("end", STAR, &with_fault(|_| true, early))),
         ("conservation", checked("conservation", STAR, &with_fault(|_| true, uncounted))),
         ("lossless", checked("lossless", STAR, &with_fault(|_| true, lost))),
         ("ideal", checked("ideal", STAR, &with_fault(|_| true, fast))),

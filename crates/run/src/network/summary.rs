@@ -402,11 +402,18 @@ fn ended(s: &NetworkScenario, o: &Outcome) -> String {
     match o.ended {
         Ended::TimeUp => format!("stopped at {} (run.duration)", o.now),
         Ended::Quiet => format!("ended at {}: no event was left", o.now),
-        Ended::FlowsDone if o.flows_total() == 1 => {
-            format!("ended at {}: the flow is complete", o.now)
-        }
         Ended::FlowsDone => {
-            format!("ended at {}: all {} flows are complete", o.now, grouped(o.flows_total()))
+            let flows = match o.flows_total() {
+                1 => "the flow".into(),
+                n => format!("all {} flows", grouped(n)),
+            };
+            let (jobs, are) = match (o.ranks.len(), o.flows_total()) {
+                (0, 1) => ("", "is"),
+                (0, _) => ("", "are"),
+                (1, _) => (" and the job", "are"),
+                (_, _) => (" and all jobs", "are"),
+            };
+            format!("ended at {}: {flows}{jobs} {are} complete", o.now)
         }
         Ended::Deadlock => format!("stopped at {}: deadlock (run.stop_on_deadlock)", o.now),
         Ended::Interrupted => format!("interrupted at {} of {}", o.now, s.until),

@@ -291,11 +291,6 @@ impl World {
     /// Repeats the effects of an episode for the flows from `first` on.
     fn repeat(&mut self, e: &Episode, first: u32) {
         let Some(base) = self.start_of(FlowId(first)) else { return };
-        for (after, row) in &e.rows {
-            if let Some(row) = row.with_flow(|f| Some(f + first as u64)) {
-                self.record(row.at((base + *after).0));
-            }
-        }
         self.add_to_totals_but_flows(&e.counts);
         for (nth, fate) in e.fates.iter().enumerate() {
             let flow = first + nth as u32;
@@ -315,7 +310,13 @@ impl World {
                 end,
                 ..fate.record.clone()
             };
+            end.into_iter().for_each(|end| self.note_complete(end));
         }
         self.add_completions(e.completions.iter().map(|&c| c + first));
+        for (after, row) in &e.rows {
+            if let Some(row) = row.with_flow(|f| Some(f + first as u64)) {
+                self.record(row.at((base + *after).0));
+            }
+        }
     }
 }

@@ -144,7 +144,7 @@ pub enum Row {
 
 impl Row {
     /// Time of the row [ps].
-    pub(crate) fn time(mut self) -> u64 {
+    pub fn time(mut self) -> u64 {
         *self.time_mut()
     }
 

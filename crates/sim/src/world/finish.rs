@@ -88,6 +88,8 @@ impl World {
             Some(_) => {}
             None => flows.truncate(begun),
         }
+        storms.retain(|storm| storm.found <= of_run);
+        storms.iter_mut().for_each(|s| s.over = s.over.filter(|over| *over <= of_run));
         storms.sort_by_key(Storm::order);
         let (violations, violations_total) = Checks::merged(checks);
         let outcome = Outcome {

@@ -240,9 +240,13 @@ impl World {
                 })
                 .collect();
             let closed = cycle.iter().map(|p| p.since).max().unwrap_or(self.now());
+            let end = self.over().unwrap_or(Time::NEVER);
+            if closed > end {
+                continue;
+            }
             self.deadlocks.push(Deadlock {
                 closed,
-                seen: self.now(),
+                seen: self.now().min(end),
                 cycle,
                 stuck_ports: stuck.len(),
             });

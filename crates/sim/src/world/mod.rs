@@ -107,6 +107,8 @@ pub struct World {
     pub(crate) looked: Option<Time>,
     /// Time of the last event of the whole network.
     acted: Time,
+    /// Time of the run at which the last flow so far, or the last rank of a job, was complete.
+    complete_at: Time,
     /// Number of such events.
     pub(crate) disturbed: u64,
     /// Rows since an episode began that may be remembered.
@@ -308,7 +310,7 @@ impl World {
             }
             let until = Time(until_of_run.0.saturating_sub(self.skipped.0));
             let next = self.next_time();
-            let left = self.listed.saturating_sub(self.completed()) + self.ranks_left;
+            let left = self.left();
             if left == 0 && self.looks.is_some_and(|l| l.due(next.unwrap_or(Time::NEVER))) {
                 return self.ended(Ended::FlowsDone);
             }
@@ -363,12 +365,24 @@ impl World {
         }
     }
 
-    /// Ends the run at the time of the last event.
+    /// Flows and ranks of jobs that are not complete.
+    fn left(&self) -> usize {
+        self.listed.saturating_sub(self.completed()) + self.ranks_left
+    }
+
+    /// Time of the run at which it is over, as far as this is known: the polls that end a run come
+    /// later than that.
+    fn over(&self) -> Option<Time> {
+        (self.looks.is_some() && self.left() == 0).then_some(self.complete_at)
+    }
+
+    /// Ends the run where its last flow or rank was complete, or at the time of the last event.
     fn ended(&mut self, why: Ended) -> Option<Ended> {
         let is_driven = self.partitions[0].news.is_some();
         if !self.outside && !is_driven {
             let acted = self.partitions.iter().map(|p| p.acted).fold(self.acted, Time::max);
-            self.now = self.others.joined(acted, Time::max);
+            let acted = self.others.joined(acted, Time::max);
+            self.now = self.over().map_or(acted, |end| Time(end.0.saturating_sub(self.skipped.0)));
             let end = self.now().0;
             self.held.retain(|sample| sample.row().time() <= end);
         }
@@ -467,6 +481,9 @@ impl World {
         if several || late {
             rows.sort_by_key(|r| r.0);
         }
+        if let Some((last, _)) = completions.last() {
+            self.note_complete(last.time + self.skipped);
+        }
         self.ranks_left -= completions.iter().filter(|c| c.1.is_none()).count();
         let mut complete: Vec<FlowId> = completions.into_iter().filter_map(|c| c.1).collect();
         if let Some(first) = self.streamed_from {
@@ -503,8 +520,10 @@ impl World {
             self.partitions.iter_mut().flat_map(|p| p.core.monitor.rows.frames.drain(..)).collect();
         // Stable: frames of one port and instant stay in their order.
         frames.sort_by_key(OnWire::order);
+        let over = self.over();
         if let Some(r) = &mut self.recorder {
-            frames.iter().for_each(|f| r.frame(f));
+            let end = over.unwrap_or(Time::NEVER);
+            frames.iter().filter(|f| f.order().0 <= end).for_each(|f| r.frame(f));
         }
     }
 
@@ -523,7 +542,11 @@ impl World {
         &mut self.partitions[self.layout.partition_of[node as usize] as usize].nodes[node as usize]
     }
 
+    /// Records a row, unless the run was over before it.
     pub(crate) fn record(&mut self, row: Row) {
+        if self.over().is_some_and(|end| row.time() > end.0) {
+            return;
+        }
         if !self.held.is_empty() {
             std::mem::take(&mut self.held).into_iter().for_each(|sample| self.record(sample.row()));
         }
@@ -538,6 +561,11 @@ impl World {
     /// Adds completed flows, in this order.
     pub(crate) fn add_completions(&mut self, flows: impl Iterator<Item = FlowId>) {
         self.completions.extend(flows);
+    }
+
+    /// A flow or rank was complete at this time of the run.
+    pub(crate) fn note_complete(&mut self, at: Time) {
+        self.complete_at = self.complete_at.max(at);
     }
 
     /// The flows that were completed, from the `n`-th one on.

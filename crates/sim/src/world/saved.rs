@@ -55,7 +55,7 @@ impl World {
             deadlock_interval: _, stop_on_deadlock: _, outside: _, streamed_from: _, messages_complete: _,
             // Rebuilt: caches, and the states that a search has seen.
             noted: _, rerouting: _, paused: _,
-            partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
+            partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, complete_at, disturbed, skipped, events_skipped, forward,
             failures, completions, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn,
         } = self;
         let Ok(()) = to.list(partitions.iter());
@@ -65,6 +65,7 @@ impl World {
         to.put(&(*skipped, *events_skipped, *failures));
         to.put(&forward.as_ref().map(|f| f.done().clone()));
         to.put(completions);
+        to.put(complete_at);
         to.put(ranks_left);
         to.put(leaps);
         to.put(deadlocks);
@@ -97,6 +98,7 @@ impl World {
         (self.skipped, self.events_skipped, self.failures) = from.take()?;
         let done: Option<FastForwarded> = from.take()?;
         self.completions = from.take()?;
+        self.complete_at = from.take()?;
         self.ranks_left = from.take()?;
         self.leaps = from.take()?;
         self.deadlocks = from.take()?;
