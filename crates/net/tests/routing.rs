@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use xoff_net::topology::builders::custom::{LinkSpec, NodeSpec, graph};
-use xoff_net::topology::builders::{fat_tree, find};
+use xoff_net::topology::builders::{NO_RACK, fat_tree, find};
 use xoff_net::topology::failures::{fail_links, fail_random};
+use xoff_net::topology::routing::up_down_ranks;
 use xoff_net::topology::{
     Choice, EcmpHash, FlowKey, NodeId, NodeKind, Order, Paths, Routes, Routing, Topology,
     trace_path,
@@ -284,15 +285,37 @@ fn up_down_never_turns_up_again() {
 
 #[test]
 fn up_down_in_a_ring_passes_no_switch_downwards_and_up_again() {
-    // All levels are equal, so the lower number is the upper switch: nothing passes S4 on the way
-    // from S1 to S3.
+    // All levels are equal, so S1 is the root and the others follow by their distance from it:
+    // nothing passes S3 on the way from S2 to S4.
     let t = fabric("ring", &[("switches", "4")]);
     let r = Routes::build(&t, Paths::UpDown, Order::AscendingPort);
-    assert_eq!(hops(&t, &r, "S1", "H3"), ["S2"]);
-    assert_eq!(hops(&t, &r, "S3", "H1"), ["S2"]);
-    // Up all the way over S3, or up to S1 and down.
-    assert_eq!(hops(&t, &r, "S4", "H2"), ["S3", "S1"]);
-    assert_eq!(hops(&t, &r, "S2", "H4"), ["S3"]);
+    assert_eq!(hops(&t, &r, "S1", "H3"), ["S2", "S4"]);
+    assert_eq!(hops(&t, &r, "S3", "H1"), ["S2", "S4"]);
+    assert_eq!(hops(&t, &r, "S4", "H2"), ["S1"]);
+    assert_eq!(hops(&t, &r, "S2", "H4"), ["S1"]);
+}
+
+/// Before: a chain of three switches had no route over its middle one if that was declared last.
+#[test]
+fn up_down_does_not_depend_on_the_order_of_nodes() {
+    let links = [("H0", "S0"), ("H1", "S1"), ("H2", "S2"), ("S0", "S1"), ("S1", "S2")];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut t = Topology::default();
+        for i in order {
+            t.add_node(format!("H{i}"), NodeKind::Host, 0, NO_RACK);
+            t.add_node(format!("S{i}"), NodeKind::Switch, 1, NO_RACK);
+        }
+        for (a, b) in links {
+            let (a, b) = (at(&t, a), at(&t, b));
+            t.add_link(a, b, Rate::from_gbps(10), Span::from_ns(500));
+        }
+        let r = Routes::build(&t, Paths::UpDown, Order::AscendingPort);
+        assert_eq!(hops(&t, &r, "S0", "H2"), ["S1"], "{order:?}");
+        assert_eq!(hops(&t, &r, "S1", "H2"), ["S2"], "{order:?}");
+        assert_eq!(hops(&t, &r, "S2", "H0"), ["S1"], "{order:?}");
+        let by_rank = |names: [&str; 3]| names.map(|n| up_down_ranks(&t)[at(&t, n) as usize]);
+        assert!(by_rank(["S2", "S0", "S1"]).is_sorted(), "{order:?}");
+    }
 }
 
 #[test]

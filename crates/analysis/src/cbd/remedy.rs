@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_net::topology::failures::{fail_links, is_connected_hosts, link_name};
+use xoff_net::topology::routing::up_down_ranks;
 use xoff_net::topology::{LinkId, NodeKind, Topology};
 
 use super::buffers::{Buffer, behind, filled_by, switch_of};
@@ -207,7 +208,8 @@ type Turn = (Buffer, Buffer);
 
 /// Turns that are enough to break every cycle of these dependencies.
 pub(super) fn turns(t: &Topology, graph: &Graph) -> Option<HashSet<Turn>> {
-    let rank = |node: u32| (t.nodes[node as usize].level, std::cmp::Reverse(node));
+    let ranks = up_down_ranks(t);
+    let rank = |node: u32| ranks[node as usize];
     let of = |v: Buffer| {
         graph.next[graph.first[v as usize] as usize..graph.first[v as usize + 1] as usize]
             .iter()

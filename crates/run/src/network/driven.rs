@@ -205,7 +205,7 @@ impl Driven {
             return Err(ParamError::new(
                 "bytes",
                 format!("{} bytes", m.bytes),
-                "expected 1 or more",
+                "expected 1 to 2^64 - 2",
             ));
         }
         if !self.scenario.flows.handed_in.contains(&m.priority) {
@@ -231,7 +231,7 @@ impl Driven {
             return Err(ParamError::new(
                 "dst",
                 format!("{src} has no route to {dst}"),
-                "choose hosts that are connected",
+                "choose hosts with a route between them",
             ));
         }
         if self.messages_made >= self.world.flows_max() {

@@ -1,7 +1,7 @@
 //! From a model to a world at rest.
 
 use rustc_hash::FxHashMap;
-use xoff_net::topology::routing::Routes;
+use xoff_net::topology::routing::{Order, Paths, Routes};
 
 use super::*;
 use crate::engine::queue::EventQueue;
@@ -87,7 +87,7 @@ fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), Par
             return Err(ParamError::new(
                 "flow",
                 format!("no route from {} to {}", topology.name(f.src), topology.name(f.dst)),
-                "a failed link may have cut the network in two",
+                why_unrouted(topology, f.src, f.dst),
             ));
         }
     }
@@ -102,6 +102,23 @@ fn leaves_of(topology: &Topology, m: &Model) -> Result<Vec<u32>, ParamError> {
     topology.leaves().map_err(|what| {
         ParamError::new("load_balancing", what, "this law needs a network of leaves and spines")
     })
+}
+
+/// Reason for a pair without a route: the rule, links that have failed, or links that never were.
+fn why_unrouted(topology: &Topology, src: u32, dst: u32) -> &'static str {
+    let linked = |t: &Topology| {
+        let shortest = Routes::build(t, Paths::Shortest, Order::AscendingPort);
+        !shortest.candidates(src, dst).is_empty()
+    };
+    let mut whole = topology.clone();
+    whole.links.iter_mut().for_each(|l| l.up = true);
+    if linked(topology) {
+        "the links connect them, but not by paths of this rule: choose another routing.kind, or state the levels of switches for up-down"
+    } else if linked(&whole) {
+        "failed links cut the network in two: repair one, or leave the flow out"
+    } else {
+        "no switches connect them: add a link"
+    }
 }
 
 impl World {
@@ -262,6 +279,7 @@ impl World {
             events: 0,
             looked: None,
             acted: Time::ZERO,
+            complete_at: Time::ZERO,
             disturbed: 0,
             noted: None,
             skipped: Span::ZERO,

@@ -9,6 +9,7 @@ mod digits;
 mod explicit;
 mod groups;
 mod hash;
+mod ranks;
 mod routes;
 mod search;
 mod tables;
@@ -18,6 +19,7 @@ mod uplinks;
 
 pub use explicit::{ExplicitPaths, PathId};
 pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};
+pub use ranks::up_down_ranks;
 pub use routes::{Order, Paths, Routes};
 pub use tables::{Destination, Lanes, Tables};
 pub use trace::{all_paths, fastest_path, trace_path};

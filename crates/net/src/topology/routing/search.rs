@@ -2,10 +2,8 @@
 //!
 //! *Shortest*: breadth first; a node's candidates are its neighbours one step nearer.
 //!
-//! *Up-down*: switches are ranked by level, and among equals the lower number is the upper one (as
-//! in Autonet's up*/down*; without it switches of one level could not talk to each other). A node
-//! from which the destination can be reached by going down alone uses the shortest such paths and
-//! nothing else; every other node goes up, towards the nearest such node. Node and destination
+//! *Up-down*: switches have an order ([`up_down_ranks`]), by level first. A node from which the
+//! destination can be reached by going down alone uses the shortest such paths and nothing else; every other node goes up, towards the nearest such node. Node and destination
 //! suffice to keep the rule, the ingress port is not needed: a frame goes down for the first time
 //! at a node with a way down, its next node then has one too, and so on, so it never turns up
 //! again. Every buffer dependency therefore leads up-up, up-down or down-down along a strict order,
@@ -13,14 +11,15 @@
 //! may be left without a route.
 
 use super::groups::{is_switch, up_ports};
+use super::ranks::up_down_ranks;
 use super::routes::{Order, Paths};
 use crate::topology::graph::{NodeId, Topology};
 
 /// Not reached.
 pub(super) const FAR: u32 = u32::MAX;
 
-/// Rank of a node for up-down.
-type Rank = (u8, std::cmp::Reverse<NodeId>);
+/// Level of a node, and its rank for up-down.
+type Rank = (u8, u32);
 
 /// Working memory of the search, reused from group to group.
 pub(super) struct Search {
@@ -30,7 +29,7 @@ pub(super) struct Search {
     first: Vec<u32>,
     /// Working links between switches: peer and the port that leads there.
     edges: Vec<(NodeId, u16)>,
-    /// Rank of each node for up-down: level, then lower number first.
+    /// Rank of each node for up-down.
     rank: Vec<Rank>,
     /// Hops to the group over the paths that count; 1 next to it.
     pub distance: Vec<u32>,
@@ -69,12 +68,8 @@ impl Search {
             }
         }
         first.push(edges.len() as u32);
-        let rank = t
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(i, n)| (n.level, std::cmp::Reverse(i as NodeId)))
-            .collect();
+        let ranks = if paths == Paths::UpDown { up_down_ranks(t) } else { vec![0; n] };
+        let rank = t.nodes.iter().map(|n| n.level).zip(ranks).collect();
         let (distance, down, place) = (vec![FAR; n], vec![FAR; n], vec![0; n]);
         Search {
             paths,
