@@ -146,9 +146,9 @@ class Check(Answer):
     headline: str
     """The answer in a line."""
     answer: Literal["yes", "no", "interrupted"]
-    """``no``: a cycle, at once or after a failure, or broken tables. Exit codes 0, 1, 130."""
-    verdict: Literal["cycle-free", "cyclic", "cyclic-after-failures"]
-    """The same for programs."""
+    """``no``: a cycle, at once or after a failure, broken tables, or not all was examined. Exit codes 0, 1, 130."""
+    verdict: Literal["cycle-free", "cyclic", "cyclic-after-failures", "not-checked"]
+    """The same for programs. ``not-checked``: no cycle found, and not all pairs, flows and sets of failures examined."""
     verdict_without_failures: Literal["cycle-free", "cyclic"]
     """Before any further failure."""
     remedies: list[Remedy]

@@ -90,7 +90,7 @@ fn the_answer_is_to_the_question_that_was_asked() {
         "10",
     ]);
     assert!(
-        sampled.code == 0
+        sampled.code == 1
             && sampled.out.contains("Pairs: 0 of 10 drawn of 496 can deadlock. Not all sets were"),
         "{}",
         sampled.out
@@ -99,8 +99,36 @@ fn the_answer_is_to_the_question_that_was_asked() {
         xoff(&["check", "fat-tree:k=4", "--fail-any", "0"]).complains(&["--fail-any"]).code,
         2
     );
-    let cut = xoff(&["check", "leaf-spine:leaves=2,spines=1,hosts=1", "--fail", "L1-S1"]);
-    assert!(cut.out.starts_with("Nothing checked"), "{}", cut.out);
+}
+
+/// Before: "Nothing checked" with the answer "yes" and exit code 0: a gate passed with a network in
+/// two pieces.
+#[test]
+fn what_was_not_examined_is_no_good_news() {
+    let fabric = "leaf-spine:leaves=2,spines=1,hosts=2";
+    for (args, headline) in [
+        (
+            vec![fabric, "--fail", "L1-S1", "--fail", "H0", "--fail", "H2"],
+            "Nothing checked: no pair of hosts and no flow has a route.",
+        ),
+        // Of twelve ordered pairs, four are still together.
+        (
+            vec![fabric, "--fail", "L1-S1"],
+            "No cycle found. Not all checked: 8 of 12 pairs have no route.",
+        ),
+        (
+            vec![fabric, "--fail", "H0", "--fail-any", "1"],
+            "Single failures: 0 of 2 can deadlock. Not all checked: 6 of 12 pairs have no route.",
+        ),
+    ] {
+        let args = [&["check"], &args[..]].concat();
+        let (ran, json) = (xoff(&args), xoff(&[&args[..], &["--json"]].concat()).json());
+        assert_eq!((ran.code, ran.out.lines().next().unwrap()), (1, headline));
+        assert_eq!(
+            (&json["answer"], &json["verdict"], &json["headline"]),
+            (&"no".into(), &"not-checked".into(), &headline.into())
+        );
+    }
 }
 
 #[test]

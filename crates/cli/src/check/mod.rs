@@ -69,7 +69,7 @@ Examples:
   xoff check crates/run/tests/hpcc/hpcc_fat4/topology.txt \\
     --flows crates/run/tests/hpcc/hpcc_fat4/flow.txt --routing hashed --json
 
-Exit codes: 0 no cycle; 1 a cycle, now or after some failure, or tables with a black hole or a loop; 2 bad input; 130 interrupted, with the sets examined so far.";
+Exit codes: 0 no cycle; 1 a cycle, now or after some failure, tables with a black hole or a loop, or not all pairs, flows and sets examined; 2 bad input; 130 interrupted, with the sets examined so far.";
 
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {

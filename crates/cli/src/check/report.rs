@@ -43,8 +43,9 @@ pub struct Checked<'a> {
     flows: Option<usize>,
     /// Answer to the question, failures included.
     answer: Conclusion,
-    /// Answer to the same question, as a word for programs: `cycle-free`, `cyclic` or
-    /// `cyclic-after-failures`.
+    /// Answer to the same question, as a word for programs: `cycle-free`, `cyclic`,
+    /// `cyclic-after-failures`, or `not-checked` where xoff found no cycle and did not examine all
+    /// pairs, flows and sets of failures.
     verdict: &'static str,
     /// Before any further failure.
     verdict_without_failures: Verdict,
@@ -114,7 +115,6 @@ impl<'a> Checked<'a> {
             .filter(|&l| !t.links[l as usize].up)
             .map(|l| link_name(t, l))
             .collect();
-        let after = failures.is_some_and(|s| s.cyclic_total > 0);
         let Report {
             verdict: now,
             buffers,
@@ -124,20 +124,12 @@ impl<'a> Checked<'a> {
             unrouted,
             ref cycle,
         } = *report;
-        let verdict = match (now, after) {
-            (Verdict::Cyclic, _) => "cyclic",
-            (Verdict::CycleFree, true) => "cyclic-after-failures",
-            (Verdict::CycleFree, false) => "cycle-free",
-        };
         let mut checked = Checked {
             headline: String::new(),
             tone: Tone::Caution,
             remedies: Vec::new(),
-            answer: Conclusion::of(
-                failures.is_some_and(|s| s.interrupted),
-                verdict == "cycle-free",
-            ),
-            verdict,
+            answer: Conclusion::No,
+            verdict: "not-checked",
             verdict_without_failures: now,
             parts: ReportParts {
                 buffers,
@@ -159,8 +151,22 @@ impl<'a> Checked<'a> {
             tables: None,
             table_failures: None,
         };
-        (checked.tone, checked.headline) = checked.line();
+        checked.conclude();
         checked
+    }
+
+    /// Sets headline, answer and verdict. What was not examined is no good news.
+    fn conclude(&mut self) {
+        (self.tone, self.headline) = self.line();
+        let after = self.failures.is_some_and(|s| s.cyclic_total > 0);
+        self.verdict = match self.report.verdict {
+            Verdict::Cyclic => "cyclic",
+            Verdict::CycleFree if after => "cyclic-after-failures",
+            Verdict::CycleFree if self.tone == Tone::Good => "cycle-free",
+            Verdict::CycleFree => "not-checked",
+        };
+        let interrupted = self.failures.is_some_and(|s| s.interrupted);
+        self.answer = Conclusion::of(interrupted, self.verdict == "cycle-free");
     }
 
     /// Adds remedies.
@@ -186,9 +192,6 @@ impl<'a> Checked<'a> {
         } = *found;
         let findings: Vec<String> = findings.iter().map(Problem::line).collect();
         let broken = holes_total + loops_total > 0 || !findings.is_empty();
-        if broken {
-            self.answer = Conclusion::of(false, false);
-        }
         self.tables = Some(OfTables {
             service_levels: virtual_lanes,
             infiniband,
@@ -199,8 +202,9 @@ impl<'a> Checked<'a> {
             loops_total,
         });
         self.remedies.clone_from(remedies);
-        (self.tone, self.headline) = self.line();
+        self.conclude();
         if broken {
+            self.answer = Conclusion::No;
             let count = |n: u64, what| (n > 0).then(|| counted(n, what));
             let parts: Vec<String> =
                 [count(holes_total, "black hole"), count(loops_total, "forwarding loop")]
@@ -224,8 +228,8 @@ impl<'a> Checked<'a> {
         self.table_failures = Some(s);
         if s.interrupted {
             self.answer = Conclusion::Interrupted;
-        } else if s.holes_total > 0 {
-            self.answer = Conclusion::of(false, false);
+        } else if s.holes_total > 0 || s.sampled {
+            self.answer = Conclusion::No;
         }
         self.headline = format!("{} {}", self.headline, holes_by_size(s));
         if self.tone == Tone::Good && (s.holes_total > 0 || s.sampled || s.interrupted) {
@@ -287,12 +291,17 @@ impl Checked<'_> {
                 format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()),
             );
         }
-        let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64
-            > self.report.unrouted;
-        match self.failures {
-            _ if !routed => {
-                (Tone::Caution, "Nothing checked: no pair of hosts and no flow has a route.".into())
-            }
+        let (all, what) = match self.flows {
+            Some(n) => (n as u64, "flow"),
+            None => (self.hosts as u64 * (self.hosts as u64).saturating_sub(1), "pair"),
+        };
+        let unrouted = self.report.unrouted;
+        if unrouted >= all {
+            let none = "Nothing checked: no pair of hosts and no flow has a route.";
+            return (Tone::Caution, none.into());
+        }
+        let (mut tone, mut line) = match self.failures {
+            None if unrouted > 0 => (Tone::Caution, "No cycle found.".into()),
             None => (Tone::Good, "No cycle: under these routes no deadlock can form.".into()),
             Some(s) if s.interrupted => (
                 Tone::Caution,
@@ -309,7 +318,13 @@ impl Checked<'_> {
                 format!("{} Not all sets were examined (see --sets-max).", by_size(&s.by_size)),
             ),
             Some(s) => (Tone::Good, by_size(&s.by_size)),
+        };
+        if unrouted > 0 {
+            tone = if tone == Tone::Good { Tone::Caution } else { tone };
+            let (of, have) = (counted(all, what), if unrouted == 1 { "has" } else { "have" });
+            line += &format!(" Not all checked: {} of {of} {have} no route.", grouped(unrouted));
         }
+        (tone, line)
     }
 }
 
