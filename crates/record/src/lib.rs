@@ -31,6 +31,7 @@ pub mod verdict;
 
 pub use column::Names;
 pub use error::RecordError;
+pub use export::csv::cell;
 pub use export::{Exporter, FORMATS, Format};
 pub use hash::{ResultHash, TableHasher};
 pub use jobs::{
@@ -41,7 +42,7 @@ pub use manifest::{
     FabricDelays, FabricHosts, FabricTotals, FastForward, Manifest, PAGE, Parameter, ResultFile,
     built_from, commit,
 };
-pub use slowdown::Slowdown;
+pub use slowdown::{Slowdown, quantile};
 pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
 pub use verdict::Verdict;

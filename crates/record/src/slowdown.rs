@@ -3,6 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Place among `n` values in order of the smallest one with at least `share` of the values up to
+/// it.
+fn place(share: f64, n: u64) -> u64 {
+    ((share * n as f64).ceil() as u64).clamp(1, n.max(1)) - 1
+}
+
+/// The smallest value with at least `share` of the values up to it; NaN of nothing. `sorted` is.
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+    sorted.get(place(share, sorted.len() as u64) as usize).copied().unwrap_or(f64::NAN)
+}
+
 /// Mean, median and 99th percentile. An unfinished flow counts with its age at the end of the run.
 /// Its completion time is longer, so every result from it is a lower bound. Leaving it out would
 /// make a network that does not finish its largest flows look fast.
@@ -42,8 +53,7 @@ impl Slowdown {
         if flows == 0 {
             return None;
         }
-        let place = |share: f64| ((share * flows as f64).ceil() as u64).clamp(1, flows) - 1;
-        let (at_median, at_p99) = (place(0.5), place(0.99));
+        let (at_median, at_p99) = (place(0.5, flows), place(0.99, flows));
         let (mut sum, mut median, mut p99) = (-0.0, 0.0, 0.0);
         for (nth, value) in (0..).zip(values) {
             sum += value;

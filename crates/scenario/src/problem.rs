@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::read;
+use crate::suggest::cut;
 use miette::{
     Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
@@ -18,6 +19,8 @@ use miette::{
 pub const SHOWN_MAX: usize = 10;
 /// Problems of one input that are kept; a file of garbage must not fill the memory.
 const KEPT_MAX: usize = 1_000;
+/// Longest message, hint and setting that are shown [characters]: they may contain names of a file.
+const TEXT_MAX: usize = 2_000;
 /// Longest line that is drawn [bytes].
 const LINE_MAX: usize = 400;
 
@@ -183,7 +186,7 @@ impl fmt::Display for Place {
     /// `file:line:column`, or the setting as it was written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.source.setting {
-            return write!(f, "{} {}", self.source.name, self.source.text);
+            return write!(f, "{} {}", self.source.name, cut(&self.source.text, TEXT_MAX));
         }
         let (line, column) = self.source.position(self.span.start);
         write!(f, "{}:{line}:{column}", self.source.name)
@@ -233,8 +236,8 @@ impl Problem {
     /// An error without a place.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Problem {
         Problem {
-            message: message.into(),
-            hint: hint.into(),
+            message: cut(&message.into(), TEXT_MAX),
+            hint: cut(&hint.into(), TEXT_MAX),
             place: None,
             severity: Severity::Error,
         }

@@ -1,5 +1,6 @@
 //! Comma-separated text.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
@@ -31,6 +32,19 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
+/// Characters with which a spreadsheet begins a formula, and the mark of a text.
+const MARKED: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
+
+/// A text as a cell: an apostrophe keeps a spreadsheet from reading a formula.
+pub fn cell(text: &str) -> Cow<'_, str> {
+    if text.starts_with(MARKED) { format!("'{text}").into() } else { text.into() }
+}
+
+/// The text of such a cell.
+fn text_of(cell: &str) -> &str {
+    cell.strip_prefix('\'').unwrap_or(cell)
+}
+
 impl Exporter for Writer<Draft> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let columns: Vec<Vec<String>> =
@@ -58,7 +72,7 @@ fn texts(column: &ArrayRef) -> io::Result<Vec<String>> {
             column
                 .keys()
                 .iter()
-                .map(|k| k.map(|k| words.value(k as usize).to_owned()).unwrap_or_default())
+                .map(|k| k.map(|k| cell(words.value(k as usize)).into_owned()).unwrap_or_default())
                 .collect(),
         )
     }
@@ -111,7 +125,7 @@ fn batch(rows: &[StringRecord], first: usize, table: &TableSpec) -> io::Result<R
             Kind::F64 => parsed::<Float64Type>(c.name, cells),
             Kind::Node | Kind::Port | Kind::Label | Kind::Word(_) | Kind::Message => {
                 let mut words = StringDictionaryBuilder::<Int32Type>::new();
-                cells.for_each(|(_, word)| words.append_value(word));
+                cells.for_each(|(_, cell)| words.append_value(text_of(cell)));
                 Ok(Arc::new(words.finish()) as ArrayRef)
             }
         }
@@ -138,4 +152,18 @@ where
         }
     }
     Ok(Arc::new(values.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula_and_each_reads_back() {
+        for text in ["=1+1", "+A1", "-A1", "@A1", "\tx", "'=1", "H1->S1", "", "a=b"] {
+            assert!(!cell(text).starts_with(['=', '+', '-', '@', '\t', '\r']), "{text}");
+            assert_eq!(text_of(&cell(text)), text);
+        }
+        assert_eq!(cell("=1+1"), "'=1+1");
+    }
 }

@@ -3,7 +3,7 @@
 //! A format is one file here, its `mod` line and its place in [`FORMATS`]; the command line, Python
 //! and `docs/tables.md` follow.
 
-mod csv;
+pub(crate) mod csv;
 mod parquet;
 
 use std::fmt;

@@ -7,6 +7,7 @@ use std::fmt;
 use xoff_units::params::Kind;
 
 use super::value::to_toml;
+use crate::suggest::is_unseen;
 
 /// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,5 +194,5 @@ impl<'r> Node<'r> {
 
 /// A comment ends at the line end.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).collect()
 }

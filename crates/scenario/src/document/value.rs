@@ -1,11 +1,12 @@
 //! From a TOML value to the text form that a key's owner reads, rejecting values that the key's
 //! kind does not take.
 
+use xoff_units::grouped;
 use xoff_units::params::Kind;
 use xoff_units::{Bytes, Length, Rate, Span, UnitError};
 
 use super::tree::{Entry, Item};
-use crate::suggest;
+use crate::suggest::{self, is_unseen};
 
 /// Reason why a value does not fit its key: problem, remedy.
 pub(super) type Refusal = (String, String);
@@ -186,11 +187,19 @@ fn quote(text: &str) -> String {
     out
 }
 
-/// A text as it may be shown anywhere: without characters that move the cursor of a terminal, break
-/// a line or turn the direction of writing.
+/// Longest text of a scenario: as long as the path of a file may be [bytes].
+const TEXT_MAX: usize = 4_096;
+
+/// A text as it may be shown anywhere: of a length that can be read, and without characters that
+/// are not seen or do more than stand there.
 fn plain(text: &str) -> Result<String, (String, String)> {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    match text.chars().find(|c| c.is_control() || turns(*c)) {
+    if text.len() > TEXT_MAX {
+        return Err((
+            format!("a text of {} bytes", grouped(text.len() as u64)),
+            format!("expected at most {} bytes", grouped(TEXT_MAX as u64)),
+        ));
+    }
+    match text.chars().find(|c| is_unseen(*c)) {
         None => Ok(text.to_owned()),
         Some(c) => Err((
             format!("a text with the character U+{:04X}", c as u32),

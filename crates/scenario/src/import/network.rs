@@ -289,9 +289,7 @@ impl Names {
     /// A name that is none, and one that another node has.
     pub fn add(&mut self, name: &str, node: usize, place: &Place) -> Result<(), Problem> {
         let shown = crate::suggest::clip(name);
-        if name.is_empty()
-            || name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"')
-        {
+        if !crate::suggest::is_name(name) || name.contains('"') {
             return Err(Problem::new(
                 format!("'{shown}' is not a name"),
                 "expected a name without spaces, such as leaf1",

@@ -39,16 +39,46 @@ pub fn hint(word: &str, what: &str, known: &[&str]) -> String {
     }
 }
 
-/// `word` cut to a length that fits a message, without control characters.
+/// True for a character that nobody sees, or that moves the cursor of a terminal, breaks a line or
+/// turns the direction of writing: control characters, and those that Unicode ignores by default.
+pub fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// True for a name of a node or port: of 1 to 255 bytes, each character seen, no space.
+pub fn is_name(text: &str) -> bool {
+    (1..=255).contains(&text.len()) && !text.contains(|c: char| c.is_whitespace() || is_unseen(c))
+}
+
+/// `word` cut to a length that fits a message, without unseen characters.
 pub fn clip(word: &str) -> String {
-    let shown: String =
-        word.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
-    if word.chars().nth(40).is_some() { shown + "..." } else { shown }
+    cut(word, 40)
+}
+
+/// A text of at most `most` characters and what was left out, in which every character is seen.
+pub fn cut(text: &str, most: usize) -> String {
+    let shown = |c: char| if is_unseen(c) && c != '\n' { '?' } else { c };
+    let kept: String = text.chars().take(most).map(shown).collect();
+    if text.chars().nth(most).is_some() { kept + "..." } else { kept }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_shown() {
+        assert_eq!(clip("a\u{200b}b\u{feff}\u{ad}\u{2028}\u{1b}[2J"), "a?b???".to_owned() + "?[2J");
+        assert_eq!(cut(&"x".repeat(30_000_000), 5), "xxxxx...");
+        assert!(!"S1->Süd 北 👍".chars().any(is_unseen));
+    }
 
     #[test]
     fn slips_are_found_and_unrelated_words_are_not() {

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use xoff_units::params::ParamError;
+use xoff_units::params::suggest::{clip, is_name};
 use xoff_units::{Rate, Span};
 
 use super::{HOSTS_MAX, NO_RACK, PORTS_MAX, positive};
@@ -62,11 +63,10 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
     let mut ids: HashMap<&str, NodeId> = HashMap::with_capacity(nodes.len());
     for (i, node) in nodes.iter().enumerate() {
         let key = format!("node[{i}].name");
-        if node.name.is_empty() || node.name.contains(|c: char| c.is_whitespace() || c.is_control())
-        {
+        if !is_name(&node.name) {
             return Err(ParamError::new(
                 key,
-                format!("'{}' is not a name", node.name),
+                format!("'{}' is not a name", clip(&node.name)),
                 "expected a name without spaces, such as \"S1\"",
             ));
         }
@@ -75,7 +75,7 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
         if ids.insert(&node.name, id).is_some() {
             return Err(ParamError::new(
                 key,
-                format!("'{}' is already the name of another node", node.name),
+                format!("'{}' is already the name of another node", clip(&node.name)),
                 "give each node its own name",
             ));
         }

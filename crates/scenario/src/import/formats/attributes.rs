@@ -112,8 +112,7 @@ pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<Li
 
 fn port(a: &Attribute<'_>) -> Result<String, Problem> {
     let text = a.text()?;
-    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '"';
-    if text.is_empty() || text.contains(bad) {
+    if !suggest::is_name(text) || text.contains('"') {
         return Err(a.problem(
             format!("'{}' is not the name of a port", suggest::clip(text)),
             "expected a name without spaces",

@@ -343,7 +343,7 @@ fn names(blocks: &[Block<'_>]) -> Vec<String> {
     let plain = |b: &Block<'_>| {
         let words: Vec<&str> = b.description.split_whitespace().collect();
         let name: String =
-            words.join("_").chars().filter(|c| !c.is_control() && *c != '"').collect();
+            words.join("_").chars().filter(|c| !suggest::is_unseen(*c) && *c != '"').collect();
         if name.is_empty() { b.id.to_owned() } else { name }
     };
     let mut count: HashMap<String, u32> = HashMap::new();
