@@ -32,8 +32,6 @@ __all__ = ["TITLES", "blocks", "outcome", "performance", "scan", "scanned"]
 PAPER = {4: 32, 8: 12, 16: 2}
 """Deadlock cases of PFC and of CBFC among 10,000 networks, by ports of a switch."""
 ALL = 10**9
-Z = 1.959963984540054
-"""Normal quantile of a two-sided 95 % interval."""
 UNTIL = ", until 60 ms"
 
 
@@ -238,9 +236,8 @@ def count(found: Found, scheme: str) -> Count:
 
 
 def wilson(cases: int, of: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share; rounding must not leave the values that are certain."""
-    low, high = Share(cases, of).interval(Z)
-    return (0.0 if cases == 0 else low), (1.0 if cases == of else high)
+    """Wilson's 95 % interval of a share."""
+    return Share(cases, of).interval()
 
 
 def per_10_000(r: Results, found: Found, scheme: str) -> tuple[float, float, float]:

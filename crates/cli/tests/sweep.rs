@@ -402,3 +402,25 @@ fn wrong_plans_are_refused_at_their_place() {
         list.out
     );
 }
+
+/// Before: ten seeds of a run without randomness were ten samples, with an interval of width 0 and
+/// 72 to 100 % deadlocks.
+#[test]
+fn seeds_that_give_one_result_count_once() {
+    let dir = folder("sweep-once");
+    let plan = path(&dir, "once.toml");
+    let text = format!(
+        "scenario = \"{}\"\nseeds = 4\n[set]\nrun.duration = \"1ms\"\n[grid]\nflow_control = [\"pfc\", \"gfc-buffer\"]\n",
+        ring()
+    );
+    std::fs::write(&plan, text).unwrap();
+    let out = path(&dir, "out");
+    let ran = xoff(&["sweep", &plan, "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("they count once, without an interval"), "{}", ran.out);
+    let table = std::fs::read_to_string(Path::new(&out).join("table.csv")).unwrap();
+    let row = |start: &str| table.lines().find(|l| l.starts_with(start)).unwrap().to_owned();
+    assert_eq!(row("pfc,deadlock,"), "pfc,deadlock,1,share,0,,,0,,");
+    assert!(row("gfc-buffer,throughput_bps,").starts_with("gfc-buffer,throughput_bps,1,mean,"));
+    assert!(!table.lines().any(|l| l.split(',').nth(2) == Some("4")), "{table}");
+}

@@ -1,10 +1,37 @@
-//! Means over seeds with their intervals.
+//! Means over seeds with their intervals: for sweeps, comparisons, Python and the papers.
+
+pub use xoff_record::quantile;
 
 /// Two-sided 95 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom.
 const T: [f64; 20] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
 ];
+/// Two-sided 95 % quantile of the normal distribution.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// Two-sided 95 % quantile of Student's t. Beyond the table by the expansion in 1/n of Abramowitz
+/// and Stegun (26.7.5), whose error is below 2e-6 there.
+fn t(degrees: usize) -> f64 {
+    if let Some(&known) = T.get(degrees - 1) {
+        return known;
+    }
+    let (n, z) = (degrees as f64, Z);
+    let power = |k: i32| (0..k).fold(1.0, |all, _| all * z);
+    let terms = [
+        (power(3) + z) / 4.0,
+        (5.0 * power(5) + 16.0 * power(3) + 3.0 * z) / 96.0,
+        (3.0 * power(7) + 19.0 * power(5) + 17.0 * power(3) - 15.0 * z) / 384.0,
+        (79.0 * power(9) + 776.0 * power(7) + 1482.0 * power(5) - 1920.0 * power(3) - 945.0 * z)
+            / 92_160.0,
+    ];
+    terms.iter().rev().fold(0.0, |sum, term| (sum + term) / n) + z
+}
+
+/// True if several runs have one result: nothing in them is drawn at random, so they count once.
+pub fn are_one<H: PartialEq>(results: &[H]) -> bool {
+    results.len() > 1 && results.iter().all(|r| *r == results[0])
+}
 
 /// A mean over seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +57,7 @@ impl Mean {
         } else {
             let variance =
                 values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1) as f64;
-            T[(n - 2).min(T.len() - 1)] * (variance / n as f64).sqrt()
+            t(n - 1) * (variance / n as f64).sqrt()
         };
         Mean { mean, low: mean - half, high: mean + half, n }
     }
@@ -73,19 +100,17 @@ impl Share {
     }
 
     /// The 95 % interval of Wilson, which knows that few runs say little: 3 of 3 are 44 % or more.
+    /// Of nothing: all shares. Rounding does not leave the values that are certain.
     pub fn interval(self) -> (f64, f64) {
-        const Z: f64 = 1.96;
+        if self.n == 0 {
+            return (0.0, 1.0);
+        }
         let (p, n) = (self.value(), self.n as f64);
         let (middle, scale) = (p + Z * Z / (2.0 * n), 1.0 + Z * Z / n);
         let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-        (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
+        let low = if self.of == 0 { 0.0 } else { (middle - half) / scale };
+        (low, if self.of == self.n { 1.0 } else { (middle + half) / scale })
     }
-}
-
-/// The smallest value with at least `share` of the values up to it; NaN of nothing. `sorted` is.
-pub fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let rank = libm::ceil(share * sorted.len() as f64) as usize;
-    sorted.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
@@ -105,12 +130,25 @@ mod tests {
         assert!(Mean::of([]).mean.is_nan());
     }
 
+    /// Values of tables: beyond 20 degrees of freedom they still fall, towards 1.96.
+    #[test]
+    fn intervals_of_many_values() {
+        for (degrees, table) in [(1, 12.706), (20, 2.086), (21, 2.080), (25, 2.060), (30, 2.042)] {
+            assert!((t(degrees) - table).abs() < 5e-4, "{degrees}: {}", t(degrees));
+        }
+        for (degrees, table) in [(60, 2.000_30), (120, 1.979_93), (999, 1.962_34)] {
+            assert!((t(degrees) - table).abs() < 1e-5, "{degrees}: {}", t(degrees));
+        }
+        assert!(are_one(&["a", "a"]) && !are_one(&["a", "b"]) && !are_one(&["a"]));
+    }
+
     #[test]
     fn few_runs_give_wide_intervals() {
         let (low, high) = Share { of: 3, n: 3 }.interval();
         assert!((low - 0.4385).abs() < 1e-3 && high == 1.0);
         let (low, high) = Share { of: 0, n: 10 }.interval();
         assert!(low == 0.0 && (high - 0.2775).abs() < 1e-3);
+        assert_eq!(Share { of: 0, n: 0 }.interval(), (0.0, 1.0));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod errors;
 mod folder;
 mod laws;
 mod run;
+mod stats;
 mod sweep;
 mod table;
 mod theory;
@@ -65,6 +66,8 @@ mod core_module {
     use crate::palette;
     #[pymodule_export]
     use crate::run::{Finished, manifest, read_table, run, tables};
+    #[pymodule_export]
+    use crate::stats::{mean_of, quantile, share_interval};
     #[pymodule_export]
     use crate::sweep::{Sweep, sweep_cell};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-"""Means over seeds with their intervals."""
+"""Means over seeds with their intervals: those of sweeps and comparisons, in Rust."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-_T = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
-    2.086,
-)  # fmt: skip
-"""Two-sided 95 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom."""
-
+from .. import _core
 
 @dataclass(frozen=True)
 class Mean:
@@ -30,16 +25,7 @@ class Mean:
     def of(cls, values: Iterable[float | None]) -> Mean:
         """Mean of independent values. NaN and ``None`` (no flow of that size) do not count."""
         kept = [float(v) for v in values if v is not None and math.isfinite(v)]
-        n = len(kept)
-        if n == 0:
-            return cls(math.nan, math.nan, math.nan, 0)
-        # One after the other, as everywhere in xoff: sum() adds more exactly in newer versions of Python.
-        mean = _sum(kept) / n
-        half = 0.0
-        if n > 1:
-            variance = _sum([(v - mean) * (v - mean) for v in kept]) / (n - 1)
-            half = _T[min(n - 2, len(_T) - 1)] * math.sqrt(variance / n)
-        return cls(mean, mean - half, mean + half, n)
+        return cls(*_core.mean_of(kept))
 
     @classmethod
     def ratio(cls, over: Sequence[float], under: Sequence[float]) -> Mean:
@@ -82,14 +68,9 @@ class Share:
         """The share itself; NaN of nothing."""
         return self.of / self.n if self.n else math.nan
 
-    def interval(self, z: float = 1.96) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
         """The 95 % interval of Wilson: 3 of 3 are 44 % or more."""
-        if not self.n:
-            return 0.0, 1.0
-        p, n = self.value, self.n
-        middle, scale = p + z * z / (2 * n), 1 + z * z / n
-        half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return max((middle - half) / scale, 0.0), min((middle + half) / scale, 1.0)
+        return _core.share_interval(self.of, self.n)
 
     def mean(self) -> Mean:
         """Share and interval, for a check."""
@@ -105,12 +86,4 @@ class Share:
 
 def quantile(values: Iterable[float], share: float) -> float:
     """The smallest value with at least ``share`` of the values up to it; NaN of nothing."""
-    ordered = sorted(values)
-    return ordered[max(math.ceil(share * len(ordered)), 1) - 1] if ordered else math.nan
-
-
-def _sum(values: Iterable[float]) -> float:
-    total = 0.0
-    for v in values:
-        total += v
-    return total
+    return _core.quantile(list(values), share)

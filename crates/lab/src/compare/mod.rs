@@ -22,6 +22,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::stats::{Mean, Share, are_one};
+
 pub use error::CompareError;
 pub use measures::Measure;
 pub use names::{Difference, Sides};
@@ -50,7 +52,7 @@ impl Estimate {
         if values.is_empty() {
             return Estimate::default();
         }
-        let m = crate::stats::Mean::of(values.iter().copied());
+        let m = Mean::of(values.iter().copied());
         let interval = m.n > 1;
         Estimate {
             mean: Some(m.mean),
@@ -68,10 +70,7 @@ impl Estimate {
     /// Estimate of a share, from values that are true (1) or false (0) for each run; the interval
     /// is Wilson's, which suits few runs.
     pub fn of_share(values: &[f64]) -> Estimate {
-        let share = crate::stats::Share {
-            of: values.iter().filter(|v| **v > 0.0).count(),
-            n: values.len(),
-        };
+        let share = Share { of: values.iter().filter(|v| **v > 0.0).count(), n: values.len() };
         match values.len() {
             0 => Estimate::default(),
             1 => Estimate { mean: Some(share.value()), low: None, high: None },
@@ -197,7 +196,7 @@ fn side_facts(name: &str, runs: &[Run]) -> SideFacts {
 
 /// Whether several seeds give one result, to the last row.
 fn is_one(runs: &[Run]) -> bool {
-    runs.len() > 1 && runs.iter().all(|r| r.manifest.result_hash == runs[0].manifest.result_hash)
+    are_one(&runs.iter().map(|r| &r.manifest.result_hash).collect::<Vec<_>>())
 }
 
 fn notes(facts: &[SideFacts], sides: &[Vec<Run>], parameters: &[names::Parameters]) -> Vec<String> {

@@ -192,7 +192,7 @@ impl Store {
             seeds: plan.seeds.clone(),
             parameters: summary.parameters.clone(),
             shown: report::shown(plan, &summary).iter().map(|(_, c)| c.name.clone()).collect(),
-            intervals: crate::sweep::summary::METHOD.into(),
+            intervals: summary.method(),
             runs_hash: runs_hash.clone(),
             run_seconds: rows.iter().map(|(_, s)| s.wall_seconds).sum(),
             plan: plan.source.text().into(),

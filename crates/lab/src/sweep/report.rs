@@ -7,7 +7,7 @@ use xoff_report::{
 
 use crate::sweep::collect::Counts;
 use crate::sweep::scenario::{COLUMNS, SHOWN};
-use crate::sweep::summary::{Averaged, Interval, METHOD, Summary};
+use crate::sweep::summary::{Averaged, Interval, Summary};
 use crate::sweep::{Plan, Value};
 
 /// Categories next to each other in a panel; more become points.
@@ -166,7 +166,7 @@ pub(crate) fn table(plan: &Plan, summary: &Summary) -> Table {
         .iter()
         .map(|_| Align::Left)
         .chain(std::iter::repeat_n(Align::Right, columns.len() + 1));
-    let mut table = Table::new(names).align(align).caption(METHOD);
+    let mut table = Table::new(names).align(align).caption(summary.method());
     for c in &summary.combinations {
         let values = c.values.iter().map(Value::to_string).chain([c.done.to_string()]);
         table.push(

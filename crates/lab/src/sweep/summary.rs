@@ -3,9 +3,11 @@
 //! Numbers: the mean over the seeds with Student's t interval (95 %). Flags: the share of runs with
 //! Wilson's interval (95 %). Differences to the first combination are taken seed by seed, because
 //! every combination has the same seeds: a traffic that is heavy for one is heavy for all, and its
-//! part of the variance cancels.
+//! part of the variance cancels. Seeds that all give the same result count once, without an
+//! interval.
 
-use crate::stats::{Mean, Share};
+use crate::stats::{Mean, Share, are_one};
+use xoff_record::cell;
 use xoff_report::Unit;
 
 use crate::sweep::cell::{Cell, Shard, Status};
@@ -53,6 +55,8 @@ pub struct Combination {
     pub values: Vec<Value>,
     /// Runs that are done.
     pub done: usize,
+    /// They all have the same result: they count once.
+    pub is_one: bool,
     /// Column by column; `None`: no run has a value.
     pub intervals: Vec<Option<Interval>>,
     /// Difference to the first combination, seed by seed.
@@ -104,22 +108,24 @@ impl Summary {
         };
         let combinations = runs.iter().map(|own| {
             let values = plan.parameters.iter().map(|p| own[0].0.value(&p.name).clone()).collect();
-            let done = own
-                .iter()
-                .filter(|(_, s)| s.as_ref().is_some_and(|s| s.status == Status::Done))
-                .count();
+            let (done, is_one) = done(own);
             let intervals = columns
                 .iter()
-                .map(|c| interval(c.is_share, own.iter().map(|run| value(run, &c.name))))
+                .map(|c| {
+                    let values = own.iter().map(|run| value(run, &c.name));
+                    interval(c.is_share, is_one, values)
+                })
                 .collect();
+            let one_pair = is_one && self::done(runs[0]).1;
             let difference = |c: &Averaged| {
                 let pairs =
                     own.iter().zip(runs[0]).map(|(a, b)| value(a, &c.name) - value(b, &c.name));
-                interval(false, pairs)
+                interval(false, one_pair, pairs)
             };
             Combination {
                 values,
                 done,
+                is_one,
                 intervals,
                 differences: columns.iter().map(difference).collect(),
             }
@@ -129,6 +135,20 @@ impl Summary {
             parameters: plan.parameters.iter().map(|p| p.name.clone()).collect(),
             columns,
             combinations,
+        }
+    }
+
+    /// Method of the intervals of these numbers, for reports.
+    pub(crate) fn method(&self) -> String {
+        let all = self.combinations.len();
+        match self.combinations.iter().filter(|c| c.is_one).count() {
+            0 => METHOD.into(),
+            n if n == all => format!(
+                "{METHOD} All seeds give the same result, nothing is drawn at random: they count once, without an interval."
+            ),
+            n => format!(
+                "{METHOD} In {n} of {all} combinations all seeds give the same result, nothing is drawn at random: they count once, without an interval."
+            ),
         }
     }
 
@@ -152,6 +172,10 @@ impl Summary {
             "difference_high",
         ];
         let names = self.parameters.iter().map(String::as_str).chain(head);
+        let text = |v: &Value| match v {
+            Value::Text(text) => cell(text).into_owned(),
+            other => other.to_string(),
+        };
         writer.write_record(names).expect("memory takes it");
         for c in &self.combinations {
             for (i, column) in self.columns.iter().enumerate() {
@@ -159,13 +183,12 @@ impl Summary {
                 let d = c.differences[i];
                 let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
                 let kind = if column.is_share { "share" } else { "mean" };
-                // One run has a mean, and no interval around it.
-                let known =
-                    |of: Option<Interval>, is_share: bool| of.filter(|i| is_share || i.n > 1);
-                let (own, other) = (known(Some(at), column.is_share), known(d, false));
+                // One run has a value, and no interval around it.
+                let known = |of: Option<Interval>| of.filter(|i| i.n > 1);
+                let (own, other) = (known(Some(at)), known(d));
                 let [low, high] = [number(own.map(|i| i.low)), number(own.map(|i| i.high))];
                 let own = [
-                    column.name.clone(),
+                    cell(&column.name).into_owned(),
                     at.n.to_string(),
                     kind.into(),
                     at.value.to_string(),
@@ -178,9 +201,7 @@ impl Summary {
                     number(other.map(|d| d.high)),
                 ];
                 writer
-                    .write_record(
-                        c.values.iter().map(Value::to_string).chain(own).chain(differences),
-                    )
+                    .write_record(c.values.iter().map(text).chain(own).chain(differences))
                     .expect("memory takes it");
             }
         }
@@ -188,10 +209,23 @@ impl Summary {
     }
 }
 
-fn interval(is_share: bool, values: impl Iterator<Item = f64>) -> Option<Interval> {
-    let values: Vec<f64> = values.filter(|v| v.is_finite()).collect();
-    if values.is_empty() {
-        return None;
+/// Runs that are done, and whether they all have the same result.
+fn done(runs: &[(Cell, Option<Shard>)]) -> (usize, bool) {
+    let done = runs.iter().filter_map(|(_, s)| s.as_ref()).filter(|s| s.status == Status::Done);
+    let hashes: Vec<&Value> = done.map(|s| s.value("result_hash")).collect();
+    (hashes.len(), are_one(&hashes) && *hashes[0] != Value::Null)
+}
+
+/// `is_one`: the runs are one result, several times. Only what a caller measures itself, such as
+/// time, may then still differ.
+fn interval(is_share: bool, is_one: bool, values: impl Iterator<Item = f64>) -> Option<Interval> {
+    let mut values: Vec<f64> = values.filter(|v| v.is_finite()).collect();
+    if is_one && values.iter().all(|v| *v == values[0]) {
+        values.truncate(1);
+    }
+    let only = *values.first()?;
+    if values.len() == 1 {
+        return Some(Interval { value: only, low: only, high: only, n: 1 });
     }
     if is_share {
         let share = Share { of: values.iter().filter(|v| **v != 0.0).count(), n: values.len() };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use xoff_net::workload::UNLIMITED;
+use xoff_record::quantile;
 use xoff_run::Waiter;
 use xoff_sim::FlowRecord;
 use xoff_units::{Span, Time};
@@ -150,9 +151,7 @@ fn sizes(mut all: Vec<(u64, f64, bool)>) -> Vec<SizeGroup> {
 fn group(of: &[(u64, f64, bool)]) -> SizeGroup {
     let mut values: Vec<f64> = of.iter().map(|s| s.1).collect();
     values.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        values[((share * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1]
-    };
+    let at = |share: f64| quantile(&values, share);
     SizeGroup {
         from: of[0].0,
         to: of[of.len() - 1].0,
