@@ -72,14 +72,14 @@ uint64_t xoff_lost_frames(const xoff *net);
 
 /* A message begins now: `bytes` of payload, at least 1. Messages of one `queue_pair` (0 to 65535, counted for each source and destination)
  * leave one after the other, by one way, and share their congestion state; XOFF_OWN_PAIR: it shares nothing. Returns the number of the
- * message; -1: it cannot be sent. */
+ * message; -1: it cannot be sent. 2^64 - 1 bytes are refused: that is no size. */
 int64_t xoff_send(xoff *net, uint32_t src, uint32_t dst, uint64_t bytes, uint8_t priority, uint32_t queue_pair, uint64_t tag);
 
-/* XOFF_TIMER comes so long from now [ps]. Returns the number of the timer; -1: that failed. */
+/* XOFF_TIMER comes so long from now [ps], 2^63 - 1 ps after the start at the latest. Returns the number of the timer; -1: that failed. */
 int64_t xoff_schedule(xoff *net, uint64_t after_ps, uint64_t tag);
 
-/* What happens next: 1 with `event`; 0: nothing until `until_ps`, which is now then, or, for XOFF_FOREVER, nothing ever; -1: that failed. At
- * equal times the network comes first, then timers in the order in which they were made. */
+/* What happens next: 1 with `event`; 0: nothing until `until_ps` (at most 2^63 - 1), which is now then, or, for XOFF_FOREVER, nothing ever;
+ * -1: that failed. At equal times the network comes first, then timers in the order in which they were made. */
 int xoff_next(xoff *net, uint64_t until_ps, xoff_event *event);
 
 #ifdef __cplusplus

@@ -17,6 +17,8 @@ use xoff_units::{Span, Time};
 
 /// Version of this interface, `XOFF_ABI` of the header.
 pub const ABI: u32 = 1;
+/// Latest time of a wait or timer [ps], 106 days, so that later times can still be told apart.
+const LAST: u64 = i64::MAX as u64;
 /// A message with a queue pair of its own, `XOFF_OWN_PAIR`.
 const OWN_PAIR: u32 = u32::MAX;
 
@@ -92,6 +94,14 @@ unsafe fn with<T>(
             None
         }
     }
+}
+
+/// Refuses a time beyond [`LAST`].
+fn within_reach(argument: &str, at: u64) -> Result<(), String> {
+    if at > LAST {
+        return Err(format!("{argument}: the time is {at} ps (expected at most 2^63 - 1)"));
+    }
+    Ok(())
 }
 
 /// `xoff_abi`.
@@ -244,8 +254,14 @@ pub unsafe extern "C" fn xoff_send(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_schedule(net: *mut Network, after_ps: u64, tag: u64) -> i64 {
     // SAFETY: the caller's promise.
-    unsafe { with(net, |driven| Ok(driven.schedule(Span(after_ps), tag))) }
-        .map_or(-1, |id| id as i64)
+    unsafe {
+        with(net, |driven| {
+            let at = driven.now().0.saturating_add(after_ps);
+            within_reach("after_ps", at)?;
+            Ok(driven.schedule(Span(after_ps), tag))
+        })
+    }
+    .map_or(-1, |id| id as i64)
 }
 
 /// `xoff_next`.
@@ -255,7 +271,14 @@ pub unsafe extern "C" fn xoff_schedule(net: *mut Network, after_ps: u64, tag: u6
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_next(net: *mut Network, until_ps: u64, event: *mut Event) -> c_int {
     // SAFETY: the caller's promise.
-    let next = unsafe { with(net, |driven| Ok(driven.next(Time(until_ps)))) };
+    let next = unsafe {
+        with(net, |driven| {
+            if Time(until_ps) != Time::NEVER {
+                within_reach("until_ps", until_ps)?;
+            }
+            Ok(driven.next(Time(until_ps)))
+        })
+    };
     let Some(next) = next else { return -1 };
     let Some(h) = next else { return 0 };
     let what = match h.what {

@@ -40,7 +40,8 @@ int main(void) {
     CHECK(xoff_next(net, 500, &e) == 0 && xoff_now(net) == 500);
     /* A limit that lies in the past is now. */
     CHECK(xoff_next(net, 100, &e) == 0 && xoff_now(net) == 500);
-    CHECK(xoff_schedule(net, 1000, 5) == 0 && xoff_schedule(net, 1000, 6) == 1 && xoff_schedule(net, UINT64_MAX, 7) == 2);
+    CHECK(xoff_schedule(net, 1000, 5) == 0 && xoff_schedule(net, 1000, 6) == 1 && xoff_schedule(net, UINT64_MAX, 7) == -1);
+    CHECK(strstr(xoff_error(net), "expected at most 2^63 - 1") != NULL && xoff_next(net, UINT64_MAX - 1, &e) == -1);
     int64_t id = xoff_send(net, hosts[0], hosts[1], 1000, 5, XOFF_OWN_PAIR, 42);
     CHECK(id == 0);
     CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_SENT && e.time_ps == 500 && e.tag == 42 && e.id == 0 && e.reserved == 0);

@@ -247,9 +247,7 @@ impl Receiver for CreditReceiver {
             return None;
         }
         // A late wake-up sends one message, not the missed ones: only the latest counts.
-        while self.next <= now {
-            self.next += self.period;
-        }
+        self.next += self.period * (now.since(self.next).0 / self.period.0 + 1);
         Some(Message::Credit(CreditLimit {
             fccl: self.abr.wrapping_add(self.free()) & self.mask,
             occupied: occupancy.bytes,

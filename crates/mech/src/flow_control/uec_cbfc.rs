@@ -440,9 +440,7 @@ impl Receiver for CellReceiver {
     fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
         if now >= self.cc_next {
             // A late wake-up sends one, not the missed ones.
-            while self.cc_next <= now {
-                self.cc_next += self.p.cc_period;
-            }
+            self.cc_next += self.p.cc_period * (now.since(self.cc_next).0 / self.p.cc_period.0 + 1);
             return Some(Message::Cells(Update::Consumed));
         }
         self.news(now).or_else(|| if now >= self.latest { self.update(now) } else { None })

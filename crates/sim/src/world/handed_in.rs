@@ -8,15 +8,23 @@
 //! The run stops right after an event that is news, before anything else happens, so a flow that is
 //! added then begins as if its host had decided so itself: the ranks of a job do the same.
 
+use std::cmp::Reverse;
+
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
-use xoff_units::{FlowId, Time};
+use xoff_units::{FlowId, Span, Time};
 
-use crate::engine::event::FLOWS_MAX;
+use crate::engine::calendar::Calendar;
+use crate::engine::event::{Event, FLOWS_MAX, Kind};
+use crate::engine::queue::Pending;
 use crate::observe::flows::{FlowRecord, Stage};
 use crate::world::World;
 use crate::world::model::PathFacts;
 use crate::world::partition::Partition;
+
+/// Clocks of idle nodes are made up for after such a wait at most: a node that is called later sends
+/// one message, not the missed ones.
+const MADE_UP_MAX: Span = Span::from_ms(10);
 
 /// News of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +95,42 @@ impl World {
     }
 
     /// Nothing happens until then: the next added flow begins at that time. Everything that is due
-    /// by then must have been handled, by [`World::run`].
+    /// by then must have been handled, by [`World::run`]. Messages that idle nodes send by the clock
+    /// are made up for, but not those of a long wait.
     pub fn wait_until(&mut self, time: Time) {
         debug_assert!(time >= self.now());
         self.now = time;
-        self.partitions
-            .iter_mut()
-            .for_each(|p| p.core.clock.reach(EventKey { time, rank: u64::MAX }));
+        // Samples and looks of the detector would have found a network at rest.
+        let (looks, samples) = (self.deadlock_interval, self.probes.interval);
+        let later = |Reverse(e): Reverse<Event>| {
+            let key = e.event_key();
+            let every = match e.kind() {
+                Kind::DeadlockDetector => looks.0,
+                Kind::Sample => samples.0,
+                _ => return Reverse(e),
+            };
+            let missed = time.0.saturating_sub(key.time.0).div_ceil(every.max(1));
+            let time = Time(key.time.0.saturating_add(missed.saturating_mul(every)));
+            Reverse(Event::new(EventKey { time, ..key }, e.kind(), e.port(), e.arg))
+        };
+        self.global_events =
+            std::mem::take(&mut self.global_events).into_iter().map(later).collect();
+        for p in &mut self.partitions {
+            p.core.clock.reach(EventKey { time, rank: u64::MAX });
+            let Calendar::Global(queue) = &mut p.core.pending else { continue };
+            let missed =
+                |e: &Event| e.kind().is_timer() && time.since(Time(e.time())) > MADE_UP_MAX;
+            if queue.pending().any(missed) {
+                let later = |e: &Event| match missed(e) {
+                    true => {
+                        Event::new(EventKey { time, ..e.event_key() }, e.kind(), e.port(), e.arg)
+                    }
+                    false => *e,
+                };
+                let events = queue.pending().map(later).collect();
+                queue.refill(events);
+            }
+        }
     }
 
     /// Frames that were lost until now, of every kind: dropped by nodes or lost on links.

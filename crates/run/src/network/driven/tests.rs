@@ -45,6 +45,32 @@ fn a_message_takes_what_the_closed_form_gives_and_nothing_follows() {
     assert_eq!(ends, [0, 2 * TX + 2 * D]);
 }
 
+/// Before: looks of the detector, and calls that found nothing due, were made up for afterwards, one
+/// after the other; the wait of a message after a quiet day did not return.
+#[test]
+fn a_message_after_a_long_quiet_time_takes_as_long_as_the_first() {
+    const LONG: u64 = i64::MAX as u64;
+    for kind in xoff_mech::flow_control::REGISTRY.iter().map(|e| e.name) {
+        for rates in ["", "[rate_control]\nkind = \"dcqcn\"\n[detection]\nkind = \"red\"\n"] {
+            let pfc = star(3, rates).replace("kind = \"pfc\"", &format!("kind = \"{kind}\""));
+            let mut d = driven(&pfc);
+            let (a, b) = (d.host("H0").unwrap(), d.host("H1").unwrap());
+            let mut took = Vec::new();
+            for from in [0, LONG] {
+                assert_eq!(d.next(Time(from)), None, "{kind}");
+                d.send(&message(a, b, 100_000, 7)).unwrap();
+                let ends: Vec<u64> =
+                    std::iter::from_fn(|| d.next(Time::NEVER)).map(|h| h.at.0 - from).collect();
+                took.push(ends);
+            }
+            assert_eq!(took[0].len(), 2, "{kind}: {took:?}");
+            // Where messages are sent by the clock, it does not begin with the message.
+            let apart = took[0].iter().zip(&took[1]).all(|(a, b)| a.abs_diff(*b) < 2_000_000);
+            assert!(apart && took[1].len() == 2, "{kind}: {took:?}");
+        }
+    }
+}
+
 /// A rank sends its next part as soon as one has arrived: the collective of the scenario, from
 /// outside.
 #[test]
