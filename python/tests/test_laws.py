@@ -248,6 +248,12 @@ def rates(**hooks: Any) -> type:
         ({"window": lambda self: 0}, "window: 0 is not a window of 1 byte or more"),
         ({"on_sent": lambda self, now, n, timers: timers.arm(0, now - (now > 0))}, "lies before now"),
         ({"on_sent": lambda self, now, n, timers: [timers.arm(i, now + 1) for i in range(5)]}, "a hook may arm 4 timers"),
+        # Before: OverflowError, 1 bit/s, 1 byte.
+        ({"on_sent": lambda self, now, n, timers: timers.arm(10**6, now + 1)}, "arm: 1000000 is not the number of a timer, 0 to 255"),
+        ({"on_sent": lambda self, now, n, timers: timers.arm(True, now + 1)}, "arm: True is not the number of a timer"),
+        ({"on_sent": lambda self, now, n, timers: timers.arm(0, 10**5000)}, "arm: this value is not a time in whole picoseconds"),
+        ({"rate": lambda self: True}, "rate: True is not a rate of 1 bit/s or more"),
+        ({"window": lambda self: True}, "window: True is not a window"),
         ({"on_ack": lambda self, now, ack, timers: ack.nothing}, "has no attribute 'nothing'"),
         ({"on_ack": lambda self: None}, "positional argument"),
         ({"__init__": lambda self, flow: 1 / 0}, "division by zero"),

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from . import _core
 from ._errors import Problem, ScenarioWarning
+from ._numbers import whole
 from ._progress import Line, Step, StepCallback
 
 T = TypeVar("T")
@@ -102,6 +103,4 @@ def instant(at: str | int) -> str:
     """A time: a text with a unit, or a number of picoseconds."""
     if isinstance(at, str):
         return at
-    if isinstance(at, bool) or not hasattr(at, "__index__"):
-        raise TypeError(f"a time is a text such as '2.9ms' or a whole number of picoseconds, not {type(at).__name__}")
-    return f"{int(at)}ps"
+    return f"{whole('a time in picoseconds, or a text such as 2.9ms', at)}ps"

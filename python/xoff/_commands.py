@@ -10,6 +10,7 @@ from ._ask import ask, instant, option
 from ._bench import FabricBenchmark
 from ._check import Check
 from ._imported import Imported
+from ._numbers import perhaps
 from ._plan import NetworkPlan, Plan
 from ._progress import StepCallback
 from ._run import Run, open
@@ -46,6 +47,8 @@ def check(
 
     Raises :class:`xoff.ScenarioError` with file, line, column and hint. Ctrl-C stops the search.
     """
+    fail_any, seed = perhaps("fail_any", fail_any, least=1), perhaps("seed", seed)
+    sets_max = perhaps("sets_max", sets_max, least=1)
     args = ["check"]
     args += [o for name in _list(fail) for o in option("fail", name)]
     args += option("fail_any", fail_any) + option("routing", routing) + option("flows", flows) + option("all_pairs", all_pairs)
@@ -129,6 +132,7 @@ def fork(
     folder = run.folder if isinstance(run, Run) else run
     if folder is None:
         raise ValueError("a run in memory has no checkpoints; give out=... to xoff.run")
+    threads = perhaps("threads", threads, least=1)
     args = ["run", *option("from", folder), *option("at", instant(at)), *option("out", out), *option("force", force)]
     args += [*option("format", format), *option("threads", threads), "--no-report"]
     args += [o for name, value in settings(settings_ or {}, overrides, {}) for o in option("set", f"{name}={value}")]
@@ -151,7 +155,7 @@ def explain(
     ``"2.9ms"``, or whole picoseconds. ``priority``: 0 to 7; default: the lowest one that waited.
     """
     where, scenario = _of(run)
-    args = ["explain", *option("priority", priority), "--", where, port, instant(at)]
+    args = ["explain", *option("priority", perhaps("priority", priority, most=7)), "--", where, port, instant(at)]
     return Explanation._of(*ask(args, progress=progress, scenario=scenario, **_stack))
 
 
@@ -232,7 +236,7 @@ def import_network(
     Raises :class:`xoff.ScenarioError` with file, line and column; nothing is guessed.
     """
     paths = [files] if isinstance(files, (str, PathLike)) else list(files)
-    options: dict[str, object] = {"rate": rate, "length": length, "delay": delay, "unit": unit, "hosts_per_node": hosts_per_node, "start_unit": start_unit}
+    options: dict[str, object] = {"rate": rate, "length": length, "delay": delay, "unit": unit, "hosts_per_node": perhaps("hosts_per_node", hosts_per_node), "start_unit": start_unit}
     args = ["import", *option("out", out), *option("force", force)]
     args += [o for name, value in options.items() for o in option(name, value)]
     return Imported._of(*ask([*args, "--", format, *(str(fspath(p)) for p in paths)], progress=False))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from . import _core
 from ._ask import aside
 from ._errors import RunError, ScenarioWarning
+from ._numbers import perhaps
 from ._progress import Callback, Line, Progress, StepCallback
 from ._settings import settings
 
@@ -563,8 +564,9 @@ def start(
     laws: Mapping[str, object] | None = None,
 ) -> Run:
     """Runs it, with settings as texts. ``keep``: tables in memory are wanted. ``laws``: those written in Python, by section."""
-    if seed is not None:
-        given = [*given, ("run.seed", repr(int(seed)))]
+    threads = perhaps("threads", threads, least=1)
+    if (seed := perhaps("seed", seed)) is not None:
+        given = [*given, ("run.seed", str(seed))]
     line = Line()
     callback: Callback | None = None
     if callable(progress):

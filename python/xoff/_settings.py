@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from typing import Any
+
+from ._numbers import shown
 
 Setting = tuple[str, str]
 
@@ -43,9 +46,15 @@ def text(value: Any) -> str:
         return text(value.tolist())
     # Whole numbers of any library, then floats; both write the shortest form that reads back the same.
     if hasattr(value, "__index__"):
-        return repr(int(value))
+        try:
+            return repr(int(value))
+        except ValueError:  # Python does not write an int of thousands of digits
+            raise ValueError(f"{shown(value)} is too large for a setting") from None
     if hasattr(value, "__float__"):
-        return repr(float(value))
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError(f"a setting is a finite number, not {number}")
+        return repr(number)
     raise TypeError(f"a setting is a text, a number, a bool, a list or a mapping, not {type(value).__name__}")
 
 

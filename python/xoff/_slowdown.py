@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from . import _core
 from ._errors import RunError
+from ._numbers import whole
 from ._units import size
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ UNLIMITED = 2**64 - 1
 """Size of a flow without an end."""
 EDGES = (0, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 """Sizes at which a bin begins, unless they are given [bytes]."""
+BINS_MAX = 1_000
+"""Largest number of bins."""
 PERCENTILES = (50, 95, 99)
 
 Bins = Sequence[int] | int
@@ -51,14 +54,14 @@ def checked(bins: Bins | None) -> int | list[int] | None:
         return None
     if isinstance(bins, str):
         raise TypeError(f"bins: expected sizes in whole bytes, such as [0, 10_000, 1_000_000], not {bins!r}")
-    if not isinstance(bins, int):
-        given = [int(b) for b in bins]
+    if isinstance(bins, Sequence) or hasattr(bins, "__iter__"):
+        given = [whole("bins", b) for b in bins]
+        if len(given) > BINS_MAX:
+            raise ValueError(f"bins: expected {BINS_MAX:,} or fewer, not {len(given):,}")
         if not given or given != sorted(set(given)) or given[0] < 0:
             raise ValueError(f"bins: expected sizes in bytes that grow, such as [0, 10_000, 1_000_000], not {list(bins)}")
         return given if given[0] == 0 else [0, *given]
-    if bins < 1:
-        raise ValueError(f"bins: expected 1 or more, not {bins}")
-    return bins
+    return whole("bins", bins, 1, BINS_MAX)
 
 
 def edges(sizes: pl.Series, bins: Bins | None) -> list[int]:
@@ -74,9 +77,7 @@ def edges(sizes: pl.Series, bins: Bins | None) -> list[int]:
 
 def percentile(ordered: list[float], percent: float) -> float | None:
     """Percentile: the smallest value that so many per cent of the values do not exceed, as in the manifest; ``None`` without values."""
-    if not ordered:
-        return None
-    return ordered[max(math.ceil(percent / 100 * len(ordered)), 1) - 1]
+    return _core.quantile(ordered, percent / 100) if ordered else None
 
 
 def by_size(flows: pl.DataFrame, starts: list[int]) -> pl.DataFrame:

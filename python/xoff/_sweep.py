@@ -19,6 +19,7 @@ from . import _core, _html
 from ._ask import aside
 from ._errors import Problem, RunError, ScenarioWarning
 from ._identity import identity
+from ._numbers import perhaps
 from ._progress import Line, Step, StepCallback
 from ._run import Run
 from ._settings import quoted, text
@@ -145,6 +146,7 @@ def sweep(
     """
     if executor is not None and not hasattr(executor, "submit"):
         raise TypeError(f"an executor has a method submit; {type(executor).__name__} has none")
+    workers = perhaps("workers", workers, least=1)
     core = _core.Sweep(*_given(plan), "" if measure is None else f"measure {identity(measure)}")
     for fields in core.warnings():
         warnings.warn(str(Problem(*fields)), ScenarioWarning, stacklevel=2)
@@ -318,6 +320,8 @@ def _collected(core: _core.Sweep, folder: Path, stays: bool) -> Sweep:
     # Parameters are texts here, whatever they look like in the file, and ends of intervals numbers where there are none.
     types = dict.fromkeys(given["parameters"], pl.String) | dict.fromkeys(_ENDS, pl.Float64)
     table = pl.read_csv(folder / "table.csv", schema_overrides=types)
+    # An apostrophe keeps spreadsheets from reading a formula.
+    table = table.with_columns(pl.col("column", *given["parameters"]).str.strip_prefix("'"))
     page = (folder / "index.html").read_text(encoding="utf-8")
     return Sweep(pl.DataFrame(runs), table, given, folder if stays else None, page)
 

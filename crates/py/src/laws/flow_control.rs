@@ -9,7 +9,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{self as mech, Gate, Message, Receiver, Sender, StoppedBy, pfc};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fault, hook, protocol, ps, time, wrong};
+use super::{Fault, hook, number, protocol, ps, time, whole, wrong};
 
 /// Facts of a link that a flow control may use.
 #[pyclass(frozen, get_all)]
@@ -96,13 +96,10 @@ pub struct Pause {
 #[pymethods]
 impl Pause {
     #[new]
-    fn new(quanta: Option<u32>) -> PyResult<Pause> {
-        match quanta {
-            Some(q) if q > u16::MAX as u32 => {
-                Err(PyValueError::new_err(format!("quanta: {q} does not fit the 16-bit field")))
-            }
-            _ => Ok(Pause { quanta }),
-        }
+    fn new(quanta: Option<&Bound<'_, PyAny>>) -> PyResult<Pause> {
+        let most = u64::from(u16::MAX);
+        let quanta = quanta.map(|q| whole("quanta", q, most, "a whole number from 0 to 65535"));
+        Ok(Pause { quanta: quanta.transpose()?.map(|q| q as u32) })
     }
     fn __repr__(&self) -> String {
         format!("Pause({})", self.quanta.map_or("None".to_owned(), |q| q.to_string()))
@@ -157,10 +154,7 @@ impl Law {
         let len = of.getattr_opt("message_bytes")?;
         let message_len = match len {
             None => mech::MESSAGE_LEN,
-            Some(len) => Bytes(
-                len.extract::<u64>()
-                    .map_err(|_| wrong("message_bytes", &len, "a size in whole bytes"))?,
-            ),
+            Some(len) => Bytes(whole("message_bytes", &len, u64::MAX, "a size in whole bytes")?),
         };
         for needed in ["receiver", "sender"] {
             if of.getattr_opt(needed)?.is_none_or(|m| !m.is_callable()) {
@@ -386,12 +380,7 @@ impl Sender for Upstream {
         };
         self.fault.call(&self.name, Some(now), self.line, |py| {
             let rate = hook.bind(py).call1((now.0,))?;
-            match rate.extract::<f64>() {
-                Ok(bps) if (0.0..1e18).contains(&bps) => {
-                    Ok(rate.extract::<u64>().map_or_else(|_| Rate::from_f64(bps), Rate))
-                }
-                _ => Err(wrong("rate", &rate, "a rate in bit/s, 0 or more")),
-            }
+            number("rate", &rate, 0.0..1e18, "a rate in bit/s, 0 or more").map(Rate)
         })
     }
     fn restart(&mut self, now: Time) {

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 use xoff_run::NetworkScenario;
 use xoff_units::params::ParamError;
 use xoff_units::{Span, Time};
@@ -155,11 +156,31 @@ fn protocol<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("xoff._laws")?.getattr(name)
 }
 
+/// A whole number up to `most` that a law gives; a bool is none.
+fn whole(what: &str, value: &Bound<'_, PyAny>, most: u64, expected: &str) -> PyResult<u64> {
+    let number = value.extract::<u64>().ok().filter(|n| *n <= most);
+    let number = number.filter(|_| !value.is_instance_of::<PyBool>());
+    number.ok_or_else(|| wrong(what, value, expected))
+}
+
+/// A number in a range that a law gives, rounded down; a bool is none.
+fn number(
+    what: &str,
+    value: &Bound<'_, PyAny>,
+    range: std::ops::Range<f64>,
+    expected: &str,
+) -> PyResult<u64> {
+    match value.extract::<f64>() {
+        Ok(n) if range.contains(&n) && !value.is_instance_of::<PyBool>() => {
+            Ok(value.extract::<u64>().unwrap_or(n as u64))
+        }
+        _ => Err(wrong(what, value, expected)),
+    }
+}
+
 /// A time that a law gives, not before `now`.
 fn time(what: &str, value: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
-    let at = Time(
-        value.extract::<u64>().map_err(|_| wrong(what, value, "a time in whole picoseconds"))?,
-    );
+    let at = Time(whole(what, value, u64::MAX, "a time in whole picoseconds")?);
     if at < now {
         return Err(PyValueError::new_err(format!(
             "{what}: {} ps lies before now, {} ps",
@@ -171,7 +192,9 @@ fn time(what: &str, value: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
 
 /// A value of the wrong type or range.
 fn wrong(what: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-    let shown = value.repr().map_or_else(|_| "?".to_owned(), |r| r.to_string());
+    // Python does not write an int of thousands of digits.
+    let shown = value.repr().map_or_else(|_| "this value".to_owned(), |r| r.to_string());
+    let shown = xoff_units::params::suggest::clip(&shown);
     PyValueError::new_err(format!("{what}: {shown} is not {expected}"))
 }
 

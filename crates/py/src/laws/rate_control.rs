@@ -8,7 +8,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{self as mech, CnpMode, Feedback, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fault, hook, protocol, time, wrong};
+use super::{Fault, hook, number, protocol, time, whole};
 
 /// Facts of a flow when it begins.
 #[pyclass(frozen, get_all)]
@@ -84,8 +84,9 @@ const TIMERS_MAX: usize = 4;
 #[pymethods]
 impl Timers {
     /// Asks for a wake-up with this number at a time [ps].
-    fn arm(&self, timer: u8, at_ps: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn arm(&self, timer: &Bound<'_, PyAny>, at_ps: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let timer = whole("arm", timer, 255, "the number of a timer, 0 to 255")? as u8;
         let at = time("arm", at_ps, asked.now)?;
         if asked.armed.len() == TIMERS_MAX {
             return Err(PyValueError::new_err(format!("arm: a hook may arm {TIMERS_MAX} timers")));
@@ -134,9 +135,8 @@ impl Law {
         }
         let interval =
             class.getattr_opt("cnp_interval_ps")?.unwrap_or(base.getattr("cnp_interval_ps")?);
-        let interval = interval
-            .extract::<u64>()
-            .map_err(|_| wrong("cnp_interval_ps", &interval, "a time in whole picoseconds"))?;
+        let interval =
+            whole("cnp_interval_ps", &interval, u64::MAX, "a time in whole picoseconds")?;
         Ok(Law {
             name: name.into(),
             law: law.clone_ref(py),
@@ -241,12 +241,7 @@ impl RateControl for Reaction {
         let Some(hook) = &self.rate else { return self.line };
         self.fault.call(&self.name, Some(self.now), self.line, |py| {
             let rate = hook.bind(py).call0()?;
-            match rate.extract::<f64>() {
-                Ok(bps) if (1.0..1e18).contains(&bps) => {
-                    Ok(rate.extract::<u64>().map_or_else(|_| Rate::from_f64(bps), Rate))
-                }
-                _ => Err(wrong("rate", &rate, "a rate of 1 bit/s or more")),
-            }
+            number("rate", &rate, 1.0..1e18, "a rate of 1 bit/s or more").map(Rate)
         })
     }
     fn window(&self) -> Option<u64> {
@@ -256,12 +251,7 @@ impl RateControl for Reaction {
             if window.is_none() {
                 return Ok(None);
             }
-            match window.extract::<f64>() {
-                Ok(bytes) if (1.0..1.8e19).contains(&bytes) => {
-                    Ok(Some(window.extract::<u64>().unwrap_or(bytes as u64)))
-                }
-                _ => Err(wrong("window", &window, "a window of 1 byte or more, or None")),
-            }
+            number("window", &window, 1.0..1.8e19, "a window of 1 byte or more, or None").map(Some)
         })
     }
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
