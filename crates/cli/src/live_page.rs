@@ -14,7 +14,7 @@ use xoff_sim::{Deadlock, FlowRecord, PortTotals, World};
 use xoff_units::Time;
 
 use crate::terminal;
-use crate::view::{is_own, listen, open, unserved};
+use crate::view::{is_own, listen, not_own, open, unserved};
 
 /// Time between two polls that go to the page.
 const EVERY: Duration = Duration::from_millis(250);
@@ -99,9 +99,7 @@ fn answer(
     folder: &str,
 ) -> HttpAnswer {
     match r.path {
-        _ if !is_own(r) => {
-            HttpAnswer::text("403 Forbidden", "this server only answers http://127.0.0.1\n")
-        }
+        _ if !is_own(r) => not_own(),
         "/" => {
             HttpAnswer { status: "200 OK", content: "text/html; charset=utf-8", body: html.clone() }
         }

@@ -208,11 +208,17 @@ fn argument(query: &str, name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether the request has the server's own host name. Another site that the browser shows may not
-/// read a run through a name that leads here.
+/// Whether the request has the server's own host name, and comes from its own page: another site
+/// that the browser shows may not read a run through a name that leads here, nor have one repeated.
+/// Others may link to the page itself.
 pub fn is_own(r: &HttpRequest) -> bool {
     let name = r.host.map(|h| h.rsplit_once(':').map_or(h, |(name, _)| name));
-    matches!(name, Some("127.0.0.1" | "localhost"))
+    matches!(name, Some("127.0.0.1" | "localhost")) && (r.path == "/" || !r.is_foreign)
+}
+
+/// Answer to a request that is not the server's own.
+pub fn not_own() -> HttpAnswer {
+    HttpAnswer::text("403 Forbidden", "this server only answers its page at http://127.0.0.1\n")
 }
 
 fn answer(
@@ -224,7 +230,7 @@ fn answer(
     const NOT_FOUND: &str = "404 Not Found";
     const BAD: &str = "400 Bad Request";
     if !is_own(r) {
-        return HttpAnswer::text("403 Forbidden", "this server only answers http://127.0.0.1\n");
+        return not_own();
     }
     let time = |name: &str| argument(r.query, name).and_then(|t| t.parse::<u64>().ok());
     let port = argument(r.query, "port");

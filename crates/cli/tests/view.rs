@@ -3,8 +3,8 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -67,6 +67,43 @@ fn a_run_without_a_page_is_repeated_in_a_folder_of_any_name() {
     xoff(&["run", &root("scenarios/tutorial/ring.toml"), "--out", &out]);
     std::fs::remove_file(Path::new(&out).join("report.html")).unwrap();
     is_repeated(&out);
+}
+
+/// Before: a page of any other site could have the run repeated.
+#[test]
+fn only_its_own_page_is_answered() {
+    let out = path(&folder("view-own"), "ring");
+    xoff(&["run", &root("scenarios/tutorial/ring.toml"), "--out", &out]);
+    let mut view = command(["view", &out, "--no-browser"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(view.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let status = |path: &str, headers: &str| {
+        let mut to = TcpStream::connect(&address).unwrap();
+        write!(to, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n").unwrap();
+        let mut answer = String::new();
+        to.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    let explain = "/api/explain?port=S1-%3ES2&at_ps=15000000000";
+    let own = format!("Origin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n");
+    let seen = [
+        status(explain, ""),
+        status(explain, &own),
+        status("/", "Sec-Fetch-Site: cross-site\r\n"),
+        status(explain, "Sec-Fetch-Site: cross-site\r\n"),
+        status(explain, "Sec-Fetch-Site: same-site\r\n"),
+        status(explain, "Origin: http://evil.example\r\n"),
+        status(explain, "Origin: null\r\n"),
+        status("/api/series?port=S1-%3ES2&start_ps=0&end_ps=9", "Origin: http://localhost\r\n"),
+    ];
+    view.kill().unwrap();
+    view.wait().unwrap();
+    assert_eq!(seen, [200, 200, 200, 403, 403, 403, 403, 403]);
 }
 
 fn is_repeated(run: &str) {

@@ -31,6 +31,8 @@ pub struct HttpRequest<'a> {
     pub query: &'a str,
     /// The header `Host`.
     pub host: Option<&'a str>,
+    /// A browser sent it for the page of another origin (`Origin`, `Sec-Fetch-Site`).
+    pub is_foreign: bool,
 }
 
 /// An answer to a request.
@@ -235,12 +237,17 @@ fn answer(request: &[u8], handler: &mut Handler) -> Option<Vec<u8>> {
         Ok(httparse::Status::Complete(_)) => match (parsed.method, parsed.path) {
             (Some("GET"), Some(path)) => {
                 let (path, query) = path.split_once('?').unwrap_or((path, ""));
-                let host = parsed.headers.iter().find(|h| h.name.eq_ignore_ascii_case("host"));
-                handler(&HttpRequest {
-                    path,
-                    query,
-                    host: host.and_then(|h| std::str::from_utf8(h.value).ok()),
-                })
+                let header = |name: &str| {
+                    let given =
+                        parsed.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name))?;
+                    Some(std::str::from_utf8(given.value).unwrap_or_default())
+                };
+                let host = header("host");
+                let from_here =
+                    |origin: &str| origin.strip_prefix("http://").is_some_and(|o| Some(o) == host);
+                let is_foreign = !header("origin").is_none_or(from_here)
+                    || !matches!(header("sec-fetch-site"), None | Some("same-origin" | "none"));
+                handler(&HttpRequest { path, query, host, is_foreign })
             }
             _ => refuse("405 Method Not Allowed\r\nAllow: GET", "this server only accepts GET\n"),
         },
