@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use xoff_real::netio::Whole;
 use xoff_real::testbed::replay::{self, ReplayError};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
@@ -16,7 +17,7 @@ use crate::{interrupt, terminal};
 ///
 /// The capture names the scenario. xoff feeds its incoming frames at their times into the same
 /// nodes in virtual time, and compares the frames they send with the captured ones: time, port,
-/// length and bytes. Exit code 1: there is a difference.
+/// length and bytes. Exit code 1: there is a difference, or the capture is not whole.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml \\\n    --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
@@ -38,13 +39,18 @@ pub struct Json {
     frames_in: u64,
     /// Frames that went out.
     frames_out: u64,
+    /// Their bytes.
+    bytes_out: u64,
+    /// Bytes of them that were compared: a capture may hold only the first bytes of each.
+    bytes_compared: u64,
     /// No difference in the compared part.
     identical: bool,
     /// The first difference, in words; null: there is none.
     difference: Option<String>,
-    /// `yes`: identical to the end.
+    /// `yes`: identical, and complete.
     answer: Conclusion,
-    /// Whether the replay compared something, and to the end.
+    /// Whether the replay compared something, to the end, and the capture holds all frames of the
+    /// run: number and hash of them are in its last block.
     complete: bool,
 }
 
@@ -60,7 +66,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         !interrupt::asked()
     });
     drop(bar);
-    let (facts, seen) = replayed.map_err(|e| match e {
+    let (facts, seen, whole) = replayed.map_err(|e| match e {
         ReplayError::Scenario(problems) => problems,
         e => Problem::new(
             format!("{}: {e}", args.capture.display()),
@@ -69,19 +75,27 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         .into(),
     })?;
     let (identical, interrupted) = (seen.difference.is_none(), interrupt::asked());
-    let conclusion = Conclusion::of(interrupted, identical);
+    let nothing = seen.inbound + seen.outbound == 0;
+    let complete = !interrupted && !nothing && whole == Whole::Yes;
+    let conclusion = Conclusion::of(interrupted, identical && complete);
     let counts = format!(
         "{} frames in, {} frames out",
         xoff_units::grouped(seen.inbound),
         xoff_units::grouped(seen.outbound)
     );
-    let nothing = seen.inbound + seen.outbound == 0;
+    let [compared, bytes] = [seen.bytes_compared, seen.bytes_out].map(xoff_units::grouped);
     let text = match &seen.difference {
         // Frames that were not read on either side are no difference.
         _ if interrupted => {
             terminal::bad(&format!("Interrupted after {counts}: not compared to the end"))
         }
         None if nothing => terminal::caution("Not compared: the capture contains no frames"),
+        None if whole != Whole::Yes => terminal::caution(&format!(
+            "Not complete: identical so far, {counts}, but the end of the capture is missing"
+        )),
+        None if seen.bytes_compared < seen.bytes_out => terminal::good(&format!(
+            "Identical: {counts}, same time and port, and {compared} of {bytes} bytes compared"
+        )),
         None => terminal::good(&format!("Identical: {counts}, same time, port and bytes")),
         Some(d) => format!("{}\n{d}", terminal::bad(&format!("Different after {counts}"))),
     };
@@ -90,10 +104,12 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         nodes: facts.nodes,
         frames_in: seen.inbound,
         frames_out: seen.outbound,
+        bytes_out: seen.bytes_out,
+        bytes_compared: seen.bytes_compared,
         identical,
         difference: seen.difference,
         answer: conclusion,
-        complete: !interrupted && !nothing,
+        complete,
     };
     Ok(Answer::new(text, &json, conclusion.into()))
 }

@@ -399,7 +399,7 @@ fn damaged_time_stamps_are_found_at_once() {
             written.write(at.0 / 1000, c.link, direction, &c.bytes).unwrap();
         }
         written.finish().unwrap();
-        capture::replay(file.path(), |_| true).map(|(_, seen)| seen.difference)
+        capture::replay(file.path(), |_| true).map(|(_, seen, _)| seen.difference)
     };
     assert_eq!(replayed(usize::MAX, Span::ZERO).unwrap(), None, "as it is");
     let hours = |n: u64| Span::from_ms(n * 3_600_000);

@@ -7,6 +7,7 @@
 //!   interface 1 ...
 //!   packet                interface, time, length on the wire, bytes, inbound or outbound
 //!   packet ...
+//!   interface statistics  comment: number and hash of the packets     if it is sealed
 //! ```
 //!
 //! The blocks are written and read by the crate `pcap-file`, whose packets have their times in the
@@ -22,9 +23,13 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::interface_statistics::{
+    InterfaceStatisticsBlock, InterfaceStatisticsOption,
+};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, PcapError};
+use xxhash_rust::xxh3::Xxh3Default;
 
 /// if_tsresol: a power of ten, 10^-9 s.
 const NANOSECONDS: u8 = 9;
@@ -59,6 +64,45 @@ pub struct CaptureOptions {
     /// Rates of the ports [bit/s], in their order; ports without one have none in the file.
     /// Default: none.
     pub speeds: Vec<u64>,
+    /// [`Capture::finish`] writes number and hash of all frames behind them, so that a reader knows
+    /// whether it has all of them. Default: no.
+    pub sealed: bool,
+}
+
+/// Number and hash of the frames of a capture.
+#[derive(Clone, Default)]
+struct Seal {
+    frames: u64,
+    hash: Xxh3Default,
+}
+
+impl Seal {
+    fn add(&mut self, packet: &EnhancedPacketBlock<'_>, flags: u32) {
+        self.frames += 1;
+        self.hash.update(&packet.interface_id.to_le_bytes());
+        self.hash.update(&(packet.timestamp.as_nanos() as u64).to_le_bytes());
+        self.hash.update(&flags.to_le_bytes());
+        self.hash.update(&packet.original_len.to_le_bytes());
+        self.hash.update(&(packet.data.len() as u64).to_le_bytes());
+        self.hash.update(&packet.data);
+    }
+
+    /// Comment of the last block.
+    fn text(&self) -> String {
+        format!("xoff: end of {} frames, xxh3 {:032x}", self.frames, self.hash.digest128())
+    }
+}
+
+/// Whether a capture holds all frames that were written to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Whole {
+    /// It has no seal: it was cut, its writer was killed, or it never had one.
+    #[default]
+    Unknown,
+    /// Its frames are those of its seal.
+    Yes,
+    /// Its frames are others than those of its seal.
+    Changed,
 }
 
 impl Default for CaptureOptions {
@@ -69,6 +113,7 @@ impl Default for CaptureOptions {
             buffer_bytes: 1 << 20,
             picoseconds: false,
             speeds: Vec::new(),
+            sealed: false,
         }
     }
 }
@@ -82,6 +127,7 @@ pub struct Capture<W: Write = File> {
     writer: Option<PcapNgWriter<BufWriter<W>>>,
     ports: usize,
     snap_length: usize,
+    seal: Option<Seal>,
     failed: Option<(io::ErrorKind, String)>,
 }
 
@@ -130,7 +176,13 @@ impl<W: Write> Capture<W> {
         }
         let snap_length =
             if options.snap_length == 0 { usize::MAX } else { options.snap_length as usize };
-        Ok(Capture { writer: Some(writer), ports: ports.len(), snap_length, failed: None })
+        Ok(Capture {
+            writer: Some(writer),
+            ports: ports.len(),
+            snap_length,
+            seal: options.sealed.then(Seal::default),
+            failed: None,
+        })
     }
 
     /// Writes a frame that passed a port at a time [ns since 1970; ps with
@@ -160,6 +212,9 @@ impl<W: Write> Capture<W> {
             data: Cow::Borrowed(&frame[..frame.len().min(self.snap_length)]),
             options: vec![EnhancedPacketOption::Flags(flags)],
         };
+        if let Some(seal) = &mut self.seal {
+            seal.add(&packet, flags);
+        }
         self.with_writer(|writer| writer.write_pcapng_block(packet).map(drop).map_err(plain))
     }
 
@@ -170,6 +225,14 @@ impl<W: Write> Capture<W> {
 
     /// Writes the buffered bytes, and ends the capture.
     pub fn finish(mut self) -> io::Result<W> {
+        if let Some(seal) = self.seal.take().filter(|_| self.ports > 0) {
+            let end = InterfaceStatisticsBlock {
+                interface_id: 0,
+                timestamp: 0,
+                options: vec![InterfaceStatisticsOption::Comment(Cow::Owned(seal.text()))],
+            };
+            self.with_writer(|writer| writer.write_pcapng_block(end).map(drop).map_err(plain))?;
+        }
         self.flush()?;
         let writer = self
             .writer
@@ -226,6 +289,8 @@ pub struct Captured {
 pub struct CaptureReader<R: Read = File> {
     reader: PcapNgReader<R>,
     ended: bool,
+    seen: Seal,
+    whole: Whole,
 }
 
 impl CaptureReader<File> {
@@ -238,7 +303,13 @@ impl CaptureReader<File> {
 impl<R: Read> CaptureReader<R> {
     /// Reads from anything that gives bytes.
     pub fn new(from: R) -> io::Result<CaptureReader<R>> {
-        Ok(CaptureReader { reader: PcapNgReader::new(from).map_err(plain)?, ended: false })
+        let reader = PcapNgReader::new(from).map_err(plain)?;
+        Ok(CaptureReader { reader, ended: false, seen: Seal::default(), whole: Whole::Unknown })
+    }
+
+    /// Whether the frames read so far are all that were written; known after the last one.
+    pub fn whole(&self) -> Whole {
+        self.whole
     }
 
     /// Comment of the section that was begun last.
@@ -265,6 +336,19 @@ impl<R: Read> CaptureReader<R> {
         loop {
             let packet = match self.reader.next_block()? {
                 Ok(Block::EnhancedPacket(packet)) => packet.into_owned(),
+                Ok(Block::InterfaceStatistics(end)) => {
+                    let seal = end.options.iter().find_map(|o| match o {
+                        InterfaceStatisticsOption::Comment(text) => {
+                            text.starts_with("xoff: end of").then_some(text)
+                        }
+                        _ => None,
+                    });
+                    if let Some(seal) = seal {
+                        let same = **seal == self.seen.text();
+                        self.whole = if same { Whole::Yes } else { Whole::Changed };
+                    }
+                    continue;
+                }
                 Ok(_) => continue,
                 Err(e) => return Some(Err(plain(e))),
             };
@@ -285,6 +369,10 @@ impl<R: Read> CaptureReader<R> {
                 EnhancedPacketOption::Flags(flags) => Some(*flags),
                 _ => None,
             });
+            self.seen.add(&packet, flags.unwrap_or(0));
+            if self.whole != Whole::Unknown {
+                self.whole = Whole::Changed; // behind the end
+            }
             return Some(Ok(Captured {
                 time_ns: to_ns(units, resolution.unwrap_or(TSRESOL_DEFAULT)),
                 port: packet.interface_id as usize,
@@ -380,6 +468,34 @@ mod tests {
             captured(WHEN + 1, 1, Direction::Outbound, 1514),
             captured(WHEN + 2_000_000_000, 1, Direction::Inbound, 61),
         ]
+    }
+
+    /// Before: half a capture, and one whose frames were changed, were taken for all of it.
+    #[test]
+    fn a_sealed_capture_knows_whether_it_is_whole() {
+        let sealed = CaptureOptions { sealed: true, ..options() };
+        let mut capture = Capture::new(Vec::new(), &["veth0", "veth1"], &sealed).unwrap();
+        fill(&mut capture);
+        let bytes = capture.finish().unwrap();
+        let whole = |bytes: &[u8]| {
+            let mut reader = CaptureReader::new(bytes).unwrap();
+            let read: io::Result<Vec<_>> = reader.by_ref().collect();
+            read.map(|frames| (frames.len(), reader.whole()))
+        };
+        assert_eq!(whole(&bytes).unwrap(), (3, Whole::Yes));
+        // Blocks end with their length; the last is the seal, the one before it a frame.
+        let length = |end: usize| u32::from_le_bytes(bytes[end - 4..end].try_into().unwrap());
+        let seal = bytes.len() - length(bytes.len()) as usize;
+        let last = seal - length(seal) as usize;
+        assert_eq!(whole(&bytes[..seal]).unwrap(), (3, Whole::Unknown));
+        assert_eq!(whole(&[&bytes[..last], &bytes[seal..]].concat()).unwrap(), (2, Whole::Changed));
+        assert_eq!(whole(&[&bytes[..], &bytes[last..seal]].concat()).unwrap(), (4, Whole::Changed));
+        // Any bit of a frame's bytes: packets have 28 bytes in front of them.
+        for bit in (last + 28) * 8..(last + 28 + 61) * 8 {
+            let mut other = bytes.clone();
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(whole(&other).unwrap(), (3, Whole::Changed), "bit {bit}");
+        }
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod tap;
 #[cfg(target_os = "linux")]
 mod wait;
 
+pub use capture::Whole;
 pub use capture::{Capture, CaptureOptions, CaptureReader, Captured, Direction};
 pub use error::OpenError;
 pub use http::{HttpAnswer, HttpRequest, HttpServer};

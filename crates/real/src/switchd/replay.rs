@@ -30,6 +30,10 @@ pub struct Replayed {
     pub inbound: u64,
     /// Frames that went out in both.
     pub outbound: u64,
+    /// Their bytes, and those of them that the capture holds and the replay compared.
+    pub bytes_out: u64,
+    /// Compared bytes.
+    pub bytes_compared: u64,
     /// The first difference, in words; `None`: there is none.
     pub difference: Option<String>,
 }
@@ -172,6 +176,8 @@ impl Replay<'_> {
                 return;
             }
             self.seen.outbound += 1;
+            self.seen.bytes_out += c.len as u64;
+            self.seen.bytes_compared += c.bytes.len() as u64;
             self.made.pop_front();
             self.logged.pop_front();
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::netio::{Capture, CaptureOptions, CaptureReader, Direction};
+use crate::netio::{Capture, CaptureOptions, CaptureReader, Direction, Whole};
 use crate::switchd::{Captured, Link, Replayed, Tap};
 use crate::wire::ethernet::Mac;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,12 @@ pub fn create(path: &Path, links: &[Link], facts: &Facts, snap: u32) -> io::Resu
     Capture::create(
         path,
         &names,
-        &CaptureOptions { comment: Some(comment), snap_length: snap, ..CaptureOptions::default() },
+        &CaptureOptions {
+            comment: Some(comment),
+            snap_length: snap,
+            sealed: true,
+            ..CaptureOptions::default()
+        },
     )
 }
 
@@ -118,12 +123,13 @@ pub fn tap(capture: &mut Capture) -> Tap<'_> {
     })
 }
 
-/// Replays a capture in a world in virtual time. `look(frames)` is called now and then, with 0
+/// Replays a capture in a world in virtual time, and tells whether the capture is whole. One whose
+/// frames are not those that were written differs from the run. `look(frames)` is called now and then, with 0
 /// within a long gap; when it returns false, the replay ends where it is.
 pub fn replay(
     path: &Path,
     look: impl FnMut(u64) -> bool,
-) -> Result<(Facts, Replayed), ReplayError> {
+) -> Result<(Facts, Replayed, Whole), ReplayError> {
     xoff_scenario::read::is_readable(path).map_err(|p| ReplayError::Scenario(p.into()))?;
     let mut reader = CaptureReader::open(path).map_err(ReplayError::Read)?;
     let facts = reader.comment().ok_or_else(|| ReplayError::NoFacts("it has no comment".into()))?;
@@ -159,11 +165,18 @@ pub fn replay(
             }
         }
     });
-    let seen =
+    let mut seen =
         crate::switchd::replay(running.world(), &mut machine, captured, || look.borrow_mut()(0));
     match failed {
         Some(e) => Err(ReplayError::Read(e)),
-        None => Ok((facts, seen)),
+        None => {
+            if reader.whole() == Whole::Changed {
+                seen.difference.get_or_insert_with(|| {
+                    "the frames of the capture are not those that xoff wrote: number or hash in its last block differ".into()
+                });
+            }
+            Ok((facts, seen, reader.whole()))
+        }
     }
 }
 
