@@ -340,6 +340,7 @@ fn flows(s: &NetworkScenario, f: &Finished, name: &str, lasted: Time) -> Vec<Flo
         size: Some(r.flow.size).filter(|&size| size != xoff_net::workload::UNLIMITED),
         sent: r.sent,
         delivered: r.delivered,
+        arrived: r.arrived(),
         complete: r.received.is_some(),
         rate: Rate::of(Bytes(r.delivered), r.received.unwrap_or(lasted).since(r.flow.start)).0,
     };

@@ -158,6 +158,16 @@ fn a_flow_through_three_processes_arrives() {
         // The process that ran and the one in virtual time are the same switch.
         let replayed = Process::start_anyhow(&["replay", &capture]).end();
         assert_eq!(replayed.code, 0, "{}\n{}", replayed.out, replayed.err);
+        // Without its last block nobody knows whether it is all: before, half of it was complete.
+        let bytes = std::fs::read(&capture).unwrap();
+        let seal = u32::from_le_bytes(bytes[bytes.len() - 4..].try_into().unwrap()) as usize;
+        std::fs::write(&capture, &bytes[..bytes.len() - seal]).unwrap();
+        let cut = Process::start_anyhow(&["replay", &capture, "--json"]).end();
+        let json = cut.json();
+        assert_eq!(
+            (cut.code, &json["identical"], &json["complete"], &json["answer"]),
+            (1, &true.into(), &false.into(), &"no".into())
+        );
     });
 }
 
@@ -231,6 +241,29 @@ fn a_storm_is_contained_while_others_go_on() {
         let sent = h2.json()["flows"][0]["sent"].as_u64().unwrap();
         assert!(sent > 2_000_000, "{sent}: {}", h2.out);
     });
+}
+
+/// Before: "nothing ran: no frame was transmitted" at a host that had received thousands.
+#[test]
+fn a_receiver_that_begins_after_its_sender_says_what_it_received() {
+    in_namespaces(
+        "processes::a_receiver_that_begins_after_its_sender_says_what_it_received",
+        || {
+            wires(1500);
+            let file = scenario("late", &flow("H1", "H0", ""));
+            let mut args = SWITCH.to_vec();
+            args[1] = &file;
+            let s1 = Process::start(&args);
+            let h1 = host("H1", "b1", &file, &[]);
+            std::thread::sleep(Duration::from_millis(500));
+            let h0 = host("H0", "b0", &file, &["--for", "1s"]).end();
+            (h1.stop(), s1.stop());
+            let json = h0.json();
+            let arrived = json["flows"][0]["arrived"].as_u64().unwrap();
+            assert!(arrived > 1_000_000, "{}", h0.out);
+            assert!(json["verdict"]["nothing_ran"].is_null(), "{}", h0.out);
+        },
+    );
 }
 
 #[test]

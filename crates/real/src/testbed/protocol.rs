@@ -84,8 +84,12 @@ pub struct FlowReport {
     pub size: Option<u64>,
     /// Sent by this node [bytes].
     pub sent: u64,
-    /// Delivered here [bytes].
+    /// Delivered here in order, without a gap from the first byte on [bytes].
     pub delivered: u64,
+    /// Arrived here in any order, repetitions included [bytes]; more than `delivered` at a receiver
+    /// that began after its sender.
+    #[serde(default)]
+    pub arrived: u64,
     /// All of it was delivered.
     pub complete: bool,
     /// Mean rate of the payload delivered here [bit/s].

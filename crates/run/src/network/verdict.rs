@@ -79,7 +79,11 @@ fn nothing_ran(s: &NetworkScenario, o: &Outcome) -> Option<String> {
         _ if computed => None,
         _ if o.now.0 == 0 => Some("the run simulated no time".into()),
         _ if o.flows_total() == 0 => Some(format!("none of {planned} flows started in {}", o.now)),
-        _ if o.frame_hops == 0 && o.lost.total().total() == 0 => {
+        // A node on real ports may only receive.
+        _ if o.frame_hops == 0
+            && o.lost.total().total() == 0
+            && o.all_flows().all(|f| f.arrived() == 0) =>
+        {
             Some(format!("no frame was transmitted in {}", o.now))
         }
         _ => None,
