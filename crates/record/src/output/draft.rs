@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::{Builder, NamedTempFile};
 
-use crate::output::folder::in_the_way;
+use crate::output::folder::{in_the_way, sync};
 use crate::output::kind::named;
 use crate::output::{Folder, OutputError};
 
@@ -158,14 +158,18 @@ impl Draft {
     /// A disk that is full, and any other reason of the operating system.
     pub fn finish(self) -> Result<(), OutputError> {
         let Draft { path, to, held: _held, .. } = self;
-        let done = match to {
-            To::Through(mut file) => file.flush(),
-            To::File(mut draft, target) => draft
-                .flush()
-                .and_then(|()| draft.as_file().sync_all())
-                .and_then(|()| draft.persist(target).map(drop).map_err(|e| e.error)),
-        };
-        done.map_err(|e| OutputError::io("write", &path, &e))
+        let failed = |e: &io::Error| OutputError::io("write", &path, e);
+        match to {
+            To::Through(mut file) => file.flush().map_err(|e| failed(&e)),
+            To::File(mut draft, target) => {
+                draft
+                    .flush()
+                    .and_then(|()| draft.as_file().sync_all())
+                    .and_then(|()| draft.persist(&target).map(drop).map_err(|e| e.error))
+                    .map_err(|e| failed(&e))?;
+                sync(parent(&target), &path)
+            }
+        }
     }
 
     /// Writes this and finishes.

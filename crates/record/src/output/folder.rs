@@ -268,7 +268,8 @@ impl Folder {
 
     /// Puts everything in place that was staged here, takes files of earlier runs away that were
     /// not written again, and writes `last`, whose presence says that all the others are complete:
-    /// it is the first to go and the last to come.
+    /// it is the first to go and the last to come. All of it is on the disk when this returns, in
+    /// this order: also after a power failure `last` is only there with the others.
     ///
     /// # Errors
     /// A file that cannot be put in its place: the results of before are then gone or still there,
@@ -280,16 +281,22 @@ impl Folder {
         let mut state = self.claim.state();
         let own: Vec<_> =
             state.staged.extract_if(.., |(name, ..)| name.starts_with(&self.prefix)).collect();
-        for (name, ..) in &own {
+        for (name, temporary, _) in &own {
             self.claim.unchanged(&state.record, name)?;
+            sync(temporary, &self.claim.root.join(name))?;
         }
         remove(&at)?;
         let (last, others): (Vec<_>, Vec<_>) =
             own.into_iter().partition(|(.., target)| *target == at);
+        let folders: BTreeSet<PathBuf> =
+            others.iter().map(|(.., target)| parent(target).to_owned()).collect();
         others.into_iter().try_for_each(|s| self.claim.place(&mut state.record, s))?;
         self.take_stale(&mut state)?;
+        state.record.sync().map_err(|e| OutputError::io("write", &self.path().join(RECORD), &e))?;
+        folders.iter().try_for_each(|folder| sync(folder, &self.path()))?;
         self.claim.still_there_with(&state.record)?;
         last.into_iter().try_for_each(|s| self.claim.place(&mut state.record, s))?;
+        sync(parent(&at), &self.path())?;
         Ok(path)
     }
 
@@ -606,6 +613,17 @@ fn before_records(root: &Path) -> Vec<String> {
         .flatten()
         .filter_map(|e| e.file_name().into_string().ok());
     names.filter(|n| BEFORE_RECORDS.contains(&n.as_str()) || n.ends_with(".parquet")).collect()
+}
+
+/// Brings a file, or the names in a folder, to the disk; messages show it as `path`.
+pub(crate) fn sync(at: &Path, path: &Path) -> Result<(), OutputError> {
+    match File::open(at).and_then(|f| f.sync_all()) {
+        // A file system that cannot do it for this has nothing to bring.
+        Err(e) if e.kind() != io::ErrorKind::InvalidInput => {
+            Err(OutputError::io("write", path, &e))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Takes a file away if it is there.

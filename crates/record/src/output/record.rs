@@ -196,6 +196,14 @@ impl Record {
         Ok(())
     }
 
+    /// Brings it to the disk.
+    ///
+    /// # Errors
+    /// A disk that is full, and any other reason of the operating system.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
     /// The file at `path` is not what was written under this name.
     pub fn changed(&self, name: &str, path: &Path) -> bool {
         let Some(entry) = self.names.get(name).filter(|e| e.line.is_some()) else { return false };
