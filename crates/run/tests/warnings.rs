@@ -290,3 +290,22 @@ fn more_flows_at_once_than_a_buffer_holds_are_warned_of() {
     }
     assert!(!warned(&text("pfc", "60KB", "20KB")).iter().any(|w| w.contains("limits each flow")));
 }
+
+/// Before: flows were taken to leave at the rate of their host's link, as if nothing behind it were
+/// slower, and frames were lost without the warning.
+#[test]
+fn a_slow_link_on_the_way_keeps_flows_active() {
+    let text = |trunk: &str| {
+        format!(
+            "[run]\nduration = \"1ms\"\n[topology]\nkind = \"custom\"\nhosts = [\"H0\", \"H1\"]\nswitches = [\"S0\", \"S1\"]\n\
+             links = [\"H0 S0 100Gbps 5m\", \"H1 S1 100Gbps 5m\", \"S0 S1 {trunk} 5m\"]\n[switch]\nbuffer = \"150KB\"\n\
+             [flow_control]\nkind = \"pffc\"\n[[workload]]\nkind = \"poisson\"\nhosts = [\"H0\", \"H1\"]\nload = 0.4\nsize = \"100KB\"\n\
+             duration = \"500us\"\n"
+        )
+    };
+    let warns = |trunk: &str| warned(&text(trunk)).iter().any(|w| w.contains("limits each flow"));
+    assert!(!warns("100Gbps"), "{:?}", warned(&text("100Gbps")));
+    assert!(warns("10Gbps"));
+    let lost = load(&text("10Gbps")).run(Sink::Nothing).unwrap().outcome.lost;
+    assert!(lost.dropped().total() > 0, "the prediction");
+}

@@ -171,7 +171,7 @@ impl Part for FlowControls {
         };
         standstill::warn(name, &drains, links, warnings);
         if matches!(switch.memory, Memory::PerIngress) {
-            flows_at_once::warn(name, cx.topology, flows, links, warnings);
+            flows_at_once::warn(name, (cx.topology, routing), flows, links, warnings);
         }
     }
 
