@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 import xoff
 from xoff import lab
+from xoff._numbers import shown
 
 HUGE = 10**5000
 """Python does not write it as digits."""
 
 
-@pytest.mark.parametrize("value", [2.7, -0.5, True, float("nan"), float("inf"), "1", -1, 2**64, HUGE, object()])
+@pytest.mark.parametrize("value", [2.7, -0.5, True, float("nan"), float("inf"), "1", -1, 2**64, HUGE, object()], ids=shown)
 @pytest.mark.parametrize(
     "call",
     [
@@ -34,7 +35,7 @@ def test_a_number_that_is_none_is_rejected(ring: Path, call: Callable[[Path, Any
     assert len(str(e.value)) < 200
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), HUGE])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), HUGE], ids=shown)
 def test_a_setting_is_finite(ring: Path, value: float) -> None:
     with pytest.raises(ValueError, match="finite|too large"):
         xoff.run(ring, switch__buffer=value)
