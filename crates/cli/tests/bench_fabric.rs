@@ -115,7 +115,9 @@ fn a_fat_tree_deadlocks_under_the_pattern_that_is_made_for_it() {
         "deadlock",
     ]);
     assert_eq!(allowed.code, 0, "{}", allowed.out);
-    assert!(allowed.out.lines().all(|l| l.chars().count() <= 80), "{}", allowed.out);
+    // Lines with a path of this machine are as long as it is.
+    let fits = |l: &str| l.chars().count() <= 80 || l.contains(&*dir.to_string_lossy());
+    assert!(allowed.out.lines().all(fits), "{}", allowed.out);
 }
 
 #[test]
