@@ -13,7 +13,7 @@ HUGE = 10**5000
 """Python does not write it as digits."""
 
 
-@pytest.mark.parametrize("value", [2.7, -0.5, True, float("nan"), float("inf"), "1", -1, 2**64, HUGE, object()], ids=shown)
+@pytest.mark.parametrize("value", [2.7, -0.5, True, float("nan"), float("inf"), "1", -1, 2**64, HUGE, [1]], ids=shown)
 @pytest.mark.parametrize(
     "call",
     [

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 
 use xoff_run::{Driven, Message, What};
-use xoff_units::{Span, Time};
+use xoff_units::{NodeId, Span, Time};
 
 /// Version of this interface, `XOFF_ABI` of the header.
 pub const ABI: u32 = 1;
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn xoff_host(net: *const Network, name: *const c_char) -> 
     // SAFETY: the caller's promise.
     let (net, name) = unsafe { (net.as_ref(), text(name)) };
     let Some((net, Ok(name))) = net.zip(name) else { return -1 };
-    net.driven.host(name).map_or(-1, i64::from)
+    net.driven.host(name).map_or(-1, |host| host.0.into())
 }
 
 /// `xoff_hosts`.
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn xoff_hosts(net: *const Network, numbers: *mut u32, room
     for host in net.driven.hosts() {
         if count < room && !numbers.is_null() {
             // SAFETY: below the room that the caller has promised.
-            unsafe { numbers.add(count).write(host) };
+            unsafe { numbers.add(count).write(host.0) };
         }
         count += 1;
     }
@@ -240,7 +240,8 @@ pub unsafe extern "C" fn xoff_send(
                 format!("queue_pair: {pair} (expected 0 to 65535, or XOFF_OWN_PAIR)")
             })?),
         };
-        let message = Message { src, dst, bytes, priority, queue_pair, tag };
+        let message =
+            Message { src: NodeId(src), dst: NodeId(dst), bytes, priority, queue_pair, tag };
         driven.send(&message).map_err(|e| format!("{}: {} ({})", e.key, e.what, e.hint))
     };
     // SAFETY: the caller's promise.

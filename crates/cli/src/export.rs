@@ -14,7 +14,7 @@ use xoff_report::export::{ExportError, csv, perfetto};
 use xoff_run::{NetworkScenario, Progress};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::params::suggest;
-use xoff_units::{Bytes, Time, grouped};
+use xoff_units::{Bytes, NodeId, Time, grouped};
 
 use crate::answer::{Answer, Exit, refused, unwritten};
 use crate::progress::Bar;
@@ -360,7 +360,7 @@ fn write_tables(
 struct Tapped<'a> {
     file: &'a Path,
     scenario: NetworkScenario,
-    ports: Vec<(u32, u16)>,
+    ports: Vec<(NodeId, u16)>,
     draft: Draft,
 }
 
@@ -452,10 +452,11 @@ fn another_result(args: &Args, m: &Manifest, got: &str) -> Problem {
 }
 
 /// The port of --link.
-fn port(t: &Topology, link: &str) -> Result<(u32, u16), Problem> {
+fn port(t: &Topology, link: &str) -> Result<(NodeId, u16), Problem> {
     find_port(t, "--link", link, What::Link).map_err(|e| {
-        let names = (0..t.nodes.len() as u32)
-            .flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
+        let names = t
+            .node_ids()
+            .flat_map(|n| (0..t.nodes[n.index()].ports.len() as u16).map(move |p| (n, p)));
         let names: Vec<String> =
             names.map(|(n, p)| t.port_name(n, p).replacen("->", ":", 1)).collect();
         let near = suggest::nearest(link, names.iter().map(String::as_str))

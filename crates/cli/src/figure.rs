@@ -292,9 +292,7 @@ fn data(args: &Args) -> Result<Data, Problems> {
 fn network(t: &Topology) -> Network {
     let place = xoff_report::view::layout(t);
     let numbers = PortNumbers::new(t);
-    let ends = |p: u32| {
-        (numbers.places()[p as usize].node, numbers.places()[numbers.peer(p) as usize].node)
-    };
+    let ends = |p: u32| (numbers.place(p).node.0, numbers.place(numbers.peer(p)).node.0);
     Network {
         name: t.nodes.iter().map(|n| n.name.clone()).collect(),
         x: place.x,
@@ -333,7 +331,7 @@ fn over_time(args: &Args, s: &NetworkScenario, name: &str) -> Result<OverTime, P
         );
     };
     let t = &s.topology;
-    let peer = t.nodes[node as usize].ports[port as usize].peer;
+    let peer = t.nodes[node.index()].ports[port as usize].peer;
     let at = PortNumbers::new(t).of(node, port) as usize;
     Ok(sampled(
         course,
@@ -341,7 +339,7 @@ fn over_time(args: &Args, s: &NetworkScenario, name: &str) -> Result<OverTime, P
         OverTime {
             port: t.port_name(node, port),
             peer: t.name(peer).to_owned(),
-            host: t.nodes[node as usize].kind == NodeKind::Host,
+            host: t.nodes[node.index()].kind == NodeKind::Host,
             line_bps: t.link_at(node, port).rate.0,
             time_ps: Vec::new(),
             sent_bytes: Vec::new(),

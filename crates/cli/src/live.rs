@@ -20,7 +20,7 @@ use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems, read};
 use xoff_sim::Ended;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time};
 
 use crate::answer::{Allowed, Answer, refused};
 use crate::live_page::Waiting;
@@ -332,7 +332,7 @@ fn served(server: Option<&MetricsServer>) -> String {
 
 /// The flows that begin or end at a host.
 fn flows(s: &NetworkScenario, f: &Finished, name: &str, lasted: Time) -> Vec<FlowReport> {
-    let named = |n: u32| s.topology.name(n).to_owned();
+    let named = |n: NodeId| s.topology.name(n).to_owned();
     let of = |(flow, r): (usize, &xoff_sim::FlowRecord)| FlowReport {
         flow,
         src: named(r.flow.src),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use xoff_mech::balancing::conga::{Conga, PARAMS};
 use xoff_mech::balancing::{Arrival, Balancer, Departure, Feedback, Header, NextHops};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, FlowId, Rate, Time};
+use xoff_units::{Bytes, FlowId, NodeId, Rate, Time};
 
 const GAP: u64 = 7;
 const TAU: u64 = 40;
@@ -151,12 +151,12 @@ fn every_choice_and_every_header_is_that_of_an_independent_model() {
             model.reach(at);
             let feedback = header.feedback.map(|f| (f.tag, u64::from(f.congestion)));
             model.arrives(header.tag, header.congestion.into(), feedback);
-            law.on_header(Time(at * 1_000_000), 1 - to as u32, &header);
+            law.on_header(Time(at * 1_000_000), NodeId(1 - to as u32), &header);
         }
         let (side, flow, len) = (dice(2) as usize, dice(20) as u32, 64 + dice(8_000));
         let (law, model) = &mut leaves[side];
         model.reach(now);
-        let (time, to_leaf) = (Time(now * 1_000_000), Some(1 - side as u32));
+        let (time, to_leaf) = (Time(now * 1_000_000), Some(NodeId(1 - side as u32)));
         let mut hops = Uplinks(uplinks, dice(1_000) as f64 / 1_000.0);
         let frame = Arrival { now: time, flow: FlowId(flow), len: Bytes(len), set: 0, to_leaf };
         let before = model.flowlets.get(&flow).map(|f| f.0);

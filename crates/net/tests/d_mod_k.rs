@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_net::topology::builders::custom::{LinkSpec, NodeSpec, graph};
 use xoff_net::topology::builders::find;
 use xoff_net::topology::failures::fail_links;
-use xoff_net::topology::{FlowKey, NodeId, NodeKind, Routing, Topology, trace_path};
+use xoff_net::topology::{FlowKey, NodeKind, Routing, Topology, trace_path};
 use xoff_units::params::Defaults;
-use xoff_units::{Rate, Span};
+use xoff_units::{NodeId, Rate, Span};
 
 fn fabric(name: &str, given: &[(&str, &str)]) -> Topology {
     let b = find(name).unwrap();
@@ -30,7 +30,7 @@ fn paths(t: &Topology) -> BTreeMap<(NodeId, NodeId), Vec<String>> {
     pairs
         .map(|(src, dst)| {
             // Ports differ from flow to flow; they must not matter.
-            let key = FlowKey { src, dst, src_port: (src * 31) as u16, dst_port: dst as u16 };
+            let key = FlowKey { src, dst, src_port: (src.0 * 31) as u16, dst_port: dst.0 as u16 };
             let hops = trace_path(t, &routes, &rule.choice, &key).unwrap();
             ((src, dst), hops.into_iter().map(|(n, p)| t.port_name(n, p)).collect())
         })
@@ -119,7 +119,7 @@ fn all_that_goes_to_one_host_comes_down_one_path() {
         let t = fabric(name, &given);
         let mut down: BTreeMap<NodeId, BTreeSet<String>> = BTreeMap::new();
         for ((_, dst), path) in paths(&t) {
-            let level = |node: &str| t.nodes[t.find(node).unwrap() as usize].level;
+            let level = |node: &str| t.nodes[t.find(node).unwrap().index()].level;
             down.entry(dst).or_default().extend(path.into_iter().filter(|port| {
                 let (from, to) = port.split_once("->").unwrap();
                 level(from) > level(to)
@@ -135,8 +135,8 @@ fn all_that_goes_to_one_host_comes_down_one_path() {
 fn on_a_leaf_spine_the_spine_is_the_number_modulo_the_spines() {
     let t = fabric("leaf-spine", &[("leaves", "3"), ("hosts_per_leaf", "5"), ("spines", "4")]);
     for ((src, dst), path) in paths(&t) {
-        if src / 5 != dst / 5 {
-            assert_eq!(path[1], format!("L{}->S{}", src / 5 + 1, dst % 4 + 1));
+        if src.0 / 5 != dst.0 / 5 {
+            assert_eq!(path[1], format!("L{}->S{}", src.0 / 5 + 1, dst.0 % 4 + 1));
         }
     }
 }
@@ -148,11 +148,7 @@ fn neither_the_seed_nor_the_flow_enters() {
     assert_eq!(a, b);
     let routes = a.routes(&t);
     for dst in t.hosts() {
-        assert!(
-            (0..t.nodes.len() as NodeId)
-                .filter(|&n| n != dst)
-                .all(|n| routes.candidates(n, dst).len() == 1)
-        );
+        assert!(t.node_ids().filter(|&n| n != dst).all(|n| routes.candidates(n, dst).len() == 1));
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use generated::{flows, network, refused, run};
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, GivenPath, UNLIMITED, generators};
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{NodeId, Rate, Span, Time};
 
 #[test]
 fn an_explicit_flow_with_everything() {
@@ -34,8 +34,8 @@ fn an_explicit_flow_with_everything() {
     let path: Vec<_> = ["H0", "E0", "S", "E1", "H3"].map(|n| t.find(n).unwrap()).into();
     assert_eq!(g.paths, [GivenPath { nodes: path, is_loop: false }]);
     let expected = Flow {
-        src: 0,
-        dst: 3,
+        src: NodeId(0),
+        dst: NodeId(3),
         priority: 3,
         size: 5 << 30,
         start: Time::from_us(3),
@@ -120,7 +120,7 @@ fn constant_rate_counts_bytes_from_the_duration() {
         &[("destinations", "H3"), ("rate", "2Gbps"), ("duration", "1ms")],
     );
     assert_eq!(
-        f.iter().map(|f| (f.src, f.dst, f.size, f.rate)).collect::<Vec<_>>(),
+        f.iter().map(|f| (f.src.0, f.dst.0, f.size, f.rate)).collect::<Vec<_>>(),
         [0, 1, 2].map(|h| (h, 3, 250_000, Some(Rate::from_gbps(2))))
     );
     let pairs = flows(
@@ -129,7 +129,7 @@ fn constant_rate_counts_bytes_from_the_duration() {
         &[("sources", "H0\nH1"), ("destinations", "H1\nH0"), ("rate", "8kbps")],
     );
     assert_eq!(
-        pairs.iter().map(|f| (f.src, f.dst, f.size)).collect::<Vec<_>>(),
+        pairs.iter().map(|f| (f.src.0, f.dst.0, f.size)).collect::<Vec<_>>(),
         [(0, 1, UNLIMITED), (1, 0, UNLIMITED)]
     );
     refused("constant-rate", &t, &[("destinations", "H3"), ("rate", "0bps")], "rate", "rate 0");
@@ -179,7 +179,7 @@ fn incast_staggers_and_jitters() {
     );
     let expected = [(0, 1_000_000), (2, 1_010_000), (3, 1_020_000)]
         .map(|(src, ps)| (src, 1, 64_000, Time(ps)));
-    assert_eq!(f.iter().map(|f| (f.src, f.dst, f.size, f.start)).collect::<Vec<_>>(), expected);
+    assert_eq!(f.iter().map(|f| (f.src.0, f.dst.0, f.size, f.start)).collect::<Vec<_>>(), expected);
     let f = flows("incast", &t, &[("receiver", "H1"), ("jitter", "1us")]);
     assert!(f.len() == 7 && f.iter().all(|f| f.start < Time::from_us(1)));
     assert_eq!(f.iter().map(|f| f.start).collect::<BTreeSet<_>>().len(), 7);
@@ -193,9 +193,9 @@ fn incast_staggers_and_jitters() {
             .unwrap()
             .flows
     };
-    let sets: BTreeSet<Vec<u32>> =
+    let sets: BTreeSet<Vec<NodeId>> =
         (0..200).map(|s| choose(s).iter().map(|f| f.src).collect()).collect();
-    assert!(sets.iter().all(|s| s.len() == 3 && !s.contains(&1)));
+    assert!(sets.iter().all(|s| s.len() == 3 && !s.contains(&NodeId(1))));
     // 35 sets of 3 out of 7; 200 draws miss a given one with (34/35)^200 = 0.3 %, so fewer than 30
     // seen is out of reach.
     assert!(sets.len() > 30, "{}", sets.len());
@@ -218,14 +218,17 @@ fn permutation_is_a_derangement() {
         let n = racks * per_rack;
         for seed in 0..20 {
             let f = run("permutation", &t, seed, 0, &[("size", "1MB")]).unwrap().flows;
-            assert_eq!(f.iter().map(|f| f.src).collect::<Vec<_>>(), (0..n).collect::<Vec<_>>());
+            assert_eq!(
+                f.iter().map(|f| f.src).collect::<Vec<_>>(),
+                (0..n).map(NodeId).collect::<Vec<_>>()
+            );
             assert_eq!(f.iter().map(|f| f.dst).collect::<BTreeSet<_>>().len() as u32, n);
             assert!(f.iter().all(|f| f.src != f.dst));
             if racks > 1 {
                 let f =
                     run("permutation", &t, seed, 0, &[("different_rack", "true")]).unwrap().flows;
                 assert_eq!(f.iter().map(|f| f.dst).collect::<BTreeSet<_>>().len() as u32, n);
-                assert!(f.iter().all(|f| f.src / per_rack != f.dst / per_rack));
+                assert!(f.iter().all(|f| f.src.0 / per_rack != f.dst.0 / per_rack));
             }
         }
     }
@@ -271,8 +274,8 @@ fn poisson_offers_the_load() {
     // Destination of H0: 7 others, about 1,430 each; chi-squared, 6 degrees of freedom, 22.46 once
     // in 1,000 seeds.
     let mut to = [0.0; 8];
-    let of_h0: Vec<_> = f.iter().filter(|f| f.src == 0).collect();
-    of_h0.iter().for_each(|f| to[f.dst as usize] += 1.0);
+    let of_h0: Vec<_> = f.iter().filter(|f| f.src == NodeId(0)).collect();
+    of_h0.iter().for_each(|f| to[f.dst.index()] += 1.0);
     let each = of_h0.len() as f64 / 7.0;
     let chi2: f64 = to[1..].iter().map(|s| (s - each) * (s - each) / each).sum();
     assert!(to[0] == 0.0 && chi2 < 22.46, "{chi2} {to:?}");
@@ -292,7 +295,7 @@ fn poisson_draws_are_pinned() {
         &network(2, 2),
         &[("load", "0.5"), ("duration", "20ms"), ("cdf", "websearch"), ("start", "2s")],
     );
-    let first: Vec<_> = f.iter().take(3).map(|f| (f.src, f.dst, f.size, f.start.0)).collect();
+    let first: Vec<_> = f.iter().take(3).map(|f| (f.src.0, f.dst.0, f.size, f.start.0)).collect();
     // Computed independently of this crate, from the documented streams.
     let expected = vec![
         (0, 2, 4_855_525, 2_000_431_575_055),
@@ -328,12 +331,18 @@ fn adding_a_host_changes_no_others_draws() {
     // Arrivals and sizes of H0 to H7 stay; destinations must change, for there are more of them.
     let own = |t: &Topology| {
         let f = flows("poisson", t, &[("load", "0.5"), ("duration", "50ms"), ("cdf", "websearch")]);
-        f.into_iter().filter(|f| f.src < 8).map(|f| (f.src, f.size, f.start)).collect::<Vec<_>>()
+        f.into_iter()
+            .filter(|f| f.src < NodeId(8))
+            .map(|f| (f.src, f.size, f.start))
+            .collect::<Vec<_>>()
     };
     assert_eq!(own(&small), own(&large));
     let to = |t: &Topology| {
         let f = flows("poisson", t, &[("load", "0.5"), ("duration", "50ms"), ("cdf", "websearch")]);
-        f.into_iter().filter(|f| f.src < 8).map(|f| t.name(f.dst).to_owned()).collect::<Vec<_>>()
+        f.into_iter()
+            .filter(|f| f.src < NodeId(8))
+            .map(|f| t.name(f.dst).to_owned())
+            .collect::<Vec<_>>()
     };
     let moved = to(&small).iter().zip(to(&large)).filter(|(a, b)| *a != b).count() as f64
         / to(&small).len() as f64;
@@ -349,7 +358,7 @@ fn adding_a_host_changes_no_others_draws() {
     let to_named = |t: &Topology| {
         let f = flows("poisson", t, &receivers);
         f.into_iter()
-            .filter(|f| f.src < 8)
+            .filter(|f| f.src < NodeId(8))
             .map(|f| (f.src, f.dst, f.size, f.start))
             .collect::<Vec<_>>()
     };
@@ -360,7 +369,7 @@ fn adding_a_host_changes_no_others_draws() {
     renumbered.add_node("X", NodeKind::Switch, 1, 0);
     for i in 0..5 {
         let h = renumbered.add_node(format!("H{i}"), NodeKind::Host, 0, 0);
-        renumbered.add_link(0, h, Rate::from_gbps(10), Span::from_us(1));
+        renumbered.add_link(NodeId(0), h, Rate::from_gbps(10), Span::from_us(1));
     }
     let named = |t: &Topology| {
         let f = flows(
@@ -406,7 +415,7 @@ fn poisson_refusals_and_notes() {
     t.links[0].up = false;
     let g = run("poisson", &t, 1, 0, &with(&[("size", "10KB")])).unwrap();
     assert_eq!(g.notes, ["xoff leaves out hosts without a working link: H0"]);
-    assert!(g.flows.iter().all(|f| f.src != 0 && f.dst != 0));
+    assert!(g.flows.iter().all(|f| f.src != NodeId(0) && f.dst != NodeId(0)));
     refused(
         "poisson",
         &t,
@@ -428,20 +437,21 @@ fn closed_loop_is_a_pure_function() {
     )
     .unwrap();
     let c = g.closed_loop.unwrap();
-    assert!(g.flows.is_empty() && c.has(3) && !c.has(4));
+    assert!(g.flows.is_empty() && c.has(NodeId(3)) && !c.has(NodeId(4)));
     // From the independent ChaCha8: the destination is the second draw of the block, H2 or H3.
     let expected = [(0, (2, 60_355)), (1, (3, 10_683)), (2, (3, 23_498)), (1000, (3, 33_552))];
     for (nth, flow) in expected.into_iter().rev() {
-        assert_eq!(c.next(0, nth), flow);
+        let (to, size) = c.next(NodeId(0), nth);
+        assert_eq!((to.0, size), flow);
     }
-    let first: Vec<_> = c.initial().map(|f| (f.src, f.src_port, f.start)).collect();
+    let first: Vec<_> = c.initial().map(|f| (f.src.0, f.src_port, f.start)).collect();
     assert_eq!(
         first,
         (0..4).flat_map(|h| [(h, 10_000, Time::ZERO), (h, 10_001, Time::ZERO)]).collect::<Vec<_>>()
     );
-    let next = c.flow(0, 2, Time::from_us(5)).unwrap();
-    assert_eq!((next.dst, next.size, next.start, next.label), (3, 23_498, Time::from_us(5), 0));
-    assert_eq!(c.flow(0, 3, Time::from_us(1000)), None);
+    let next = c.flow(NodeId(0), 2, Time::from_us(5)).unwrap();
+    assert_eq!((next.dst.0, next.size, next.start, next.label), (3, 23_498, Time::from_us(5), 0));
+    assert_eq!(c.flow(NodeId(0), 3, Time::from_us(1000)), None);
 }
 
 #[test]
@@ -451,7 +461,7 @@ fn closed_loop_destinations_are_uniform_over_other_racks() {
     // 12 candidates, 1,000 each: chi-squared with 11 degrees of freedom exceeds 31.26 once in 1,000
     // seeds.
     let mut to = [0.0; 16];
-    (0..12_000).for_each(|nth| to[c.next(6, nth).0 as usize] += 1.0);
+    (0..12_000).for_each(|nth| to[(c.next(NodeId(6), nth).0).index()] += 1.0);
     assert_eq!(to[4..8], [0.0; 4]);
     let chi2: f64 = to.iter().filter(|s| **s > 0.0).map(|s| (s - 1e3) * (s - 1e3) / 1e3).sum();
     assert!(chi2 < 31.26, "{chi2} {to:?}");
@@ -469,8 +479,8 @@ fn closed_loop_destinations_are_uniform_over_other_racks() {
             .unwrap()
             .closed_loop
             .unwrap();
-    let to: BTreeSet<_> = (0..100).map(|nth| any.next(2, nth).0).collect();
-    assert_eq!(to, BTreeSet::from([0, 1, 3]));
+    let to: BTreeSet<_> = (0..100).map(|nth| any.next(NodeId(2), nth).0).collect();
+    assert_eq!(to, BTreeSet::from([0, 1, 3].map(NodeId)));
 }
 
 #[test]

@@ -7,11 +7,10 @@ use xoff_net::topology::builders::{NO_RACK, fat_tree, find};
 use xoff_net::topology::failures::{fail_links, fail_random};
 use xoff_net::topology::routing::up_down_ranks;
 use xoff_net::topology::{
-    Choice, EcmpHash, FlowKey, NodeId, NodeKind, Order, Paths, Routes, Routing, Topology,
-    trace_path,
+    Choice, EcmpHash, FlowKey, NodeKind, Order, Paths, Routes, Routing, Topology, trace_path,
 };
 use xoff_units::params::Defaults;
-use xoff_units::{Rate, Span};
+use xoff_units::{NodeId, Rate, Span};
 
 fn fabric(name: &str, given: &[(&str, &str)]) -> Topology {
     let b = find(name).unwrap();
@@ -28,7 +27,7 @@ fn hops(t: &Topology, r: &Routes, from: &str, to: &str) -> Vec<String> {
     let node = at(t, from);
     r.candidates(node, at(t, to))
         .iter()
-        .map(|&p| t.name(t.nodes[node as usize].ports[p as usize].peer).to_owned())
+        .map(|&p| t.name(t.nodes[node.index()].ports[p as usize].peer).to_owned())
         .collect()
 }
 
@@ -39,32 +38,32 @@ fn shortest(t: &Topology) -> Routes {
 /// Candidates by a search from one host, written as plainly as possible.
 fn plain(t: &Topology, dst: NodeId) -> Vec<Vec<u16>> {
     let mut distance = vec![u32::MAX; t.nodes.len()];
-    distance[dst as usize] = 0;
+    distance[dst.index()] = 0;
     let mut queue = VecDeque::from([dst]);
     let up = |n: NodeId| {
-        t.nodes[n as usize].ports.iter().enumerate().filter(|(_, p)| t.links[p.link as usize].up)
+        t.nodes[n.index()].ports.iter().enumerate().filter(|(_, p)| t.links[p.link as usize].up)
     };
     while let Some(n) = queue.pop_front() {
         for (_, p) in up(n) {
-            if distance[p.peer as usize] == u32::MAX {
-                distance[p.peer as usize] = distance[n as usize] + 1;
-                if t.nodes[p.peer as usize].kind == NodeKind::Switch {
+            if distance[p.peer.index()] == u32::MAX {
+                distance[p.peer.index()] = distance[n.index()] + 1;
+                if t.nodes[p.peer.index()].kind == NodeKind::Switch {
                     queue.push_back(p.peer);
                 }
             }
         }
     }
-    let is_switch = |n: NodeId| t.nodes[n as usize].kind == NodeKind::Switch;
+    let is_switch = |n: NodeId| t.nodes[n.index()].kind == NodeKind::Switch;
     let forwards = |p: NodeId| p == dst || is_switch(p);
-    let is_scale_up = |p: NodeId| is_switch(p) && t.nodes[p as usize].level == 0;
-    (0..t.nodes.len() as NodeId)
+    let is_scale_up = |p: NodeId| is_switch(p) && t.nodes[p.index()].level == 0;
+    t.node_ids()
         .map(|n| {
-            let d = distance[n as usize];
+            let d = distance[n.index()];
             let nearer = |p: NodeId| {
                 d != u32::MAX
                     && forwards(p)
-                    && distance[p as usize] != u32::MAX
-                    && distance[p as usize] + 1 == d
+                    && distance[p.index()] != u32::MAX
+                    && distance[p.index()] + 1 == d
             };
             let mut ports: Vec<_> = up(n).filter(|(_, p)| nearer(p.peer)).collect();
             if !is_switch(n) && ports.iter().any(|(_, p)| is_scale_up(p.peer)) {
@@ -136,10 +135,10 @@ fn the_table_agrees_with_a_search_per_host() {
         let r = shortest(t);
         for dst in t.hosts() {
             let want = plain(t, dst);
-            for n in (0..t.nodes.len() as NodeId).filter(|&n| n != dst) {
+            for n in t.node_ids().filter(|&n| n != dst) {
                 assert_eq!(
                     r.candidates(n, dst),
-                    want[n as usize],
+                    want[n.index()],
                     "{} -> {}",
                     t.name(n),
                     t.name(dst)
@@ -262,8 +261,7 @@ fn up_down_never_turns_up_again() {
                 ) else {
                     continue;
                 };
-                let levels: Vec<u8> =
-                    path.iter().map(|&(n, _)| t.nodes[n as usize].level).collect();
+                let levels: Vec<u8> = path.iter().map(|&(n, _)| t.nodes[n.index()].level).collect();
                 let peak = levels.iter().position(|l| l == levels.iter().max().unwrap()).unwrap();
                 assert!(
                     levels[..=peak].is_sorted() && levels[peak..].iter().rev().is_sorted(),
@@ -275,9 +273,7 @@ fn up_down_never_turns_up_again() {
     // Intact, it is what the shortest paths are.
     let t = fabric("fat-tree", &[]);
     let (a, b) = (shortest(&t), Routes::build(&t, Paths::UpDown, Order::AscendingPort));
-    for (n, d) in (0..t.nodes.len() as NodeId)
-        .flat_map(|n| t.hosts().map(move |d| (n, d)))
-        .filter(|(n, d)| n != d)
+    for (n, d) in t.node_ids().flat_map(|n| t.hosts().map(move |d| (n, d))).filter(|(n, d)| n != d)
     {
         assert_eq!(a.candidates(n, d), b.candidates(n, d));
     }
@@ -313,7 +309,7 @@ fn up_down_does_not_depend_on_the_order_of_nodes() {
         assert_eq!(hops(&t, &r, "S0", "H2"), ["S1"], "{order:?}");
         assert_eq!(hops(&t, &r, "S1", "H2"), ["S2"], "{order:?}");
         assert_eq!(hops(&t, &r, "S2", "H0"), ["S1"], "{order:?}");
-        let by_rank = |names: [&str; 3]| names.map(|n| up_down_ranks(&t)[at(&t, n) as usize]);
+        let by_rank = |names: [&str; 3]| names.map(|n| up_down_ranks(&t)[at(&t, n).index()]);
         assert!(by_rank(["S2", "S0", "S1"]).is_sorted(), "{order:?}");
     }
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use xoff_net::topology::builders::find;
 use xoff_net::topology::failures::{fail_links, fail_random, is_connected_hosts};
-use xoff_net::topology::{NodeId, NodeKind, Order, Paths, Routes, Routing, Topology};
+use xoff_net::topology::{NodeKind, Order, Paths, Routes, Routing, Topology};
+use xoff_units::NodeId;
 use xoff_units::params::{Defaults, ParamError};
 
 fn try_fabric(name: &str, given: &[(&str, u64)]) -> Result<Topology, ParamError> {
@@ -23,7 +24,7 @@ fn at(t: &Topology, name: &str) -> NodeId {
 }
 
 fn is_switch(t: &Topology, n: NodeId) -> bool {
-    t.nodes[n as usize].kind == NodeKind::Switch
+    t.nodes[n.index()].kind == NodeKind::Switch
 }
 
 /// Hosts, switches, links.
@@ -40,7 +41,7 @@ fn degrees(t: &Topology, prefix: &str) -> BTreeSet<u64> {
 /// Names of the ports of a node, in their order.
 fn ports(t: &Topology, name: &str) -> Vec<String> {
     let node = at(t, name);
-    (0..t.nodes[node as usize].ports.len() as u16).map(|p| t.port_name(node, p)).collect()
+    (0..t.nodes[node.index()].ports.len() as u16).map(|p| t.port_name(node, p)).collect()
 }
 
 fn shortest(t: &Topology) -> Routes {
@@ -52,7 +53,7 @@ fn paths(t: &Topology, r: &Routes, from: NodeId, to: NodeId) -> (u64, u64) {
     if from == to {
         return (1, 0);
     }
-    let next = |&p: &u16| paths(t, r, t.nodes[from as usize].ports[p as usize].peer, to);
+    let next = |&p: &u16| paths(t, r, t.nodes[from.index()].ports[p as usize].peer, to);
     let all: Vec<_> = r.candidates(from, to).iter().map(next).collect();
     assert!(all.iter().all(|p| p.1 == all[0].1));
     (all.iter().map(|p| p.0).sum(), all.first().map_or(0, |p| p.1 + 1))
@@ -66,21 +67,21 @@ fn between(t: &Topology, r: &Routes, from: &str, to: &str) -> (u64, u64) {
 /// Hosts do not forward.
 fn capacity(t: &Topology, from: &[NodeId], to: &[NodeId]) -> u64 {
     let mut left: Vec<[u64; 2]> = t.links.iter().map(|l| [l.rate.0; 2]).collect();
-    let scales_up = |n: NodeId| is_switch(t, n) && t.nodes[n as usize].level == 0;
+    let scales_up = |n: NodeId| is_switch(t, n) && t.nodes[n.index()].level == 0;
     let mut total = 0;
     loop {
         let mut came: Vec<Option<(NodeId, usize, usize)>> = vec![None; t.nodes.len()];
         let mut queue: VecDeque<NodeId> = from.iter().copied().collect();
         let mut end = None;
         while let (Some(n), None) = (queue.pop_front(), end) {
-            for p in &t.nodes[n as usize].ports {
+            for p in &t.nodes[n.index()].ports {
                 let (link, way) = (p.link as usize, usize::from(t.links[p.link as usize].a != n));
-                let seen = came[p.peer as usize].is_some() || from.contains(&p.peer);
+                let seen = came[p.peer.index()].is_some() || from.contains(&p.peer);
                 if seen || left[link][way] == 0 || scales_up(p.peer) {
                     continue;
                 }
                 if is_switch(t, p.peer) || to.contains(&p.peer) {
-                    came[p.peer as usize] = Some((n, link, way));
+                    came[p.peer.index()] = Some((n, link, way));
                 }
                 if to.contains(&p.peer) {
                     end = Some(p.peer);
@@ -91,7 +92,7 @@ fn capacity(t: &Topology, from: &[NodeId], to: &[NodeId]) -> u64 {
         }
         let Some(mut n) = end else { return total };
         let hops: Vec<(NodeId, usize, usize)> =
-            std::iter::from_fn(|| came[n as usize].inspect(|&(before, ..)| n = before)).collect();
+            std::iter::from_fn(|| came[n.index()].inspect(|&(before, ..)| n = before)).collect();
         let rate = hops.iter().map(|&(_, link, way)| left[link][way]).min().unwrap();
         for (_, link, way) in hops {
             left[link][way] -= rate;
@@ -203,7 +204,7 @@ fn planes_have_no_link_between_them() {
         let mut fabric_links = t.links.iter().filter(|l| is_switch(&t, l.a) && is_switch(&t, l.b));
         assert!(fabric_links.all(|l| plane(l.a) == plane(l.b)));
         let host = at(&t, "H0");
-        let of_port = |p: u16| plane(t.nodes[host as usize].ports[p as usize].peer);
+        let of_port = |p: u16| plane(t.nodes[host.index()].ports[p as usize].peer);
         assert!((0..p as u16).all(|p| of_port(p) == p.to_string()));
         let r = shortest(&t);
         assert_eq!(between(&t, &r, "H0", &format!("H{h}")), (p * s, 4));
@@ -314,7 +315,7 @@ fn no_path_passes_through_a_host() {
                     let mut next = if src == dst { vec![] } else { vec![src] };
                     while let Some(n) = next.pop() {
                         let peers = r.candidates(n, dst).iter();
-                        for peer in peers.map(|&p| t.nodes[n as usize].ports[p as usize].peer) {
+                        for peer in peers.map(|&p| t.nodes[n.index()].ports[p as usize].peer) {
                             assert!(peer == dst || is_switch(&t, peer), "{name}");
                             if peer != dst && reached.insert(peer) {
                                 next.push(peer);
@@ -337,7 +338,7 @@ fn digits_name_the_port_of_the_host_and_then_the_spine() {
         while path[path.len() - 1] != to {
             let n = path[path.len() - 1];
             let [port] = r.candidates(n, to) else { panic!("one port for a destination") };
-            path.push(t.nodes[n as usize].ports[*port as usize].peer);
+            path.push(t.nodes[n.index()].ports[*port as usize].peer);
         }
         path.iter().map(|&n| t.name(n).to_owned()).collect()
     };

@@ -9,7 +9,7 @@ use generated::{flows, network, refused, run};
 use xoff_net::topology::builders::{fat_tree, tcd_fig2};
 use xoff_net::workload::{Flow, Flows};
 use xoff_units::params::Defaults;
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{NodeId, Rate, Span, Time};
 
 /// Whether a binomial count of `n` draws of probability `p` is within 4 standard deviations, as all
 /// but 1 in 16,000 do.
@@ -79,14 +79,15 @@ fn exponential_rounds_are_common_and_sizes_are_not() {
     let long = starts.windows(2).filter(|w| w[1] - w[0] > Span::from_ms(1)).count();
     binomial(long, 3999, (-1f64).exp());
     // Sizes are drawn sender by sender: two agree in a few short flows only.
-    let sizes = |f: &[Flow], src: u32| {
+    let sizes = |f: &[Flow], src: NodeId| {
         f.iter().filter(|flow| flow.src == src).map(|flow| flow.size).collect::<Vec<_>>()
     };
-    let same = sizes(&f, 0).iter().zip(sizes(&f, 1)).filter(|(a, b)| **a == *b).count();
+    let same =
+        sizes(&f, NodeId(0)).iter().zip(sizes(&f, NodeId(1))).filter(|(a, b)| **a == *b).count();
     assert!(same < 10, "{same}");
     // Another set of senders: those who stay keep sizes and times.
     let fewer = flows("bursts", &t, &given("H2\nH5"));
-    assert_eq!(sizes(&fewer, 2), sizes(&f, 2));
+    assert_eq!(sizes(&fewer, NodeId(2)), sizes(&f, NodeId(2)));
     assert_eq!(fewer.iter().step_by(2).map(|flow| flow.start).collect::<Vec<_>>(), starts);
     // Another workload of the run draws apart.
     assert_ne!(run("bursts", &t, 1, 1, &given("H0\nH1\nH2")).unwrap().flows[0].start, f[0].start);
@@ -106,7 +107,7 @@ fn every_source_of_bursts_may_have_its_own_destination() {
             ("rounds", "2"),
         ],
     );
-    let got: Vec<_> = f.iter().map(|f| (f.src, f.dst, f.start.0)).collect();
+    let got: Vec<_> = f.iter().map(|f| (f.src.0, f.dst.0, f.start.0)).collect();
     assert_eq!(got, [(0, 3, 0), (1, 2, 0), (0, 3, 1_000_000), (1, 2, 1_000_000)]);
     // Without sources, all the others.
     let f = flows(
@@ -114,7 +115,7 @@ fn every_source_of_bursts_may_have_its_own_destination() {
         &t,
         &[("destinations", "H2"), ("size", "1KB"), ("gap", "1us"), ("rounds", "1")],
     );
-    assert_eq!(f.iter().map(|f| f.src).collect::<Vec<_>>(), [0, 1, 3]);
+    assert_eq!(f.iter().map(|f| f.src.0).collect::<Vec<_>>(), [0, 1, 3]);
 }
 
 #[test]
@@ -200,9 +201,10 @@ fn poisson_may_go_to_a_list_of_hosts() {
     let with = |extra: &[(&'static str, &'static str)]| [&base[..], extra].concat();
     // Times and sizes are the host's own.
     let key = |f: &Flow| (f.src, f.start, f.size);
-    let all: Vec<_> = flows("poisson", &t, &base).iter().filter(|f| f.src < 2).map(key).collect();
+    let all: Vec<_> =
+        flows("poisson", &t, &base).iter().filter(|f| f.src < NodeId(2)).map(key).collect();
     let f = flows("poisson", &t, &with(&[("hosts", "H0\nH1"), ("destinations", "H6")]));
-    assert!(f.iter().all(|f| f.dst == 6));
+    assert!(f.iter().all(|f| f.dst == NodeId(6)));
     assert_eq!(f.iter().map(key).collect::<Vec<_>>(), all);
     // Several: equally likely; a sender among them leaves itself out. Without `hosts` all the
     // others send.
@@ -211,19 +213,26 @@ fn poisson_may_go_to_a_list_of_hosts() {
         &t,
         &with(&[("hosts", "H0\nH6"), ("destinations", "H5\nH6\nH7"), ("duration", "2s")]),
     );
-    let to = |src: u32, dst: u32| f.iter().filter(|f| f.src == src && f.dst == dst).count();
-    binomial(to(0, 6), to(0, 5) + to(0, 6) + to(0, 7), 1.0 / 3.0);
-    binomial(to(6, 5), to(6, 5) + to(6, 7), 0.5);
-    assert_eq!(to(6, 6), 0);
-    let sources: BTreeSet<u32> =
+    let to = |src: NodeId, dst: NodeId| f.iter().filter(|f| f.src == src && f.dst == dst).count();
+    binomial(
+        to(NodeId(0), NodeId(6)),
+        to(NodeId(0), NodeId(5)) + to(NodeId(0), NodeId(6)) + to(NodeId(0), NodeId(7)),
+        1.0 / 3.0,
+    );
+    binomial(to(NodeId(6), NodeId(5)), to(NodeId(6), NodeId(5)) + to(NodeId(6), NodeId(7)), 0.5);
+    assert_eq!(to(NodeId(6), NodeId(6)), 0);
+    let sources: BTreeSet<NodeId> =
         flows("poisson", &t, &with(&[("destinations", "H5\nH6")])).iter().map(|f| f.src).collect();
-    assert_eq!(sources, BTreeSet::from([0, 1, 2, 3, 4, 7]));
+    assert_eq!(sources, BTreeSet::from([0, 1, 2, 3, 4, 7].map(NodeId)));
     let racks = flows(
         "poisson",
         &t,
         &with(&[("hosts", "H0\nH4"), ("destinations", "H1\nH5"), ("different_rack", "true")]),
     );
-    assert!(racks.iter().all(|f| (f.src, f.dst) == (0, 5) || (f.src, f.dst) == (4, 1)));
+    assert!(
+        racks.iter().all(|f| (f.src, f.dst) == (NodeId(0), NodeId(5))
+            || (f.src, f.dst) == (NodeId(4), NodeId(1)))
+    );
     refused(
         "poisson",
         &t,
@@ -259,13 +268,13 @@ fn mpi_and_io_have_the_shares_of_the_paper() {
     let mpi: Vec<&Flow> = f.iter().filter(|f| !is_io(f)).collect();
     binomial(io.len(), f.len(), 0.1);
     // Four servers a rack; 8,000 messages to 512 servers miss one with 512 exp(-15.6) = 1e-4.
-    let servers: BTreeSet<u32> = io.iter().map(|f| f.dst).collect();
+    let servers: BTreeSet<NodeId> = io.iter().map(|f| f.dst).collect();
     let mut per_rack = BTreeMap::new();
-    servers.iter().for_each(|s| *per_rack.entry(s / 8).or_insert(0) += 1);
+    servers.iter().for_each(|s| *per_rack.entry(s.0 / 8).or_insert(0) += 1);
     assert!(per_rack.len() == 128 && per_rack.values().all(|n| *n == 4), "{per_rack:?}");
     // A quarter of the hosts are clients, a quarter does MPI with itself.
-    let clients: BTreeSet<u32> = io.iter().map(|f| f.src).collect();
-    let (from, to): (BTreeSet<u32>, BTreeSet<u32>) =
+    let clients: BTreeSet<NodeId> = io.iter().map(|f| f.src).collect();
+    let (from, to): (BTreeSet<NodeId>, BTreeSet<NodeId>) =
         (mpi.iter().map(|f| f.src).collect(), mpi.iter().map(|f| f.dst).collect());
     assert_eq!((clients.len(), from.len(), from == to), (256, 256, true));
     assert!(
@@ -283,7 +292,7 @@ fn mpi_and_io_have_the_shares_of_the_paper() {
     }
     // The draws are those of the seed; another seed chooses others.
     assert!(f == flows("mpi-io", &t, &given));
-    let other: BTreeSet<u32> = run("mpi-io", &t, 2, 0, &given)
+    let other: BTreeSet<NodeId> = run("mpi-io", &t, 2, 0, &given)
         .unwrap()
         .flows
         .iter()
@@ -329,7 +338,8 @@ fn named_hosts_take_the_place_of_the_draw() {
     assert!((last / expected - 1.0).abs() < 4.0 / 20_000f64.sqrt(), "{last} {expected}");
     // Only I/O by name: all others do MPI among themselves.
     let f = flows("mpi-io", &t, &base);
-    let mpi: BTreeSet<u32> = f.iter().filter(|f| !is_io(f)).flat_map(|f| [f.src, f.dst]).collect();
+    let mpi: BTreeSet<NodeId> =
+        f.iter().filter(|f| !is_io(f)).flat_map(|f| [f.src, f.dst]).collect();
     assert_eq!(mpi.len(), 18);
     assert!(!mpi.contains(&s0) && !mpi.contains(&r0));
 }
@@ -446,7 +456,7 @@ fn bursts_in_a_run_keep_their_rounds() {
     ];
     let part = run("bursts", &t, 1, 0, &given).unwrap();
     let all = Flows::new(&t, vec!["bursts".into()], vec![part]).unwrap();
-    let got: Vec<_> = all.flows.iter().map(|f| (f.src, f.src_port, f.start, f.rate)).collect();
+    let got: Vec<_> = all.flows.iter().map(|f| (f.src.0, f.src_port, f.start, f.rate)).collect();
     let rate = Some(Rate::from_gbps(1));
     let later = Time::from_us(10);
     assert_eq!(

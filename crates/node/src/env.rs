@@ -6,7 +6,7 @@ use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Loss, PortId, Rate, Span, Time};
+use xoff_units::{FlowId, Loss, NodeId, PortId, Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
@@ -429,19 +429,19 @@ pub trait Env {
     /// wire.
     fn hand_over(&mut self, at: PortId, frame: FrameId);
     /// The node wants to be called at `at`.
-    fn call_at(&mut self, node: u32, at: Time, call: Call);
+    fn call_at(&mut self, node: NodeId, at: Time, call: Call);
     /// Egress port for a frame at this node.
-    fn route(&mut self, node: u32, frame: &Frame) -> Option<u16>;
+    fn route(&mut self, node: NodeId, frame: &Frame) -> Option<u16>;
     /// Ports of the next hops of a frame of data at this node, put into `ports`. Returns the number
     /// of their set: destinations with the same next hops share it.
-    fn next_hops(&mut self, node: u32, frame: &Frame, ports: &mut Vec<u16>) -> u32 {
+    fn next_hops(&mut self, node: NodeId, frame: &Frame, ports: &mut Vec<u16>) -> u32 {
         ports.clear();
         ports.extend(self.route(node, frame));
         0
     }
     /// Leaves of the hosts that a frame comes from and goes to, in a network whose frames between
     /// leaves have headers; `None`: its source is unknown.
-    fn leaves(&mut self, _frame: &Frame) -> Option<[u32; 2]> {
+    fn leaves(&mut self, _frame: &Frame) -> Option<[NodeId; 2]> {
         None
     }
     /// Rate at which the network can carry traffic to the destination of a frame through this port,
@@ -451,17 +451,17 @@ pub trait Env {
     }
     /// The hash of the flow of a frame and of its entropy value, 0 for none, at this node, scaled to
     /// 0..`n`.
-    fn hashed(&mut self, _node: u32, _frame: &Frame, _entropy: u16, _n: u64) -> u64 {
+    fn hashed(&mut self, _node: NodeId, _frame: &Frame, _entropy: u16, _n: u64) -> u64 {
         0
     }
     /// A random number in [0, 1) from the stream of this node's load balancer.
-    fn draw_for_balancing(&mut self, _node: u32) -> f64 {
+    fn draw_for_balancing(&mut self, _node: NodeId) -> f64 {
         0.0
     }
     /// A random number in [0, 1) from the stream of this port.
     fn draw(&mut self, at: PortId) -> f64;
     /// Something happened.
-    fn emit(&mut self, node: u32, now: Time, emit: NodeEvent);
+    fn emit(&mut self, node: NodeId, now: Time, emit: NodeEvent);
 
     /// Frees a frame that reached its end.
     #[inline]

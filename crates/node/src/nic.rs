@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
-use xoff_units::{FlowId, Loss, PortId, Time, prefetch, prefetch_whole};
+use xoff_units::{FlowId, Loss, NodeId, PortId, Time, prefetch, prefetch_whole};
 
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
@@ -60,7 +60,7 @@ pub use storm::StormConfig;
 pub struct Nic {
     /// Shared by all NICs, so that it stays near.
     c: Arc<NicConfig>,
-    node: u32,
+    node: NodeId,
     /// Flows that chose a port, where each takes the next one.
     next_port: u32,
     flows: Senders,
@@ -82,7 +82,12 @@ pub struct Nic {
 
 impl Nic {
     /// A NIC without flows, with one port on a link with this flow control.
-    pub fn new(node: u32, flow_control: &FlowControl, link: &LinkFacts, c: Arc<NicConfig>) -> Self {
+    pub fn new(
+        node: NodeId,
+        flow_control: &FlowControl,
+        link: &LinkFacts,
+        c: Arc<NicConfig>,
+    ) -> Self {
         let first = NicPort::new(PortId { node, port: 0 }, flow_control, link, &c);
         Nic {
             c,

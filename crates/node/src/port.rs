@@ -8,7 +8,7 @@ use xoff_mech::flow_control::{
 };
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::state::{State, may_be_gone};
-use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
@@ -148,7 +148,7 @@ pub struct Port {
     number: u16,
     /// Node of the port.
     #[state(built)] // constant
-    node: u32,
+    node: NodeId,
     /// Line rate [bit/s].
     #[state(compared)]
     pub rate: Rate,

@@ -7,7 +7,7 @@ use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState,
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::state::State;
-use xoff_units::{Bytes, FlowId, Loss, PortId, Time, prefetch};
+use xoff_units::{Bytes, FlowId, Loss, NodeId, PortId, Time, prefetch};
 
 use crate::ClassSet;
 use crate::buffer::{Buffer, BufferPolicy, Full, Passage};
@@ -87,7 +87,7 @@ pub struct Occupant {
 #[derive(State)]
 #[repr(C, align(64))]
 pub struct Switch {
-    node: u32,
+    node: NodeId,
     unpaused: Option<u8>,
     failed_port_keeps_memory: bool,
     hairpin_overlap: bool,
@@ -123,7 +123,7 @@ impl Switch {
     pub const BYTES_PER_PORT: usize = size_of::<Port>() + size_of::<Scheduler>();
 
     /// An empty switch.
-    pub fn new(node: u32, c: &SwitchConfig) -> Self {
+    pub fn new(node: NodeId, c: &SwitchConfig) -> Self {
         let n = c.links.len();
         let port = |p: usize| {
             let place = Place {

@@ -12,10 +12,10 @@ use xoff_node::{
     Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore,
     Nic, NicConfig, NodeEvent, Pacing, PausedWith, Transport,
 };
-use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time, WireClock};
+use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time, WireClock};
 
 const LINE: Rate = Rate::from_gbps(100);
-const ME: u32 = 0;
+const ME: NodeId = NodeId(0);
 
 /// A world that records what left and when a call is wanted.
 #[derive(Default)]
@@ -53,16 +53,16 @@ impl Env for World {
         false
     }
     fn hand_over(&mut self, _at: PortId, _frame: FrameId) {}
-    fn call_at(&mut self, _node: u32, at: Time, call: Call) {
+    fn call_at(&mut self, _node: NodeId, at: Time, call: Call) {
         self.calls.push((at, call));
     }
-    fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
+    fn route(&mut self, _node: NodeId, _frame: &Frame) -> Option<u16> {
         Some(0)
     }
     fn draw(&mut self, _at: PortId) -> f64 {
         0.0
     }
-    fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {
+    fn emit(&mut self, _node: NodeId, _now: Time, emit: NodeEvent) {
         if let NodeEvent::CongestionNotificationReceived { flow } = emit {
             self.notified.push(flow.0);
         }
@@ -151,7 +151,7 @@ impl Bench {
     fn flow(&mut self, flow: FlowId, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
         let start = FlowStart {
             flow,
-            dst: 1,
+            dst: NodeId(1),
             class: 0,
             size,
             app_rate,

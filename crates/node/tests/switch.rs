@@ -7,7 +7,7 @@ use xoff_node::{
     BufferPolicy, Call, Compat, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId,
     FrameKind, FrameStore, NodeEvent, SchedulerKind, Switch, SwitchConfig,
 };
-use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time};
 
 const LINE: Rate = Rate::from_gbps(10);
 
@@ -40,16 +40,16 @@ impl Env for World {
         false
     }
     fn hand_over(&mut self, _at: PortId, _frame: FrameId) {}
-    fn call_at(&mut self, _node: u32, at: Time, call: Call) {
+    fn call_at(&mut self, _node: NodeId, at: Time, call: Call) {
         self.calls.push((at, call));
     }
-    fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
+    fn route(&mut self, _node: NodeId, _frame: &Frame) -> Option<u16> {
         Some(0)
     }
     fn draw(&mut self, _at: PortId) -> f64 {
         0.0
     }
-    fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {
+    fn emit(&mut self, _node: NodeId, _now: Time, emit: NodeEvent) {
         if let NodeEvent::MessageSent { message, .. } = emit {
             self.messages.push(message);
         }
@@ -87,7 +87,7 @@ fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
         compat: Compat::default(),
     };
     change(&mut config);
-    Switch::new(0, &config)
+    Switch::new(NodeId(0), &config)
 }
 
 /// Three CNPs of a class that nothing pauses come while a frame of 1500 B leaves, then one that

@@ -20,12 +20,12 @@ use crate::wire::ethernet::FRAME_MIN;
 use xoff_node::{Classes, Frame, FrameKind};
 use xoff_record::Sink;
 use xoff_run::{NetworkScenario, OnWire, Progress, Selection};
-use xoff_units::Time;
+use xoff_units::{NodeId, Time};
 
 use xoff_report::export::ExportError;
 
 /// A directed port: node, port of it.
-pub type PortId = (u32, u16);
+pub type PortId = (NodeId, u16);
 
 /// Room beyond a frame's length for bytes that Ethernet pads [bytes].
 const PADDING: u32 = 40;
@@ -101,7 +101,7 @@ pub fn write<W: Write + Send + 'static>(
 }
 
 fn peer(s: &NetworkScenario, (node, port): PortId) -> PortId {
-    let p = &s.topology.nodes[node as usize].ports[port as usize];
+    let p = &s.topology.nodes[node.index()].ports[port as usize];
     (p.peer, p.peer_port)
 }
 
@@ -221,7 +221,7 @@ impl<W: Write> Tap<W> {
         at: Time,
         (sent, from): (Time, PortId),
         f: &Frame,
-        ends: Option<(u32, u32)>,
+        ends: Option<(NodeId, NodeId)>,
     ) {
         let class = f.class() as usize & 7;
         let sender = &mut self.senders[interface][inbound as usize][class];

@@ -20,7 +20,7 @@ const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Mbps\"\n
 fn a_run_ends_although_a_neighbour_goes_on_sending() {
     let s = NetworkScenario::from_text("star.toml", STAR, &[], Path::new("")).unwrap();
     let switch = s.topology.find("S1").unwrap();
-    let here: Vec<bool> = (0..s.topology.nodes.len() as u32).map(|n| n == switch).collect();
+    let here: Vec<bool> = s.topology.node_ids().map(|n| n == switch).collect();
     let links = wiring::links(&s, &here, |_, _| false);
     let ((a0, mut b0), (a1, _b1)) = (pair("a0", "b0"), pair("a1", "b1"));
     let stop = Arc::new(AtomicBool::new(false));

@@ -13,7 +13,7 @@ use xoff_real::wire::mac_control::{self, Pfc};
 use xoff_real::wire::{cbfc, gfc, pffc, test_frame};
 use xoff_record::Sink;
 use xoff_run::{NetworkScenario, Running};
-use xoff_units::{Span, Time};
+use xoff_units::{NodeId, Span, Time};
 
 const INCAST: &str = include_str!("../../../scenarios/testbed/incast.toml");
 const KINDS: [&str; 6] = ["pfc", "cbfc", "gfc-buffer", "gfc-time", "gfc-conceptual", "pffc"];
@@ -44,19 +44,19 @@ struct Node<'s> {
     running: Running<'s>,
     machine: Machine,
     began: Time,
-    peers: Vec<u32>,
+    peers: Vec<NodeId>,
     /// Frames that have left: time, next node, bytes.
-    out: Vec<(Time, u32, Vec<u8>)>,
+    out: Vec<(Time, NodeId, Vec<u8>)>,
 }
 
 impl<'s> Node<'s> {
     fn new(s: &'s NetworkScenario, name: &str, began: Time, real: &Real) -> Node<'s> {
         let node = s.topology.find(name).unwrap();
-        let here: Vec<bool> = (0..s.topology.nodes.len() as u32).map(|n| n == node).collect();
+        let here: Vec<bool> = s.topology.node_ids().map(|n| n == node).collect();
         let links = wiring::links(s, &here, |_, _| false);
         let peers = links
             .iter()
-            .map(|l| s.topology.nodes[l.node as usize].ports[l.port as usize].peer)
+            .map(|l| s.topology.nodes[l.node.index()].ports[l.port as usize].peer)
             .collect();
         let mut running = s.start_outside(Sink::Nothing, here).unwrap();
         let machine = wiring::machine(s, links, real, running.world());
@@ -91,7 +91,7 @@ impl<'s> Node<'s> {
 
     /// Data frames that have left by a link.
     fn data(&self, link: usize) -> u64 {
-        let data = |(_, to, bytes): &&(Time, u32, Vec<u8>)| {
+        let data = |(_, to, bytes): &&(Time, NodeId, Vec<u8>)| {
             *to == self.peers[link] && matches!(control::parse(bytes), Ok(None))
         };
         self.out.iter().filter(data).count() as u64
@@ -123,22 +123,23 @@ fn honest() -> test_frame::Repr {
 
 fn local(m: Message) -> Vec<u8> {
     let mut out = vec![0; 2000];
-    let n =
-        m.emit_frame(xoff_real::wire::ethernet::Mac::FLOW_CONTROL, mac(1, 0), &mut out).unwrap();
+    let n = m
+        .emit_frame(xoff_real::wire::ethernet::Mac::FLOW_CONTROL, mac(NodeId(1), 0), &mut out)
+        .unwrap();
     out.truncate(n);
     out
 }
 
 fn data(t: test_frame::Repr) -> Vec<u8> {
     let mut bytes = local(Message::Test(t));
-    bytes[..6].copy_from_slice(&mac(1, 0).0);
+    bytes[..6].copy_from_slice(&mac(NodeId(1), 0).0);
     bytes
 }
 
 fn pause(vector: u8, quanta: u16) -> Vec<u8> {
     let times = std::array::from_fn(|n| (vector >> n & 1 == 1).then_some(quanta));
     let mut out = vec![0; 64];
-    let n = mac_control::Repr::Pfc(Pfc { times }).emit_frame(mac(1, 0), &mut out).unwrap();
+    let n = mac_control::Repr::Pfc(Pfc { times }).emit_frame(mac(NodeId(1), 0), &mut out).unwrap();
     out.truncate(n);
     out
 }

@@ -45,7 +45,7 @@ impl<'s> Bench<'s> {
         let far = links
             .iter()
             .map(|l| {
-                let p = s.topology.nodes[l.node as usize].ports[l.port as usize];
+                let p = s.topology.nodes[l.node.index()].ports[l.port as usize];
                 links.iter().position(|o| (o.node, o.port) == (p.peer, p.peer_port)).unwrap()
             })
             .collect();

@@ -96,10 +96,10 @@ table! {
         /// Mean of the largest load divided by the mean load over these samples, weighted in the
         /// same way; null: none.
         max_over_mean_sampled: Option<f64>,
-        /// Flows that had a choice here at the first switch of their path.
-        flows: u64,
-        /// Flows among them that collided, see `collided` of `flows`.
-        collided: u64,
+        /// Flows that had a choice here at the first switch of their path; null: a job is streamed.
+        flows: Option<u64>,
+        /// Flows among them that collided, see `collided` of `flows`; null: a job is streamed.
+        collided: Option<u64>,
     }
 }
 table! {
@@ -417,8 +417,8 @@ table! {
         frames_ahead: u64,
         /// Largest reorder buffer of a message to it, see `ahead_bytes_max` of `flows`.
         ahead_bytes_max: u64 ["bytes"],
-        /// Messages of it that collided, see `collided` of `flows`.
-        collided: u64,
+        /// Messages of it that collided, see `collided` of `flows`; null: the job is streamed.
+        collided: Option<u64>,
     }
 }
 table! {

@@ -6,11 +6,11 @@ use std::path::Path;
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
 use xoff_sim::FlowRecord;
-use xoff_units::{Span, Time};
+use xoff_units::{NodeId, Span, Time};
 
 /// 9 hosts below 3 leaves under 2 spines, links of 1 us: four of them between any two hosts of
 /// different leaves.
-fn flows(acks: &str, concurrency: u64, next_after: &str) -> BTreeMap<u32, Vec<FlowRecord>> {
+fn flows(acks: &str, concurrency: u64, next_after: &str) -> BTreeMap<NodeId, Vec<FlowRecord>> {
     let next_after = if next_after.is_empty() {
         String::new()
     } else {
@@ -24,7 +24,7 @@ fn flows(acks: &str, concurrency: u64, next_after: &str) -> BTreeMap<u32, Vec<Fl
         .unwrap_or_else(|e| panic!("{e}"));
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!(f.outcome.violations, []);
-    let mut by_host: BTreeMap<u32, Vec<FlowRecord>> = BTreeMap::new();
+    let mut by_host: BTreeMap<NodeId, Vec<FlowRecord>> = BTreeMap::new();
     f.outcome.flows.into_iter().for_each(|f| by_host.entry(f.flow.src).or_default().push(f));
     assert_eq!(by_host.len(), 9);
     by_host
@@ -46,7 +46,7 @@ fn most_open(flows: &[FlowRecord]) -> i64 {
 
 /// A flow with its successor, and the start of the successor, for one flow at a time.
 fn successions(
-    flows: &BTreeMap<u32, Vec<FlowRecord>>,
+    flows: &BTreeMap<NodeId, Vec<FlowRecord>>,
 ) -> impl Iterator<Item = (&FlowRecord, Time)> {
     flows.values().flat_map(|f| f.windows(2).map(|w| (&w[0], w[1].flow.start)))
 }

@@ -38,7 +38,7 @@ fn finish(text: &str, engine: Engine, threads: usize) -> Finished {
 
 /// Bytes of the uplinks of the first leaf.
 fn uplinks(s: &NetworkScenario, f: &Finished) -> Vec<u64> {
-    let leaf = s.topology.find("L1").expect("the first leaf") as usize;
+    let leaf = s.topology.find("L1").expect("the first leaf").index();
     let ports = s.topology.nodes[leaf].ports.iter().zip(&f.outcome.ports[leaf]);
     let up = ports.filter(|(p, _)| s.topology.name(p.peer).starts_with('S'));
     up.map(|(_, t)| t.tx_bytes).collect()

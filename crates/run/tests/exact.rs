@@ -26,8 +26,7 @@ fn compare(dir: &Path) -> Result<(), String> {
     let rows = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     replay.world.record_to(Box::new(Kept(rows.clone())));
     while replay.world.run(replay.until, 1 << 20).is_none() {}
-    let switches: Vec<bool> =
-        (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
+    let switches: Vec<bool> = replay.topology.node_ids().map(|n| replay.is_switch(n)).collect();
     let ports = PortNumbers::new(&replay.topology);
     let (o, _) = replay.world.finish(xoff_sim::Ended::TimeUp);
     let fct: Vec<String> = o
@@ -39,10 +38,10 @@ fn compare(dir: &Path) -> Result<(), String> {
         .lock()
         .unwrap()
         .iter()
-        .filter_map(|r| Pfc::of(r, &ports, |n| switches[n as usize]).map(|p| pfc_line(&p)))
+        .filter_map(|r| Pfc::of(r, &ports, |n| switches[n.index()]).map(|p| pfc_line(&p)))
         .collect();
     let qlen: String =
-        o.queue_counts.iter().map(|q| qlen_block(q, |n| switches[n as usize])).collect();
+        o.queue_counts.iter().map(|q| qlen_block(q, |n| switches[n.index()])).collect();
     let qlen: Vec<String> = qlen.lines().map(String::from).collect();
     for (name, got) in
         [("expected-pfc.txt", pfc), ("expected-fct.txt", fct), ("expected-qlen.txt", qlen)]

@@ -37,7 +37,7 @@ fn flow(src: &str, dst: &str, size: &str) -> String {
 
 /// Bytes that each port of a host has sent.
 fn sent(text: &str, f: &Finished, host: &str) -> Vec<u64> {
-    let host = load(text).topology.find(host).expect("a host") as usize;
+    let host = load(text).topology.find(host).expect("a host").index();
     f.outcome.ports[host].iter().map(|p| p.tx_bytes).collect()
 }
 
@@ -151,10 +151,10 @@ fn flows_leave_a_plane_that_fails() {
         assert!(f.outcome.flows.iter().all(|f| f.received.is_some()), "{port}");
         let (h0, h3) = (s.topology.find("H0").unwrap(), s.topology.find("H3").unwrap());
         // 20 us at 100 Gb/s are 250 KB at most; after that H0 uses plane 1 only, H3 plane 0.
-        assert!(f.outcome.ports[h0 as usize][0].tx_bytes <= 251_000, "{port}");
+        assert!(f.outcome.ports[h0.index()][0].tx_bytes <= 251_000, "{port}");
         let (l00, h3_port) = (s.topology.find("L0.1").unwrap(), h3);
-        let to_h3 = s.topology.nodes[l00 as usize].ports.iter().position(|p| p.peer == h3_port);
-        assert!(f.outcome.ports[l00 as usize][to_h3.unwrap()].tx_bytes > 1_000_000, "{port}");
+        let to_h3 = s.topology.nodes[l00.index()].ports.iter().position(|p| p.peer == h3_port);
+        assert!(f.outcome.ports[l00.index()][to_h3.unwrap()].tx_bytes > 1_000_000, "{port}");
         assert!(f.outcome.dropped_frames > 0, "{port}: the link took frames with it");
     }
 }
@@ -199,7 +199,7 @@ fn faults_of_a_host_reach_each_of_its_ports() {
         let f = s.run(Sink::Nothing).unwrap();
         assert_eq!((f.outcome.violations_total, f.outcome.dropped_frames), (0, 0));
         for plane in 0..2 {
-            let leaf = s.topology.find(&format!("L{plane}.1")).unwrap() as usize;
+            let leaf = (s.topology.find(&format!("L{plane}.1")).unwrap()).index();
             let h2 = s.topology.find("H2").unwrap();
             let port = s.topology.nodes[leaf].ports.iter().position(|p| p.peer == h2).unwrap();
             assert!(f.outcome.ports[leaf][port].paused_ps > 0, "plane {plane}: {fault}");

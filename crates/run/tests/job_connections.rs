@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario};
+use xoff_units::NodeId;
 
 /// A folder of its own with one file in it.
 struct Folder(PathBuf);
@@ -59,7 +60,7 @@ fn flows(f: &Finished) -> Vec<(u32, u32, u64, u64)> {
         .outcome
         .flows
         .iter()
-        .map(|f| (f.flow.src, f.flow.dst, f.flow.start.0, f.received.expect("it is there").0))
+        .map(|f| (f.flow.src.0, f.flow.dst.0, f.flow.start.0, f.received.expect("it is there").0))
         .collect();
     all.sort_unstable();
     all
@@ -229,8 +230,13 @@ fn groups_are_those_of_simai() {
     };
     let peers = |word: &str, at: usize| {
         let (f, _) = run(&format!("groups{word}{at}"), 16, "simai", &text(word, at));
-        let mut of: Vec<u32> =
-            f.outcome.flows.iter().filter(|x| x.flow.src == 6).map(|x| x.flow.dst).collect();
+        let mut of: Vec<u32> = f
+            .outcome
+            .flows
+            .iter()
+            .filter(|x| x.flow.src == NodeId(6))
+            .map(|x| x.flow.dst.0)
+            .collect();
         of.sort_unstable();
         of.dedup();
         of

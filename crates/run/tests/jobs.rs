@@ -9,7 +9,7 @@ use xoff_node::FrameKind;
 use xoff_record::{ResultHash, Sink, read};
 use xoff_run::{Finished, NetworkScenario, OnWire, Selection};
 use xoff_sim::Engine;
-use xoff_units::Time;
+use xoff_units::{NodeId, Time};
 
 /// Hosts around one switch: 100 Gb/s, 1 us, frames of 1000 B payload and 48 B header.
 fn star(hosts: u32, more: &str) -> String {
@@ -293,7 +293,7 @@ fn iterations_of_ranks_that_drift_apart_are_not_counted_twice() {
 /// Pauses that the last frames of messages met, from the frames on all wires and the table of
 /// pauses. The port that has a frame delays it, not a port that it has left.
 fn met(s: &NetworkScenario) -> (Finished, Vec<u64>) {
-    let wires = Arc::new(Mutex::new(BTreeMap::<u32, Vec<(Time, Time, u32, u16)>>::new()));
+    let wires = Arc::new(Mutex::new(BTreeMap::<u32, Vec<(Time, Time, NodeId, u16)>>::new()));
     let taken = wires.clone();
     let tap = move |frame: &OnWire| {
         if let OnWire::Sent { at, arrives, node, port, ref frame, ends: Some(_) } = *frame
@@ -319,7 +319,7 @@ fn met(s: &NetworkScenario) -> (Finished, Vec<u64>) {
     let met = |flow: u32| {
         let hops = wires.get(&flow).map_or(&[][..], |h| h);
         let priority = u64::from(f.outcome.flows[flow as usize].flow.priority);
-        let at_port = |w: &[(Time, Time, u32, u16)]| {
+        let at_port = |w: &[(Time, Time, NodeId, u16)]| {
             let (from, to, port) = (w[0].1.0, w[1].0.0, s.topology.port_name(w[1].2, w[1].3));
             let of_port = pauses.get(&(port, priority)).map_or(&[][..], |p| p);
             of_port.iter().map(|&(a, b)| b.min(to).saturating_sub(a.max(from))).sum::<u64>()

@@ -9,6 +9,7 @@ use xoff_record::Sink;
 use xoff_record::verdict::Loss;
 use xoff_run::{Finished, NetworkScenario};
 use xoff_sim::Engine;
+use xoff_units::NodeId;
 
 fn load(text: &str) -> NetworkScenario {
     NetworkScenario::from_text("lossy.toml", text, &[], Path::new(""))
@@ -19,7 +20,7 @@ fn run(text: &str) -> Finished {
     load(text).run(Sink::Nothing).unwrap()
 }
 
-fn port_of(t: &Topology, name: &str) -> (u32, u16) {
+fn port_of(t: &Topology, name: &str) -> (NodeId, u16) {
     find_port(t, "port", name, What::Port).unwrap()
 }
 
@@ -87,11 +88,11 @@ fn a_lossy_incast_loses_what_the_closed_form_gives_and_a_lossless_one_nothing() 
         assert_eq!(delivered, (s + limit) * MTU, "{policy}");
         let (node, port) = port_of(&load(&text).topology, "S1:H0");
         assert_eq!(
-            o.ports[node as usize][port as usize].tail_dropped,
+            o.ports[node.index()][port as usize].tail_dropped,
             n * s - s - limit,
             "the queue to H0 dropped them"
         );
-        assert_eq!(o.ports[node as usize][port as usize].egress_bytes_max, limit * MTU, "{policy}");
+        assert_eq!(o.ports[node.index()][port as usize].egress_bytes_max, limit * MTU, "{policy}");
         let verdict = f.manifest.verdict.as_ref().unwrap();
         assert_eq!(verdict.losses().count(Loss::LossyEgress), n * s - s - limit);
         assert_eq!(
@@ -151,7 +152,7 @@ fn overloaded(policy: &str, n: u64, form: f64) {
     for r in 0..n {
         let name = format!("S1:H{r}");
         let (node, port) = port_of(&s.topology, &name);
-        let most = f.outcome.ports[node as usize][port as usize].egress_bytes_max as f64;
+        let most = f.outcome.ports[node.index()][port as usize].egress_bytes_max as f64;
         assert!(
             (most - form).abs() <= MTU as f64,
             "{policy}, {n} ports, {name}: {most}, the closed form {form}"
@@ -228,7 +229,7 @@ fn reverie_takes_in_as_much_of_a_burst_as_its_rule_allows() {
             let s = load(&text);
             let f = s.run(Sink::Nothing).unwrap();
             let (node, port) = port_of(&s.topology, "S1:H0");
-            let most = f.outcome.ports[node as usize][port as usize].egress_bytes_max as f64;
+            let most = f.outcome.ports[node.index()][port as usize].egress_bytes_max as f64;
             let form = reverie_by_hand(300_000.0, alpha, gain);
             assert!(
                 (most - form).abs() <= 2.0 * MTU as f64,

@@ -27,8 +27,8 @@ fn run(file: &str, settings: &[&str]) -> (NetworkScenario, Finished) {
 /// The longest egress queue of a port [bytes].
 fn queue_max(s: &NetworkScenario, f: &Finished, from: &str, to: &str) -> u64 {
     let (from, to) = (s.topology.find(from).unwrap(), s.topology.find(to).unwrap());
-    let port = s.topology.nodes[from as usize].ports.iter().position(|p| p.peer == to).unwrap();
-    f.outcome.ports[from as usize][port].egress_bytes_max
+    let port = s.topology.nodes[from.index()].ports.iter().position(|p| p.peer == to).unwrap();
+    f.outcome.ports[from.index()][port].egress_bytes_max
 }
 
 /// Section 3.1.2: P2 carries 12.5 Gb/s at most, and yet more than 500 KB wait there, because P3 is

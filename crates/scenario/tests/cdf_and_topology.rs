@@ -4,6 +4,7 @@ use std::path::Path;
 
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Source, cdf, topology};
+use xoff_units::NodeId;
 
 #[test]
 fn built_in_distributions() {
@@ -86,7 +87,7 @@ fn read(text: &str) -> Result<xoff_net::topology::Topology, String> {
 fn topologies_from_every_kind_of_file() {
     let t = read(FILE).unwrap();
     assert_eq!(
-        (t.port_name(0, 0), t.links[0].rate.0, t.links[0].delay.as_ns()),
+        (t.port_name(NodeId(0), 0), t.links[0].rate.0, t.links[0].delay.as_ns()),
         ("H0->S0".into(), 40_000_000_000, 1_000)
     );
     let scenario = "[topology]\nkind = \"ring\"\nswitches = 3\n[flow_control]\nkind = \"pfc\"\n";
@@ -98,7 +99,7 @@ fn topologies_from_every_kind_of_file() {
     .unwrap();
     assert_eq!(four.switches().count(), 4);
     let hpcc = "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n";
-    assert_eq!(read(hpcc).unwrap().name(2), "S2");
+    assert_eq!(read(hpcc).unwrap().name(NodeId(2)), "S2");
     let e = topology::read(Source::file("t.txt", hpcc), &[Override::set("rate=1Gbps").unwrap()])
         .unwrap_err()
         .to_string();

@@ -6,7 +6,7 @@ use xoff_scenario::hpcc::{
     self, CcMode, HpccConfig, HpccFlow, HpccFlows, HpccTopology, LinkDown, ns3, read_trace,
 };
 use xoff_scenario::{Problems, Source};
-use xoff_units::Rate;
+use xoff_units::{NodeId, Rate};
 
 fn case(name: &str) -> hpcc::HpccCase {
     let path =
@@ -48,7 +48,7 @@ fn the_reference_cases_are_read() {
     assert_eq!((c.stop_ns, c.link_down), (4_000_000_000, None));
     let graph = case("m4_star_2to1_none").topology.graph().unwrap();
     assert_eq!(
-        (graph.name(3), graph.port_name(3, 2), graph.links[0].delay.as_ns()),
+        (graph.name(NodeId(3)), graph.port_name(NodeId(3), 2), graph.links[0].delay.as_ns()),
         ("S3", "S3->H2".into(), 1_000)
     );
 }

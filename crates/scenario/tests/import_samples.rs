@@ -182,7 +182,7 @@ fn a_graph_of_yed_has_the_names_that_it_shows() {
 fn ports(network: &Network, name: &str) -> Vec<String> {
     let t = network.graph().unwrap();
     let node = t.find(name).unwrap_or_else(|| panic!("no node {name}"));
-    (0..t.nodes[node as usize].ports.len() as u16).map(|p| t.port_name(node, p)).collect()
+    (0..t.nodes[node.index()].ports.len() as u16).map(|p| t.port_name(node, p)).collect()
 }
 
 /// The level of each node whose name begins so.

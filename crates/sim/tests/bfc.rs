@@ -6,7 +6,7 @@ use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_sim::{Ended, Engine, Model, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, FlowId, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, NodeId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 const MTU: Bytes = Bytes(1_500);
@@ -18,7 +18,8 @@ const INTO_R: u32 = 5;
 fn incast(delay: Span) -> (Topology, Flows) {
     let mut t = Topology::default();
     let [s1, s2] = [1, 2].map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i));
-    let h: Vec<u32> = (1..=5).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
+    let h: Vec<NodeId> =
+        (1..=5).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
     let r = t.add_node("R".to_owned(), NodeKind::Host, 0, 6);
     for (a, b) in [(h[0], s1), (h[1], s1), (h[2], s1), (s1, s2), (h[3], s2), (h[4], s2), (s2, r)] {
         t.add_link(a, b, C, delay);
@@ -61,7 +62,7 @@ fn highest(delay: Span, longer: u64) -> (Bytes, Bytes, Bytes) {
         // S1 -> S2 and S2 -> R are the last links of either.
         for node in [0, 1] {
             let of = |flow: u32| {
-                w.flow_queue((node, 3).into(), 0, FlowId(flow))
+                w.flow_queue((NodeId(node), 3).into(), 0, FlowId(flow))
                     .expect("BFC keeps queues by flow")
                     .bytes
             };

@@ -5,7 +5,7 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_sim::{Model, Outcome, World};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time};
 
 /// A host, switches and a host in a row; the links by rate [Gb/s] and delay [ns].
 fn chain(links: &[(u64, u64)]) -> Topology {
@@ -16,12 +16,17 @@ fn chain(links: &[(u64, u64)]) -> Topology {
         t.add_node(format!("N{i}"), kind, (kind == NodeKind::Switch) as u8, i as u32);
     }
     for (i, &(gbps, ns)) in links.iter().enumerate() {
-        t.add_link(i as u32, i as u32 + 1, Rate::from_gbps(gbps), Span::from_ns(ns));
+        t.add_link(
+            NodeId(i as u32),
+            NodeId(i as u32 + 1),
+            Rate::from_gbps(gbps),
+            Span::from_ns(ns),
+        );
     }
     t
 }
 
-fn flow(src: u32, dst: u32, size: u64, start: Time) -> Flow {
+fn flow(src: NodeId, dst: NodeId, size: u64, start: Time) -> Flow {
     Flow {
         src,
         dst,
@@ -50,7 +55,11 @@ fn run(t: &Topology, flows: &[Flow], cut_through: Option<Bytes>) -> Outcome {
 
 /// Completion time of a lone flow from the first to the last node of a chain.
 fn lone(links: &[(u64, u64)], size: u64, cut_through: Option<Bytes>) -> Span {
-    let o = run(&chain(links), &[flow(0, links.len() as u32, size, Time::ZERO)], cut_through);
+    let o = run(
+        &chain(links),
+        &[flow(NodeId(0), NodeId(links.len() as u32), size, Time::ZERO)],
+        cut_through,
+    );
     o.flows[0].fct().unwrap()
 }
 
@@ -79,8 +88,8 @@ fn a_slower_link_before_a_faster_one_is_stored_and_forwarded() {
     // Another port of the switch is faster, though the frame does not take it.
     let mut t = chain(&[(10, 1000), (10, 1000)]);
     let h = t.add_node("fast", NodeKind::Host, 0, 9);
-    t.add_link(1, h, Rate::from_gbps(40), Span::from_ns(1000));
-    let o = run(&t, &[flow(0, 2, 1500, Time::ZERO)], HEAD);
+    t.add_link(NodeId(1), h, Rate::from_gbps(40), Span::from_ns(1000));
+    let o = run(&t, &[flow(NodeId(0), NodeId(2), 1500, Time::ZERO)], HEAD);
     assert_eq!(o.flows[0].fct().unwrap(), d + Span::from_ns(2 * 1200));
 }
 
@@ -89,12 +98,12 @@ fn a_slower_link_before_a_faster_one_is_stored_and_forwarded() {
 fn a_head_as_long_as_a_frame_is_store_and_forward() {
     let mut t = chain(&[(40, 1000), (40, 4000), (10, 1000)]);
     let (a, b) = (t.add_node("a", NodeKind::Host, 0, 8), t.add_node("b", NodeKind::Host, 0, 9));
-    t.add_link(1, a, Rate::from_gbps(40), Span::from_ns(1000));
-    t.add_link(2, b, Rate::from_gbps(40), Span::from_ns(1000));
+    t.add_link(NodeId(1), a, Rate::from_gbps(40), Span::from_ns(1000));
+    t.add_link(NodeId(2), b, Rate::from_gbps(40), Span::from_ns(1000));
     let flows = [
-        flow(0, 3, 40_001, Time::ZERO),
-        flow(a, 3, 33_000, Time(7_000)),
-        flow(0, b, 50_000, Time(9_000)),
+        flow(NodeId(0), NodeId(3), 40_001, Time::ZERO),
+        flow(a, NodeId(3), 33_000, Time(7_000)),
+        flow(NodeId(0), b, 50_000, Time(9_000)),
         flow(b, a, 50_000, Time::ZERO),
     ];
     let whole = run(&t, &flows, None);

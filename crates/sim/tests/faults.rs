@@ -8,7 +8,7 @@ use xoff_net::topology::{LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, PausedWith, Transport};
 use xoff_sim::{Ended, LinkFailure, Losses, LostFrames, Model, Outcome, World};
-use xoff_units::{Bytes, FlowId, Loss, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, Loss, NodeId, Rate, Span, Time};
 
 /// Two hosts each on two edge switches, two spines; links 0 to 3 lead to the hosts, 4 and 5 from E1
 /// to the spines, 6 and 7 from the spines to E2.
@@ -55,7 +55,7 @@ fn run(m: Model<'_>) -> Outcome {
         label: 0,
     };
     let flows = Flows {
-        flows: vec![flow(0, 2), flow(1, 3)],
+        flows: vec![flow(NodeId(0), NodeId(2)), flow(NodeId(1), NodeId(3))],
         labels: vec!["pairs".into()],
         ..Flows::default()
     };

@@ -5,7 +5,7 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_sim::{Engine, Lone, Model, World, ideal_time};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time};
 
 /// A host, switches and a host in a row.
 fn chain(links: &[(Rate, Span)]) -> Topology {
@@ -16,7 +16,7 @@ fn chain(links: &[(Rate, Span)]) -> Topology {
         t.add_node(format!("N{i}"), kind, (kind == NodeKind::Switch) as u8, i as u32);
     }
     for (i, &(rate, delay)) in links.iter().enumerate() {
-        t.add_link(i as u32, i as u32 + 1, rate, delay);
+        t.add_link(NodeId(i as u32), NodeId(i as u32 + 1), rate, delay);
     }
     t
 }
@@ -27,8 +27,8 @@ fn lone(links: &[(Rate, Span)], f: &Lone, start: Time, cut_through: Option<Bytes
     let dst = links.len() as u32;
     let (size, rate) = (f.size, f.rate);
     let flow = Flow {
-        src: 0,
-        dst,
+        src: NodeId(0),
+        dst: NodeId(dst),
         priority: 0,
         size,
         start,
@@ -47,7 +47,7 @@ fn lone(links: &[(Rate, Span)], f: &Lone, start: Time, cut_through: Option<Bytes
     let ended = w.run(Time(u64::MAX / 2), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     assert_eq!((o.violations.len(), o.dropped_frames), (0, 0));
-    let path: Vec<(u32, u16)> = (0..dst).map(|n| (n, (n > 0) as u16)).collect();
+    let path: Vec<(NodeId, u16)> = (0..dst).map(|n| (NodeId(n), (n > 0) as u16)).collect();
     (o.flows[0].fct().unwrap(), ideal_time(&t, (&path, 0..0), f, cut_through))
 }
 
@@ -115,8 +115,8 @@ fn a_run_to_the_end_of_time_ends() {
     let t = chain(&[(Rate::from_gbps(10), Span::from_us(1))]);
     let start = Time(u64::MAX - 1000);
     let flow = Flow {
-        src: 0,
-        dst: 1,
+        src: NodeId(0),
+        dst: NodeId(1),
         priority: 0,
         size: 10_000,
         start,

@@ -6,11 +6,11 @@ use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, random};
 use xoff_node::DisciplineKind;
 use xoff_sim::{Model, World};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 
-fn flow(src: u32, dst: u32, size: u64) -> Flow {
+fn flow(src: NodeId, dst: NodeId, size: u64) -> Flow {
     let start = Time::ZERO;
     Flow {
         src,
@@ -53,7 +53,12 @@ fn world(t: &Topology, flows: Vec<Flow>, payload_max: u32, discipline: Disciplin
 fn an_input_reads_one_frame_at_a_time() {
     let arrivals = |out_rate, discipline| {
         let t = star(1, 2, out_rate);
-        let mut w = world(&t, vec![flow(1, 2, 9000), flow(1, 3, 64)], 9000, discipline);
+        let mut w = world(
+            &t,
+            vec![flow(NodeId(1), NodeId(2), 9000), flow(NodeId(1), NodeId(3), 64)],
+            9000,
+            discipline,
+        );
         w.run(Time::from_us(100), u64::MAX).unwrap();
         w.flows_now().iter().map(|f| f.received.unwrap().0).collect::<Vec<_>>()
     };
@@ -88,7 +93,9 @@ fn saturation(n: u32, seed: u64, discipline: DisciplineKind) -> f64 {
     let mut draws = random::stream(seed, 0, 9_999);
     let flows = (0..slots)
         .flat_map(|_| 0..n)
-        .map(|i| flow(1 + i, 1 + n + random::below(&mut draws, n as u64) as u32, FRAME))
+        .map(|i| {
+            flow(NodeId(1 + i), NodeId(1 + n + random::below(&mut draws, n as u64) as u32), FRAME)
+        })
         .collect();
     let mut w = world(&t, flows, FRAME as u32, discipline);
     let mut delivered = |at| {

@@ -9,7 +9,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, Frame, FrameKind};
 use xoff_sim::{Ended, Model, NO_PORT, Outcome, PerLink, Row, UNKNOWN_SOURCE, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, FlowId, PortId, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time};
 
 /// Three hosts on three switches in a ring; flow i goes over two ring links.
 fn ring() -> (Topology, Flows) {
@@ -96,7 +96,7 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
                 break ended;
             }
             for l in left {
-                let far = t.nodes[l.node as usize].ports[l.port as usize];
+                let far = t.nodes[l.node.index()].ports[l.port as usize];
                 w.enter(l.at, (far.peer, far.peer_port).into(), l.frame).unwrap();
             }
         };
@@ -132,9 +132,9 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
 #[test]
 fn what_no_node_could_be_given_is_refused() {
     let (t, _) = ring();
-    let node = |name: &str| t.nodes.iter().position(|n| n.name == name).unwrap() as u32;
+    let node = |name: &str| t.find(name).unwrap();
     let mut here = vec![true; 6];
-    here[node("H3") as usize] = false;
+    here[node("H3").index()] = false;
     let mut w = build("pfc", DisciplineKind::Fifo, Some(here));
     let mut refused = |at: &str, f: Frame| w.enter(Time(1), (node(at), 0).into(), f).err();
     let data = |flow, len| Frame::new(FrameKind::Data, flow, 0, len);
@@ -181,7 +181,7 @@ fn flows_of_others_pass_under_everything() {
             let mut w = World::build(&t, Flows::default(), &m).unwrap();
             // S1 by all of its ports at once, to its host: more than the link carries, and many on
             // their way at a time.
-            let (s1, to_host) = (0, 0);
+            let (s1, to_host) = (NodeId(0), 0);
             for n in 0..200u32 {
                 for port in 1..3 {
                     let mut f = Frame::new(
@@ -230,7 +230,7 @@ fn a_pause_that_no_longer_counts_ends_in_the_counters() {
     use xoff_mech::flow_control::{Message, pfc::Pause};
     let (t, _) = ring();
     let (s1, h1) = (t.find("S1").unwrap(), t.find("H1").unwrap());
-    let port = t.nodes[s1 as usize].ports.iter().position(|p| p.peer == h1).unwrap() as u16;
+    let port = t.nodes[s1.index()].ports.iter().position(|p| p.peer == h1).unwrap() as u16;
     for released in [true, false] {
         let mut w = build("pfc", DisciplineKind::Fifo, Some(vec![true; 6]));
         w.run(Time::from_us(10), u64::MAX);
@@ -248,7 +248,7 @@ fn a_pause_that_no_longer_counts_ends_in_the_counters() {
         }
         let ended = w.run(Time::from_us(2000), u64::MAX).unwrap();
         let (o, _) = w.finish(ended);
-        let p = &o.ports[s1 as usize][port as usize];
+        let p = &o.ports[s1.index()][port as usize];
         assert_eq!((p.pauses, p.paused_ps), (1, Span::from_us(100).0), "released {released}");
     }
 }

@@ -11,11 +11,11 @@ use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
 use xoff_sim::{Losses, Model, Outcome, World};
 use xoff_units::params::{Defaults, ParamError};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 
-fn flow(src: u32, dst: u32, rate: Option<Rate>, path: Option<u32>) -> Flow {
+fn flow(src: NodeId, dst: NodeId, rate: Option<Rate>, path: Option<u32>) -> Flow {
     Flow {
         src,
         dst,
@@ -201,7 +201,7 @@ fn a_threshold_below_the_loop_costs_throughput_and_one_above_it_memory() {
             ..Flows::default()
         };
         let o = run((t, flows), "pffc", set, LOOP, 40);
-        seen.push((gbps(&o)[0], o.ports[s1 as usize][0].ingress_bytes_max));
+        seen.push((gbps(&o)[0], o.ports[s1.index()][0].ingress_bytes_max));
     }
     assert!(seen[0].0 < seen[1].0 && seen[1].0 < 4.7, "{seen:?}");
     assert!(seen[2].0 > 4.9 && seen[3].0 > 4.9, "{seen:?}");

@@ -11,7 +11,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{ControlDelay, Delay, Frame};
 use xoff_sim::{Model, Outcome, Port, PortTotals, Row, Selection, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, FlowId, Rate, Span, Time};
+use xoff_units::{Bytes, FlowId, NodeId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 const US: u64 = 1_000_000;
@@ -20,7 +20,7 @@ const PAUSE: u64 = 5_120_000;
 const Q100: Message = Message::Pfc(Pause(100));
 const RESUME: Message = Message::Pfc(Pause::RESUME);
 
-fn flow(src: u32, dst: u32, frames: u64, start: u64) -> Flow {
+fn flow(src: NodeId, dst: NodeId, frames: u64, start: u64) -> Flow {
     let size = 1500 * frames;
     let start = Time(start);
     Flow {
@@ -101,7 +101,7 @@ fn host(
     let ended = w.run(Time(until), u64::MAX).unwrap();
     let left = w.leaving().filter(|l| l.frame.len() == 1500).map(|l| l.at.0 - US).collect();
     let (o, rows) = w.finish(ended);
-    Seen { left, port: o.ports[h as usize][0], rows: *rows.unwrap().into_any().downcast().unwrap() }
+    Seen { left, port: o.ports[h.index()][0], rows: *rows.unwrap().into_any().downcast().unwrap() }
 }
 
 fn pfc(messages: &[(u64, Message)], until: u64) -> Seen {
@@ -218,7 +218,8 @@ fn a_port_whose_only_flow_is_paused_is_off_until_the_pause_expires() {
 fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
     let mut t = Topology::default();
     let s = t.add_node("S1", NodeKind::Switch, 1, 1);
-    let h: Vec<u32> = (0..4).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
+    let h: Vec<NodeId> =
+        (0..4).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
     for (i, &h) in h.iter().enumerate() {
         let leaf = t.add_node(format!("L{i}"), NodeKind::Switch, 0, i as u32);
         t.add_link(h, leaf, C, Span::from_us(1));

@@ -58,7 +58,7 @@ impl Flat for bool {
 macro_rules! newtypes {
     ($($t:ident),*) => {$(
         impl Flat for crate::$t {
-            const BYTES: usize = 8;
+            const BYTES: usize = size_of::<crate::$t>();
             fn put(&self, to: &mut [u8]) {
                 self.0.put(to);
             }
@@ -68,7 +68,7 @@ macro_rules! newtypes {
         }
     )*};
 }
-newtypes!(Time, Span, Bytes, Rate);
+newtypes!(Time, Span, Bytes, Rate, NodeId);
 
 impl<T: Flat> Flat for Option<T> {
     const BYTES: usize = 1 + T::BYTES;

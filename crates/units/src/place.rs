@@ -21,6 +21,15 @@ macro_rules! ids {
             }
         }
 
+        /// The one so many numbers later.
+        impl Add<$number> for $Id {
+            type Output = $Id;
+            #[inline]
+            fn add(self, n: $number) -> $Id {
+                $Id(self.0 + n)
+            }
+        }
+
         impl From<$Id> for u64 {
             #[inline]
             fn from(id: $Id) -> u64 {
@@ -39,22 +48,15 @@ macro_rules! ids {
 ids! {
     /// Number of a flow.
     FlowId(u32);
-}
-
-/// The flow so many numbers later.
-impl Add<u32> for FlowId {
-    type Output = FlowId;
-    #[inline]
-    fn add(self, n: u32) -> FlowId {
-        FlowId(self.0 + n)
-    }
+    /// Number of a node; hosts and switches share one numbering.
+    NodeId(u32);
 }
 
 /// Port of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]
 pub struct PortId {
     /// Number of the node.
-    pub node: u32,
+    pub node: NodeId,
     /// Number of the port at its node, from 0.
     pub port: u16,
 }
@@ -68,14 +70,14 @@ impl PortId {
     }
 }
 
-impl From<(u32, u16)> for PortId {
-    fn from((node, port): (u32, u16)) -> PortId {
+impl From<(NodeId, u16)> for PortId {
+    fn from((node, port): (NodeId, u16)) -> PortId {
         PortId { node, port }
     }
 }
 
-impl From<PortId> for (u32, u16) {
-    fn from(PortId { node, port }: PortId) -> (u32, u16) {
+impl From<PortId> for (NodeId, u16) {
+    fn from(PortId { node, port }: PortId) -> (NodeId, u16) {
         (node, port)
     }
 }
@@ -84,7 +86,7 @@ impl From<PortId> for (u32, u16) {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]
 pub struct At {
     /// Number of the node.
-    pub node: u32,
+    pub node: NodeId,
     /// Number of the port at its node, from 0.
     pub port: u16,
     /// Number of the class, from 0.

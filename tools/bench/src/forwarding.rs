@@ -20,7 +20,7 @@ use xoff_real::wire::mac_control::{self, Pfc};
 use xoff_real::wire::{local, test_frame};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
-use xoff_units::Time;
+use xoff_units::{NodeId, Time};
 
 use crate::Failed;
 use crate::results::{Row, Stat};
@@ -130,7 +130,7 @@ fn forward(len: u32, nth: usize) -> Result<f64, Failed> {
     let s = scenario(len.max(1500), "100Gbps")?;
     let node = |name: &str| s.topology.find(name).ok_or_else(|| format!("no {name}"));
     let (switch, source, sink) = (node("S1")?, node("H0")?, node("H1")?);
-    let here: Vec<bool> = (0..s.topology.nodes.len() as u32).map(|n| n == switch).collect();
+    let here: Vec<bool> = s.topology.node_ids().map(|n| n == switch).collect();
     let links = wiring::links(&s, &here, |_, _| false);
     let (mut ports, mut far): (Vec<Box<dyn Port>>, Vec<PacketPort>) = (Vec::new(), Vec::new());
     for l in &links {
@@ -142,7 +142,7 @@ fn forward(len: u32, nth: usize) -> Result<f64, Failed> {
         ports.push(Box::new(near));
         far.push(end);
     }
-    let first = s.topology.nodes[switch as usize]
+    let first = s.topology.nodes[switch.index()]
         .ports
         .iter()
         .position(|p| p.peer == source)
@@ -151,7 +151,7 @@ fn forward(len: u32, nth: usize) -> Result<f64, Failed> {
     let stop = Arc::new(AtomicBool::new(false));
     let generating = {
         let stop = stop.clone();
-        let frame = test_frame(len, sink, source)?;
+        let frame = test_frame(len, sink.0, source.0)?;
         std::thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
                 // A full socket is how the kernel reports that the switch does not keep up.
@@ -199,7 +199,7 @@ fn test_frame(len: u32, to: u32, from: u32) -> Result<Vec<u8>, Failed> {
         sent_ps: 0,
     };
     let n = local::Message::Test(repr)
-        .emit_frame(mac(to, 0), mac(from, 0), &mut out)
+        .emit_frame(mac(NodeId(to), 0), mac(NodeId(from), 0), &mut out)
         .map_err(|e| format!("{e:?}"))?;
     out.truncate(n);
     Ok(out)
@@ -210,14 +210,14 @@ fn reactions() -> Result<Vec<f64>, Failed> {
     let s = scenario(1500, "1Gbps")?;
     let node = |name: &str| s.topology.find(name).ok_or_else(|| format!("no {name}"));
     let (switch, sink) = (node("S1")?, node("H1")?);
-    let here: Vec<bool> = (0..s.topology.nodes.len() as u32).map(|n| n != sink).collect();
+    let here: Vec<bool> = s.topology.node_ids().map(|n| n != sink).collect();
     let links = wiring::links(&s, &here, |_, _| false);
-    let name = |node: u32, port: u16| format!("r{node}p{port}");
+    let name = |node: NodeId, port: u16| format!("r{node}p{port}");
     let mut opened: Vec<Option<PacketPort>> = links.iter().map(|_| None).collect();
     let mut far = None;
     for i in 0..links.len() {
         let l = &links[i];
-        let p = s.topology.nodes[l.node as usize].ports[l.port as usize];
+        let p = s.topology.nodes[l.node.index()].ports[l.port as usize];
         if opened[i].is_some() {
             continue;
         }

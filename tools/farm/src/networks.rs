@@ -324,7 +324,7 @@ pub fn load(case: u64) -> (NetworkScenario, Drawn) {
     if case.is_multiple_of(3) {
         let t = &s.topology;
         let between = |l: &&xoff_net::topology::Link| {
-            [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
+            [l.a, l.b].iter().all(|&n| t.nodes[n.index()].kind == NodeKind::Switch)
         };
         let l = t
             .links

@@ -1,7 +1,8 @@
 //! Buffers and which depends on which, as bits: one per buffer and egress port of its switch.
 
 use xoff_net::topology::failures::is_fabric_link;
-use xoff_net::topology::{LinkId, NodeId, Topology};
+use xoff_net::topology::{LinkId, Topology};
+use xoff_units::NodeId;
 
 use super::cycle::Graph;
 
@@ -11,7 +12,7 @@ pub(super) type Buffer = u32;
 
 /// The buffer that a port fills.
 pub(super) fn behind(t: &Topology, node: NodeId, port: u16) -> Buffer {
-    let link = t.nodes[node as usize].ports[port as usize].link;
+    let link = t.nodes[node.index()].ports[port as usize].link;
     let l = &t.links[link as usize];
     2 * link + u32::from((l.a, l.a_port) != (node, port))
 }
@@ -92,5 +93,5 @@ impl<'a> Dependencies<'a> {
 
 /// Words of a set of ports of this node.
 pub(super) fn words_for(t: &Topology, node: NodeId) -> usize {
-    t.nodes[node as usize].ports.len().div_ceil(64)
+    t.nodes[node.index()].ports.len().div_ceil(64)
 }

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use xoff_net::topology::{NodeId, trace_path};
+use xoff_net::topology::trace_path;
+use xoff_units::NodeId;
 
 use super::buffers::{Buffer, filled_by};
 use super::forwarding::Forwarding;
@@ -91,22 +92,22 @@ fn along(
     let mut reached_by: Vec<Option<(NodeId, u16)>> = vec![None; f.t.nodes.len()];
     let mut queue: VecDeque<NodeId> = sources.collect();
     let mut is_source = vec![false; f.t.nodes.len()];
-    queue.iter().for_each(|&s| is_source[s as usize] = true);
+    queue.iter().for_each(|&s| is_source[s.index()] = true);
     while let Some(node) = queue.pop_front() {
         if node == from.0 {
             break;
         }
         for &port in f.ports(node, dst) {
             let peer = f.peer(node, port);
-            if peer != dst && reached_by[peer as usize].is_none() && !is_source[peer as usize] {
-                reached_by[peer as usize] = Some((node, port));
+            if peer != dst && reached_by[peer.index()].is_none() && !is_source[peer.index()] {
+                reached_by[peer.index()] = Some((node, port));
                 queue.push_back(peer);
             }
         }
     }
     let mut hops = vec![from];
-    while !is_source[hops[hops.len() - 1].0 as usize] {
-        hops.push(reached_by[hops[hops.len() - 1].0 as usize]?);
+    while !is_source[hops[hops.len() - 1].0.index()] {
+        hops.push(reached_by[hops[hops.len() - 1].0.index()]?);
     }
     hops.reverse();
     hops.push(to);

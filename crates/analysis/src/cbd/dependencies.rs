@@ -1,6 +1,7 @@
 //! From routes to dependencies, without walking every pair of hosts where that can be avoided.
 
-use xoff_net::topology::{NodeId, trace_path};
+use xoff_net::topology::trace_path;
+use xoff_units::NodeId;
 
 use super::buffers::{Dependencies, behind, words_for};
 use super::forwarding::Forwarding;
@@ -59,7 +60,7 @@ impl Forwarding<'_> {
     fn add_hops(&self, hops: &[(NodeId, u16)], found: &mut Dependencies<'_>) {
         for pair in hops.windows(2) {
             let ((u, into), (v, out)) = (pair[0], pair[1]);
-            let from_switch = self.t.nodes[u as usize].kind == xoff_net::topology::NodeKind::Switch;
+            let from_switch = self.t.nodes[u.index()].kind == xoff_net::topology::NodeKind::Switch;
             if from_switch && self.leads_to_switch(u, into) && self.leads_to_switch(v, out) {
                 found.add_port(behind(self.t, u, into), out);
             }
@@ -82,12 +83,13 @@ struct Sweep {
 impl Sweep {
     fn new(f: &Forwarding<'_>) -> Sweep {
         let mut words = 0;
-        let first = (0..f.t.nodes.len() as NodeId)
-            .map(|n| {
-                words += words_for(f.t, n) as u32;
-                words - words_for(f.t, n) as u32
-            })
-            .collect();
+        let first =
+            f.t.node_ids()
+                .map(|n| {
+                    words += words_for(f.t, n) as u32;
+                    words - words_for(f.t, n) as u32
+                })
+                .collect();
         Sweep {
             visited: vec![0; f.t.nodes.len()],
             walk: 0,
@@ -115,7 +117,7 @@ impl Sweep {
         while head < self.order.len() {
             let node = self.order[head];
             head += 1;
-            let first = self.first[node as usize] as usize;
+            let first = self.first[node.index()] as usize;
             self.masks[first..first + words_for(f.t, node)].fill(0);
             for &port in f.ports(node, dst) {
                 if f.leads_to_switch(node, port) {
@@ -127,7 +129,7 @@ impl Sweep {
         for &u in &self.order {
             for &port in f.ports(u, dst).iter().filter(|&&p| f.leads_to_switch(u, p)) {
                 let v = f.peer(u, port);
-                let first = self.first[v as usize] as usize;
+                let first = self.first[v.index()] as usize;
                 found.add(behind(f.t, u, port), &self.masks[first..first + words_for(f.t, v)]);
             }
         }
@@ -135,10 +137,10 @@ impl Sweep {
 
     /// Notes a switch to be visited; the last node of a path is a host and needs no visit.
     fn visit(&mut self, f: &Forwarding<'_>, node: NodeId) {
-        if self.visited[node as usize] != self.walk
-            && f.t.nodes[node as usize].kind == xoff_net::topology::NodeKind::Switch
+        if self.visited[node.index()] != self.walk
+            && f.t.nodes[node.index()].kind == xoff_net::topology::NodeKind::Switch
         {
-            self.visited[node as usize] = self.walk;
+            self.visited[node.index()] = self.walk;
             self.order.push(node);
         }
     }

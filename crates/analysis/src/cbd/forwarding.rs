@@ -1,9 +1,8 @@
 //! The routes under analysis, seen as "where may a frame at this node, for this destination, go
 //! next".
 
-use xoff_net::topology::{
-    Choice, ExplicitPaths, FlowKey, NodeId, NodeKind, Routes, Topology, trace_path,
-};
+use xoff_net::topology::{Choice, ExplicitPaths, FlowKey, NodeKind, Routes, Topology, trace_path};
+use xoff_units::NodeId;
 
 use super::{Flow, Rule, Spread, Traffic};
 
@@ -105,12 +104,12 @@ impl<'a> Forwarding<'a> {
 
     /// True if the node behind a port is a switch.
     pub fn leads_to_switch(&self, node: NodeId, port: u16) -> bool {
-        self.t.nodes[self.peer(node, port) as usize].kind == NodeKind::Switch
+        self.t.nodes[self.peer(node, port).index()].kind == NodeKind::Switch
     }
 
     /// The node behind a port.
     pub fn peer(&self, node: NodeId, port: u16) -> NodeId {
-        self.t.nodes[node as usize].ports[port as usize].peer
+        self.t.nodes[node.index()].ports[port as usize].peer
     }
 
     /// Ordered pairs of hosts, or given flows, without a route.

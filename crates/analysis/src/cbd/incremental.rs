@@ -20,7 +20,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use xoff_net::topology::{LinkId, NodeId, NodeKind, Paths, Topology};
+use xoff_net::topology::{LinkId, NodeKind, Paths, Topology};
+use xoff_units::NodeId;
 
 use super::buffers::{Buffer, behind};
 use super::forwarding::Forwarding;
@@ -82,16 +83,16 @@ impl<'a> Incremental<'a> {
         let mut known: HashMap<Vec<NodeId>, u32> = HashMap::new();
         let (mut neighbours, mut groups_at) = (Vec::new(), vec![Vec::new(); t.nodes.len()]);
         for host in t.hosts() {
-            let up = t.nodes[host as usize].ports.iter().filter(|p| t.links[p.link as usize].up);
+            let up = t.nodes[host.index()].ports.iter().filter(|p| t.links[p.link as usize].up);
             let mut own: Vec<NodeId> = up.map(|p| p.peer).collect();
             own.sort_unstable();
             own.dedup();
-            if own.is_empty() || own.iter().any(|&n| t.nodes[n as usize].kind == NodeKind::Host) {
+            if own.is_empty() || own.iter().any(|&n| t.nodes[n.index()].kind == NodeKind::Host) {
                 return None;
             }
             let next = neighbours.len() as u32;
             if *known.entry(own.clone()).or_insert(next) == next {
-                own.iter().for_each(|&n| groups_at[n as usize].push(next));
+                own.iter().for_each(|&n| groups_at[n.index()].push(next));
                 neighbours.push(own);
             }
         }
@@ -99,7 +100,7 @@ impl<'a> Incremental<'a> {
         for node in &t.nodes {
             if node.kind == NodeKind::Switch {
                 let fabric = |p: &xoff_net::topology::Port| {
-                    t.links[p.link as usize].up && t.nodes[p.peer as usize].kind == NodeKind::Switch
+                    t.links[p.link as usize].up && t.nodes[p.peer.index()].kind == NodeKind::Switch
                 };
                 edges.extend(
                     node.ports
@@ -130,11 +131,11 @@ impl<'a> Incremental<'a> {
     }
 
     fn edges(&self, node: NodeId) -> &[(NodeId, u16, LinkId)] {
-        &self.edges[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+        &self.edges[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
     }
 
     fn at(&self, node: NodeId, group: usize) -> usize {
-        node as usize * self.groups + group
+        node.index() * self.groups + group
     }
 
     fn distance(&self, node: NodeId, group: usize) -> u16 {
@@ -153,7 +154,7 @@ impl<'a> Incremental<'a> {
             let node = queue[head];
             head += 1;
             let next = self.distance(node, group) + 1;
-            for e in self.first[node as usize] as usize..self.first[node as usize + 1] as usize {
+            for e in self.first[node.index()] as usize..self.first[node.index() + 1] as usize {
                 let peer = self.edges[e].0;
                 let at = self.at(peer, group);
                 if self.distance[at] == FAR {
@@ -173,7 +174,7 @@ impl<'a> Incremental<'a> {
             let l = &self.t.links[link as usize];
             for (from, to) in [(l.a, l.b), (l.b, l.a)] {
                 let row =
-                    |node: NodeId| node as usize * self.groups..(node as usize + 1) * self.groups;
+                    |node: NodeId| node.index() * self.groups..(node.index() + 1) * self.groups;
                 let (far, near) = (&self.distance[row(from)], &self.distance[row(to)]);
                 let left = &self.candidates[row(from)];
                 // With one failure a switch is affected when the link was all it had; with several
@@ -189,8 +190,7 @@ impl<'a> Incremental<'a> {
         for of_group in alone.chunk_by(|a, b| a.0 == b.0) {
             let group = of_group[0].0;
             let affected = self.affected(set, group, of_group);
-            let sends =
-                |n: &NodeId| self.groups_at[*n as usize].iter().any(|&g| g as usize != group);
+            let sends = |n: &NodeId| self.groups_at[n.index()].iter().any(|&g| g as usize != group);
             if !affected.keys().any(sends) {
                 continue;
             }
@@ -268,14 +268,14 @@ impl<'a> Incremental<'a> {
         let now =
             |node: NodeId| moved.get(&node).copied().unwrap_or_else(|| self.distance(node, group));
         let mut sources: Vec<u32> =
-            moved.keys().flat_map(|&n| self.groups_at[n as usize].iter().copied()).collect();
+            moved.keys().flat_map(|&n| self.groups_at[n.index()].iter().copied()).collect();
         sources.sort_unstable();
         sources.dedup();
         let (mut disconnects, mut queue, mut seen) = (false, Vec::new(), HashSet::new());
         for source in sources.into_iter().filter(|&s| s as usize != group) {
             let own = &self.neighbours[source as usize];
             // Of equally near switches, those of level 0 come first.
-            let near = |n: NodeId, hops: u16| (hops, self.t.nodes[n as usize].level > 0);
+            let near = |n: NodeId, hops: u16| (hops, self.t.nodes[n.index()].level > 0);
             let before = own.iter().map(|&n| near(n, self.distance(n, group))).min();
             let after = own.iter().map(|&n| near(n, now(n))).min();
             let is_routed = after.is_some_and(|(hops, _)| hops != FAR);

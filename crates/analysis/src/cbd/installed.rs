@@ -17,8 +17,9 @@ use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use xoff_net::topology::Topology;
 use xoff_net::topology::routing::{Lanes, Tables};
-use xoff_net::topology::{NodeId, Topology};
+use xoff_units::NodeId;
 
 use super::cycle::{self, Graph};
 use super::remedy::{Remedy, turns, up_down};
@@ -203,7 +204,7 @@ impl Walk<'_> {
         // Breadth first from the host's switch, until the first of the two links.
         let mut before: HashMap<State, Option<State>> = HashMap::new();
         let mut queue = std::collections::VecDeque::new();
-        for port in &self.t.nodes[host as usize].ports {
+        for port in &self.t.nodes[host.index()].ports {
             for state in
                 self.next((port.peer, port.peer_port), destination, level).unwrap_or_default()
             {
@@ -261,7 +262,7 @@ mod tests {
         let mut tables = Tables::new(hosts.iter().map(to).collect());
         for s in t.switches() {
             let port = |peer: NodeId| {
-                t.nodes[s as usize].ports.iter().position(|p| p.peer == peer).map(|p| p as u16)
+                t.nodes[s.index()].ports.iter().position(|p| p.peer == peer).map(|p| p as u16)
             };
             let next = t.switches().find(|&n| n == s + 1).unwrap_or(t.switches().next().unwrap());
             for (d, &host) in hosts.iter().enumerate() {
@@ -347,7 +348,7 @@ mod tests {
         // other fails.
         let switches: Vec<NodeId> = t.switches().collect();
         let port = |from: NodeId, to: NodeId| {
-            t.nodes[from as usize].ports.iter().position(|p| p.peer == to).unwrap() as u16
+            t.nodes[from.index()].ports.iter().position(|p| p.peer == to).unwrap() as u16
         };
         for d in 1..3 {
             tables.set(

@@ -18,6 +18,7 @@ use serde::Serialize;
 use xoff_net::topology::failures::{fail_links, is_connected_hosts, link_name};
 use xoff_net::topology::routing::up_down_ranks;
 use xoff_net::topology::{LinkId, NodeKind, Topology};
+use xoff_units::NodeId;
 
 use super::buffers::{Buffer, behind, filled_by, switch_of};
 use super::cycle::{self, Graph};
@@ -209,7 +210,7 @@ type Turn = (Buffer, Buffer);
 /// Turns that are enough to break every cycle of these dependencies.
 pub(super) fn turns(t: &Topology, graph: &Graph) -> Option<HashSet<Turn>> {
     let ranks = up_down_ranks(t);
-    let rank = |node: u32| ranks[node as usize];
+    let rank = |node: NodeId| ranks[node.index()];
     let of = |v: Buffer| {
         graph.next[graph.first[v as usize] as usize..graph.first[v as usize + 1] as usize]
             .iter()
@@ -311,8 +312,8 @@ fn bounces(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<(Vec<Turn>
 /// The most turns on a way from a host.
 fn from(
     f: &Forwarding<'_>,
-    src: u32,
-    dst: u32,
+    src: NodeId,
+    dst: NodeId,
     cut: &HashSet<Turn>,
     known: &mut HashMap<Buffer, u32>,
 ) -> u32 {
@@ -327,7 +328,7 @@ fn from(
 fn onward(
     f: &Forwarding<'_>,
     at: Buffer,
-    dst: u32,
+    dst: NodeId,
     cut: &HashSet<Turn>,
     known: &mut HashMap<Buffer, u32>,
 ) -> u32 {
@@ -336,7 +337,7 @@ fn onward(
     }
     let node = switch_of(f.t, at);
     let mut most = 0;
-    if f.t.nodes[node as usize].kind == NodeKind::Switch {
+    if f.t.nodes[node.index()].kind == NodeKind::Switch {
         for &port in f.ports(node, dst) {
             let next = behind(f.t, node, port);
             most =

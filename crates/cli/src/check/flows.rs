@@ -12,9 +12,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use xoff_analysis::cbd::Flow;
-use xoff_net::topology::{ExplicitPaths, FlowKey, NodeId, NodeKind, Topology};
+use xoff_net::topology::{ExplicitPaths, FlowKey, NodeKind, Topology};
 use xoff_scenario::hpcc::HpccFlows;
 use xoff_scenario::{Problem, Problems, Source};
+use xoff_units::NodeId;
 
 /// The source port of a pair's first flow; HPCC counts up from it.
 const SRC_PORT: u16 = 10_000;
@@ -60,8 +61,7 @@ pub fn load(path: &Path, t: &Topology) -> Result<Given, Problems> {
         let switches: Vec<bool> = t.nodes.iter().map(|n| n.kind == NodeKind::Switch).collect();
         return Ok(from_hpcc(&HpccFlows::read(&source, &switches)?));
     }
-    let nodes: HashMap<&str, NodeId> =
-        (0..t.nodes.len() as NodeId).map(|n| (t.name(n), n)).collect();
+    let nodes: HashMap<&str, NodeId> = t.node_ids().map(|n| (t.name(n), n)).collect();
     let (mut given, mut problems) =
         (Given { flows: Vec::new(), paths: ExplicitPaths::default() }, Problems::default());
     let mut start = 0;
@@ -99,7 +99,7 @@ fn flow(
         ));
     };
     let host = |name: &str| match nodes.get(name) {
-        Some(&n) if t.nodes[n as usize].kind == NodeKind::Host => Ok(n),
+        Some(&n) if t.nodes[n.index()].kind == NodeKind::Host => Ok(n),
         Some(_) => Err(Problem::new(
             format!("'{name}' is a switch"),
             "expected hosts at both ends of a flow",
@@ -128,10 +128,13 @@ fn from_hpcc(file: &HpccFlows) -> Given {
     crate::terminal::problems(&file.warnings);
     let mut ports: HashMap<(NodeId, NodeId), u16> = HashMap::new();
     let flow = |f: &xoff_scenario::hpcc::HpccFlow| {
-        let port = ports.entry((f.src, f.dst)).or_insert(SRC_PORT);
+        let port = ports.entry((NodeId(f.src), NodeId(f.dst))).or_insert(SRC_PORT);
         let src_port = *port;
         *port = port.wrapping_add(1);
-        Flow { key: FlowKey { src: f.src, dst: f.dst, src_port, dst_port: f.dport }, path: None }
+        Flow {
+            key: FlowKey { src: NodeId(f.src), dst: NodeId(f.dst), src_port, dst_port: f.dport },
+            path: None,
+        }
     };
     Given { flows: file.flows.iter().map(flow).collect(), paths: ExplicitPaths::default() }
 }

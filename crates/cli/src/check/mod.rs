@@ -187,7 +187,7 @@ fn fail(topology: &mut Topology, names: &[String]) -> Result<(), Problems> {
     let mut problems = Problems::default();
     for name in names {
         if let Some(node) = topology.find(name) {
-            for port in topology.nodes[node as usize].ports.clone() {
+            for port in topology.nodes[node.index()].ports.clone() {
                 topology.links[port.link as usize].up = false;
             }
             continue;

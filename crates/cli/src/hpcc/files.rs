@@ -145,7 +145,7 @@ pub struct PfcRecorder {
 
 impl Recorder for PfcRecorder {
     fn row(&mut self, row: &Row) {
-        if let Some(pfc) = Pfc::of(row, &self.ports, |n| self.switches[n as usize]) {
+        if let Some(pfc) = Pfc::of(row, &self.ports, |n| self.switches[n.index()]) {
             self.file.line(&pfc_line(&pfc));
         }
     }

@@ -67,8 +67,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let folder = out::claim("--out", &results, "hpcc", &args.out.force)?;
     let Files { mut fct, pfc, mut qlen } = files::create(&folder, &case, &args.config)?;
 
-    let switches: Vec<bool> =
-        (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
+    let switches: Vec<bool> = replay.topology.node_ids().map(|n| replay.is_switch(n)).collect();
     replay.world.record_to(Box::new(PfcRecorder {
         file: pfc,
         ports: PortNumbers::new(&replay.topology),
@@ -89,7 +88,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 
     if let Some(file) = &mut qlen {
         outcome.queue_counts.iter().for_each(|q| {
-            qlen_block(q, |n| switches[n as usize]).lines().for_each(|l| file.line(l))
+            qlen_block(q, |n| switches[n.index()]).lines().for_each(|l| file.line(l))
         });
     }
 

@@ -12,6 +12,7 @@ use xoff_real::wire::ecn::Ecn;
 use xoff_real::wire::ethernet::Mac;
 use xoff_real::wire::local::Message;
 use xoff_real::wire::{cbfc, gfc, pffc, test_frame};
+use xoff_units::NodeId;
 
 use crate::processes::{Process, SWITCH, flow, host, scenario, send, switch, wires};
 use crate::support::{command, folder, path};
@@ -34,7 +35,7 @@ fn receive(port: &mut PacketPort, lasting: u64, enough: usize) -> usize {
 
 fn local(m: Message, to: Mac) -> Vec<u8> {
     let mut out = vec![0; 2000];
-    let n = m.emit_frame(to, mac(1, 0), &mut out).unwrap();
+    let n = m.emit_frame(to, mac(NodeId(1), 0), &mut out).unwrap();
     out.truncate(n);
     out
 }
@@ -54,7 +55,7 @@ fn data(nth: u64, counted: u16, len: u16) -> Vec<u8> {
         due_ps: 0,
         sent_ps: 0,
     };
-    local(Message::Test(t), mac(0, 0))
+    local(Message::Test(t), mac(NodeId(0), 0))
 }
 
 /// Frames of 1500 B from H1 to H0, as fast as the link between them.
@@ -72,7 +73,7 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         let mut s1 = switch(&["--json", "--set", "flow_control=cbfc"]);
         let (mut b1, mut b2) = (port("b1"), port("b2"));
         let mut unknown = vec![0; 200];
-        unknown[..6].copy_from_slice(&mac(2, 0).0);
+        unknown[..6].copy_from_slice(&mac(NodeId(2), 0).0);
         unknown[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 0x12, 0x34]);
         sandbox::ip("link set dev a0 down\n").unwrap();
         let line = s1.prints("port S1->H0 (a0) went down at");

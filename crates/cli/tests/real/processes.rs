@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use xoff_real::netio::{PacketOptions, PacketPort, Port, sandbox};
 use xoff_real::switchd::mac;
 use xoff_real::wire::mac_control::{Pfc, Repr};
+use xoff_units::NodeId;
 
 use crate::support::{Ran, command, folder, path};
 use crate::{INCAST, in_namespaces};
@@ -174,7 +175,9 @@ fn a_flow_through_three_processes_arrives() {
 /// A frame that pauses priority 0 for as long as the field can hold.
 fn pause() -> Vec<u8> {
     let mut bytes = [0; 64];
-    let len = Repr::Pfc(Pfc::one(0, u16::MAX).unwrap()).emit_frame(mac(1, 0), &mut bytes).unwrap();
+    let len = Repr::Pfc(Pfc::one(0, u16::MAX).unwrap())
+        .emit_frame(mac(NodeId(1), 0), &mut bytes)
+        .unwrap();
     bytes[..len].to_vec()
 }
 

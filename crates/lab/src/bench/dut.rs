@@ -9,6 +9,7 @@ use xoff_net::topology::{Port, Routes, Topology};
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::{Given, Override};
 use xoff_scenario::{Problem, Problems};
+use xoff_units::NodeId;
 
 use crate::bench::text::{Text, quoted};
 
@@ -91,13 +92,13 @@ impl Dut {
         let mut racks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let (mut leaves, mut hosts, mut rate) = (Vec::new(), Vec::new(), f64::INFINITY);
         for host in t.hosts() {
-            let Some(port) = working(t, &t.nodes[host as usize].ports).next() else { continue };
+            let Some(port) = working(t, &t.nodes[host.index()].ports).next() else { continue };
             let leaf = leaves.iter().position(|l| *l == port.peer).unwrap_or_else(|| {
                 leaves.push(port.peer);
                 leaves.len() - 1
             });
             rate = rate.min(t.links[port.link as usize].rate.0 as f64);
-            racks.entry(leaf).or_default().push(host as usize);
+            racks.entry(leaf).or_default().push(host.index());
         }
         let mut of_leaf = Vec::new();
         for nodes in racks.values() {
@@ -116,9 +117,9 @@ impl Dut {
         let distance = t.distances_to_hosts();
         let (mut uplinks, mut uplink_rates) = (Vec::new(), Vec::new());
         for &leaf in &leaves {
-            for (n, p) in t.nodes[leaf as usize].ports.iter().enumerate() {
+            for (n, p) in t.nodes[leaf.index()].ports.iter().enumerate() {
                 let link = &t.links[p.link as usize];
-                if link.up && distance[p.peer as usize] > distance[leaf as usize] {
+                if link.up && distance[p.peer.index()] > distance[leaf.index()] {
                     uplinks.push(t.port_name(leaf, n as u16));
                     uplink_rates.push(link.rate.0 as f64);
                 }
@@ -244,12 +245,12 @@ impl Dut {
     pub(crate) fn failures(&self) -> Vec<Failing> {
         let t = self.topology();
         let distance = &t.distances_to_hosts();
-        let up = |node: u32| {
-            working(t, &t.nodes[node as usize].ports)
-                .filter(move |p| distance[p.peer as usize] > distance[node as usize])
+        let up = |node: NodeId| {
+            working(t, &t.nodes[node.index()].ports)
+                .filter(move |p| distance[p.peer.index()] > distance[node.index()])
         };
         let first = t.find(&self.hosts[0]).expect("a host's name");
-        let leaf = working(t, &t.nodes[first as usize].ports).next().map(|p| p.peer);
+        let leaf = working(t, &t.nodes[first.index()].ports).next().map(|p| p.peer);
         let Some(spine) = leaf.and_then(|leaf| up(leaf).next()) else { return Vec::new() };
         let one = |label, p: &Port| Failing {
             label,
@@ -257,7 +258,7 @@ impl Dut {
             links: vec![link_name(t, p.link)],
         };
         let mut all = vec![one("leaf uplink", spine)];
-        let links = working(t, &t.nodes[spine.peer as usize].ports);
+        let links = working(t, &t.nodes[spine.peer.index()].ports);
         all.push(Failing {
             label: "spine switch",
             what: t.name(spine.peer).to_owned(),

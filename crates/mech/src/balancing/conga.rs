@@ -16,7 +16,7 @@ use std::ops::Bound;
 use rustc_hash::FxHashMap;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{NodeId, Rate, Span, Time};
 
 use super::{Arrival, Balancer, Departure, Feedback, FlowTable, Header, NextHops};
 
@@ -72,9 +72,9 @@ pub struct Conga {
     /// By port.
     links: Vec<Load>,
     /// Congestion of paths to other leaves, by leaf and uplink.
-    to: FxHashMap<(u32, u16), Metric>,
+    to: FxHashMap<(NodeId, u16), Metric>,
     /// Congestion of paths from other leaves, by leaf.
-    from: FxHashMap<u32, FromLeaf>,
+    from: FxHashMap<NodeId, FromLeaf>,
     /// Congestion of each next hop.
     #[state(built)] // made for each flowlet
     compared: Vec<u8>,
@@ -199,7 +199,7 @@ impl Conga {
     }
 
     /// Congestion of the path to a leaf over an uplink.
-    fn congestion(&mut self, now: Time, leaf: u32, uplink: u16, rate: Rate) -> u8 {
+    fn congestion(&mut self, now: Time, leaf: NodeId, uplink: u16, rate: Rate) -> u8 {
         let load = *self.link(now, uplink);
         let far = self.to.get(&(leaf, uplink)).map_or(0, |metric| metric.now(now, self.aging));
         self.meter.level(&load, rate).max(far)
@@ -209,7 +209,7 @@ impl Conga {
     fn least_congested(
         &mut self,
         now: Time,
-        leaf: u32,
+        leaf: NodeId,
         latest: Option<usize>,
         hops: &mut dyn NextHops,
     ) -> usize {
@@ -260,7 +260,7 @@ impl Balancer for Conga {
         *header = Header { tag: frame.port, congestion, feedback };
     }
 
-    fn on_header(&mut self, now: Time, leaf: u32, header: &Header) {
+    fn on_header(&mut self, now: Time, leaf: NodeId, header: &Header) {
         let metric = Metric { level: header.congestion, at: now };
         let from = self.from.entry(leaf).or_default();
         from.metrics.entry(header.tag).or_insert((metric, None)).0 = metric;
@@ -288,7 +288,7 @@ mod tests {
     }
 
     /// A frame of `len` bytes leaves a port of 8 Gb/s, where the register is full with 160,000 B.
-    fn sends(law: &mut Conga, at: u64, port: u16, len: u64, to_leaf: Option<u32>) -> Header {
+    fn sends(law: &mut Conga, at: u64, port: u16, len: u64, to_leaf: Option<NodeId>) -> Header {
         let mut header = Header { tag: 77, congestion: 3, feedback: None };
         let rate = Rate::from_gbps(8);
         law.on_departure(
@@ -298,11 +298,11 @@ mod tests {
         header
     }
 
-    fn comes(law: &mut Conga, at: u64, leaf: u32, tag: u16, congestion: u8) {
+    fn comes(law: &mut Conga, at: u64, leaf: NodeId, tag: u16, congestion: u8) {
         law.on_header(us(at), leaf, &Header { tag, congestion, feedback: None });
     }
 
-    fn told(law: &mut Conga, at: u64, leaf: u32, tag: u16, congestion: u8) {
+    fn told(law: &mut Conga, at: u64, leaf: NodeId, tag: u16, congestion: u8) {
         let feedback = Some(Feedback { tag, congestion });
         law.on_header(us(at), leaf, &Header { tag: 0, congestion: 0, feedback });
     }
@@ -311,13 +311,25 @@ mod tests {
     fn a_register_counts_bytes_and_loses_an_eighth_each_20_us() {
         let mut law = law(&[]);
         let bytes = |law: &mut Conga, at| law.link(us(at), 5).bytes;
-        assert_eq!(sends(&mut law, 0, 5, 80_000, Some(9)).congestion, 4, "half of 8 levels");
+        assert_eq!(
+            sends(&mut law, 0, 5, 80_000, Some(NodeId(9))).congestion,
+            4,
+            "half of 8 levels"
+        );
         assert_eq!(bytes(&mut law, 19), 80_000);
         assert_eq!([20, 40, 60].map(|at| bytes(&mut law, at)), [70_000, 61_250, 53_593]);
-        assert_eq!(sends(&mut law, 60, 5, 6_407, Some(9)).congestion, 3, "60,000 B of 160,000");
-        assert_eq!(sends(&mut law, 60, 5, 79_999, Some(9)).congestion, 6, "139,999 B");
-        assert_eq!(sends(&mut law, 60, 5, 1, Some(9)).congestion, 7, "140,000 B");
-        assert_eq!(sends(&mut law, 60, 5, 100_000, Some(9)).congestion, 7, "no more levels");
+        assert_eq!(
+            sends(&mut law, 60, 5, 6_407, Some(NodeId(9))).congestion,
+            3,
+            "60,000 B of 160,000"
+        );
+        assert_eq!(sends(&mut law, 60, 5, 79_999, Some(NodeId(9))).congestion, 6, "139,999 B");
+        assert_eq!(sends(&mut law, 60, 5, 1, Some(NodeId(9))).congestion, 7, "140,000 B");
+        assert_eq!(
+            sends(&mut law, 60, 5, 100_000, Some(NodeId(9))).congestion,
+            7,
+            "no more levels"
+        );
         assert_eq!(bytes(&mut law, 3_000), 0);
     }
 
@@ -325,7 +337,7 @@ mod tests {
     fn a_frame_takes_along_the_most_congested_link() {
         let mut law = law(&[]);
         assert_eq!(
-            sends(&mut law, 0, 2, 20_000, Some(9)),
+            sends(&mut law, 0, 2, 20_000, Some(NodeId(9))),
             Header { tag: 2, congestion: 1, feedback: None },
             "a leaf writes the header"
         );
@@ -337,18 +349,22 @@ mod tests {
     #[test]
     fn changed_metrics_are_fed_back_first_and_each_in_turn() {
         let mut law = law(&[]);
-        (4..8).for_each(|tag| comes(&mut law, 0, 1, tag, tag as u8));
+        (4..8).for_each(|tag| comes(&mut law, 0, NodeId(1), tag, tag as u8));
         let fed = |law: &mut Conga, at| {
-            let f = sends(law, at, 0, 0, Some(1)).feedback.unwrap();
+            let f = sends(law, at, 0, 0, Some(NodeId(1))).feedback.unwrap();
             (f.tag, f.congestion)
         };
         assert_eq!([0; 4].map(|at| fed(&mut law, at)), [(4, 4), (5, 5), (6, 6), (7, 7)]);
         assert_eq!(fed(&mut law, 1), (4, 4), "none has changed: in turn");
-        comes(&mut law, 2, 1, 4, 0);
-        comes(&mut law, 2, 1, 7, 7);
+        comes(&mut law, 2, NodeId(1), 4, 0);
+        comes(&mut law, 2, NodeId(1), 7, 7);
         assert_eq!([2, 2].map(|at| fed(&mut law, at)), [(4, 0), (5, 5)], "7 has its old level");
         assert_eq!(fed(&mut law, 10_000), (6, 5), "old by 10 ms: a level less");
-        assert_eq!(sends(&mut law, 2, 0, 0, Some(2)).feedback, None, "nothing came from leaf 2");
+        assert_eq!(
+            sends(&mut law, 2, 0, 0, Some(NodeId(2))).feedback,
+            None,
+            "nothing came from leaf 2"
+        );
     }
 
     #[test]
@@ -356,20 +372,20 @@ mod tests {
         let mut law = law(&[]);
         let mut hops = Hops { draws: vec![0.9, 0.4], ..Hops::new(&[0; 3]) };
         let mut at = |law: &mut Conga, us, flow| {
-            law.pick(&Arrival { to_leaf: Some(1), ..frame(us, FlowId(flow)) }, &mut hops)
+            law.pick(&Arrival { to_leaf: Some(NodeId(1)), ..frame(us, FlowId(flow)) }, &mut hops)
         };
         assert_eq!(at(&mut law, 0, 1), 2, "all equal: at random");
-        told(&mut law, 0, 1, 2, 5);
+        told(&mut law, 0, NodeId(1), 2, 5);
         assert_eq!(at(&mut law, 499, 1), 2, "the flowlet goes on");
         assert_eq!(at(&mut law, 999, 1), 0, "0 and 1 are equal");
-        told(&mut law, 1000, 1, 0, 2);
-        told(&mut law, 1000, 1, 1, 2);
+        told(&mut law, 1000, NodeId(1), 0, 2);
+        told(&mut law, 1000, NodeId(1), 1, 2);
         assert_eq!(at(&mut law, 1500, 1), 0, "a path that is not better: the flow stays");
-        told(&mut law, 1501, 1, 2, 1);
-        told(&mut law, 1501, 2, 1, 0);
+        told(&mut law, 1501, NodeId(1), 2, 1);
+        told(&mut law, 1501, NodeId(2), 1, 0);
         assert_eq!(at(&mut law, 2100, 1), 2, "leaf 2 is another one");
         // Port 2 of this leaf has 40,000 of 160,000 B: level 2, as 0 and 1 by now.
-        sends(&mut law, 2100, 2, 40_000, Some(1));
+        sends(&mut law, 2100, 2, 40_000, Some(NodeId(1)));
         assert_eq!(at(&mut law, 2100, 2), 2, "0.9 of three");
         assert_eq!(law.pick(&frame(2100, FlowId(2)), &mut hops), 0, "elsewhere: the hash");
     }
@@ -377,8 +393,8 @@ mod tests {
     #[test]
     fn a_metric_without_news_falls_by_a_level_each_10_ms() {
         let mut law = law(&[]);
-        told(&mut law, 100, 1, 0, 2);
-        let mut level = |at| law.congestion(us(at), 1, 0, Rate(1));
+        told(&mut law, 100, NodeId(1), 0, 2);
+        let mut level = |at| law.congestion(us(at), NodeId(1), 0, Rate(1));
         assert_eq!([100, 10_099, 10_100, 20_100, 90_000].map(&mut level), [2, 2, 1, 0, 0]);
     }
 

@@ -29,7 +29,7 @@ pub use registry::{AnyBalancer, Balancing, Entry, REGISTRY};
 use std::fmt::Debug;
 
 use xoff_units::state::State;
-use xoff_units::{Bytes, FlowId, Rate, Time};
+use xoff_units::{Bytes, FlowId, NodeId, Rate, Time};
 
 use flow_table::FlowTable;
 
@@ -45,7 +45,7 @@ pub struct Arrival {
     /// Number of the set of its next hops: destinations with the same next hops share it.
     pub set: u32,
     /// At the leaf of its source, where frames have headers: number of the destination's leaf.
-    pub to_leaf: Option<u32>,
+    pub to_leaf: Option<NodeId>,
 }
 
 /// A frame that leaves for another switch, where frames have headers.
@@ -60,7 +60,7 @@ pub struct Departure {
     /// Length on the wire.
     pub len: Bytes,
     /// At the leaf of its source: number of the destination's leaf.
-    pub to_leaf: Option<u32>,
+    pub to_leaf: Option<NodeId>,
 }
 
 /// Header of a frame between leaves.
@@ -125,13 +125,13 @@ pub trait Balancer {
     /// A frame leaves for another switch. At the leaf of its source the header has no content yet.
     fn on_departure(&mut self, _frame: &Departure, _header: &mut Header) {}
     /// A frame from another leaf reaches the leaf of its destination.
-    fn on_header(&mut self, _now: Time, _from_leaf: u32, _header: &Header) {}
+    fn on_header(&mut self, _now: Time, _from_leaf: NodeId, _header: &Header) {}
 }
 
 /// A law from outside this crate.
 pub trait Custom: Debug + Send + Sync {
     /// The law of one switch, given its number.
-    fn balancer(&self, switch: u32) -> Box<dyn Balancer + Send + Sync>;
+    fn balancer(&self, switch: NodeId) -> Box<dyn Balancer + Send + Sync>;
     /// True if frames of a flow may overtake each other.
     fn reorders(&self) -> bool {
         true

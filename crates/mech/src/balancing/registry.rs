@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use xoff_units::Time;
 use xoff_units::params::{ParamError, Values};
 use xoff_units::state::State;
+use xoff_units::{NodeId, Time};
 
 use super::{Arrival, Balancer, Custom, Departure, Header, NextHops};
 
@@ -54,7 +54,7 @@ macro_rules! laws {
         impl Balancing {
             /// The balancer of a switch; `None`: the environment's cached path of a flow's hash.
             /// `entropy`: each frame has an entropy value.
-            pub fn balancer(&self, switch: u32, entropy: bool) -> Option<AnyBalancer> {
+            pub fn balancer(&self, switch: NodeId, entropy: bool) -> Option<AnyBalancer> {
                 match self {
                     Balancing::Ecmp if entropy => Some(AnyBalancer::Ecmp(Default::default())),
                     Balancing::Ecmp => None,
@@ -103,7 +103,7 @@ macro_rules! laws {
                     AnyBalancer::Custom(law) => law.on_departure(frame, header),
                 }
             }
-            fn on_header(&mut self, now: Time, from_leaf: u32, header: &Header) {
+            fn on_header(&mut self, now: Time, from_leaf: NodeId, header: &Header) {
                 match self {
                     AnyBalancer::Ecmp(law) => law.on_header(now, from_leaf, header),
                     $(AnyBalancer::$Law(law) => law.on_header(now, from_leaf, header),)+

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use xoff_units::paged::Items;
-use xoff_units::{Bytes, Rate, Span, Time, flat};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time, flat};
 
 use crate::jobs::graph::{Graph, NONE, Pages, Work};
 use crate::jobs::machine::SPAN_MAX;
@@ -63,7 +63,7 @@ pub struct Job {
     /// Index of its name among the workloads.
     pub label: u32,
     /// Host of each rank.
-    pub hosts: Vec<u32>,
+    pub hosts: Vec<NodeId>,
     /// Operations of the ranks in an iteration.
     pub graph: Arc<Graph>,
     /// Number of iterations; each rank has its own pace.

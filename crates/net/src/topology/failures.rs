@@ -6,9 +6,10 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
-use crate::topology::graph::{LinkId, NodeId, NodeKind, Topology};
+use crate::topology::graph::{LinkId, NodeKind, Topology};
 use crate::topology::names;
 
 /// The purpose of these draws, part of the key of their streams.
@@ -17,7 +18,7 @@ const PURPOSE_LINK_FAILURE: u64 = 1000;
 /// The name of a link, in the form that [`find_link`] reads.
 pub fn link_name(t: &Topology, link: LinkId) -> String {
     let l = &t.links[link as usize];
-    let parallel = t.nodes[l.a as usize].ports.iter().filter(|p| p.peer == l.b).count() > 1;
+    let parallel = t.nodes[l.a.index()].ports.iter().filter(|p| p.peer == l.b).count() > 1;
     let base = format!("{}-{}", t.name(l.a), t.name(l.b));
     if parallel { format!("{base}#{}", l.a_port) } else { base }
 }
@@ -25,7 +26,7 @@ pub fn link_name(t: &Topology, link: LinkId) -> String {
 /// True if both ends are switches.
 pub fn is_fabric_link(t: &Topology, link: LinkId) -> bool {
     let l = &t.links[link as usize];
-    [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
+    [l.a, l.b].iter().all(|&n| t.nodes[n.index()].kind == NodeKind::Switch)
 }
 
 /// The link of this name, in either order of its ends and in every form of
@@ -35,7 +36,7 @@ pub fn is_fabric_link(t: &Topology, link: LinkId) -> bool {
 /// There is no such link, or there are several.
 pub fn find_link(t: &Topology, name: &str) -> Result<LinkId, ParamError> {
     let (node, port) = names::find_port(t, "failed_links", name, names::What::Link)?;
-    Ok(t.nodes[node as usize].ports[port as usize].link)
+    Ok(t.nodes[node.index()].ports[port as usize].link)
 }
 
 /// Fails the named links and returns their numbers.
@@ -96,10 +97,10 @@ fn draw(seed: u64, name: &str) -> f64 {
 /// True if every host reaches every other over links that are up; hosts do not forward.
 pub fn is_connected_hosts(t: &Topology) -> bool {
     let component = switch_components(t);
-    let up = |h: NodeId| t.nodes[h as usize].ports.iter().filter(|p| t.links[p.link as usize].up);
+    let up = |h: NodeId| t.nodes[h.index()].ports.iter().filter(|p| t.links[p.link as usize].up);
     // The switch components that a host is attached to; usually one.
     let of = |h: NodeId| -> Vec<u32> {
-        up(h).map(|p| component[p.peer as usize]).filter(|&c| c != u32::MAX).collect()
+        up(h).map(|p| component[p.peer.index()]).filter(|&c| c != u32::MAX).collect()
     };
     let hosts: Vec<(NodeId, Vec<u32>)> = t.hosts().map(|h| (h, of(h))).collect();
     let Some((_, first)) = hosts.first() else { return true };
@@ -119,15 +120,14 @@ fn switch_components(t: &Topology) -> Vec<u32> {
     let mut component = vec![u32::MAX; t.nodes.len()];
     let mut stack = Vec::new();
     for (number, start) in t.switches().enumerate() {
-        if component[start as usize] != u32::MAX {
+        if component[start.index()] != u32::MAX {
             continue;
         }
-        component[start as usize] = number as u32;
+        component[start.index()] = number as u32;
         stack.push(start);
         while let Some(node) = stack.pop() {
-            for port in t.nodes[node as usize].ports.iter().filter(|p| t.links[p.link as usize].up)
-            {
-                let peer = port.peer as usize;
+            for port in t.nodes[node.index()].ports.iter().filter(|p| t.links[p.link as usize].up) {
+                let peer = port.peer.index();
                 if t.nodes[peer].kind == NodeKind::Switch && component[peer] == u32::MAX {
                     component[peer] = number as u32;
                     stack.push(port.peer);

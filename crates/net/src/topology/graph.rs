@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use xoff_units::{Rate, Span};
+use xoff_units::{NodeId, Rate, Span};
 
-/// Index of a node; hosts and switches share one numbering.
-pub type NodeId = u32;
 /// Index of a link (both directions).
 pub type LinkId = u32;
 
@@ -89,16 +87,16 @@ impl Topology {
         rack: u32,
     ) -> NodeId {
         self.nodes.push(Node { name: name.into(), kind, level, rack, ports: Vec::new() });
-        (self.nodes.len() - 1) as NodeId
+        NodeId(self.nodes.len() as u32 - 1)
     }
 
     /// Adds a link and the two ports it ends in.
     pub fn add_link(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Span) -> LinkId {
         let link = self.links.len() as LinkId;
-        let a_port = self.nodes[a as usize].ports.len() as u16;
-        let b_port = self.nodes[b as usize].ports.len() as u16 + u16::from(a == b);
-        self.nodes[a as usize].ports.push(Port { peer: b, peer_port: b_port, link });
-        self.nodes[b as usize].ports.push(Port { peer: a, peer_port: a_port, link });
+        let a_port = self.nodes[a.index()].ports.len() as u16;
+        let b_port = self.nodes[b.index()].ports.len() as u16 + u16::from(a == b);
+        self.nodes[a.index()].ports.push(Port { peer: b, peer_port: b_port, link });
+        self.nodes[b.index()].ports.push(Port { peer: a, peer_port: a_port, link });
         self.links.push(Link { a, a_port, b, b_port, rate, delay, up: true });
         link
     }
@@ -108,16 +106,21 @@ impl Topology {
     pub fn distances_to_hosts(&self) -> Vec<u32> {
         let mut distances = vec![u32::MAX; self.nodes.len()];
         let mut next: std::collections::VecDeque<NodeId> = self.hosts().collect();
-        next.iter().for_each(|&h| distances[h as usize] = 0);
+        next.iter().for_each(|&h| distances[h.index()] = 0);
         while let Some(n) = next.pop_front() {
-            for p in &self.nodes[n as usize].ports {
-                if distances[p.peer as usize] == u32::MAX {
-                    distances[p.peer as usize] = distances[n as usize] + 1;
+            for p in &self.nodes[n.index()].ports {
+                if distances[p.peer.index()] == u32::MAX {
+                    distances[p.peer.index()] = distances[n.index()] + 1;
                     next.push_back(p.peer);
                 }
             }
         }
         distances
+    }
+
+    /// All nodes, in index order.
+    pub fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
     }
 
     /// The hosts, in index order.
@@ -131,17 +134,17 @@ impl Topology {
     }
 
     fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> + '_ {
-        (0..self.nodes.len() as NodeId).filter(move |&n| self.nodes[n as usize].kind == kind)
+        self.node_ids().filter(move |&n| self.nodes[n.index()].kind == kind)
     }
 
     /// The node of this name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
-        self.nodes.iter().position(|n| n.name == name).map(|i| i as NodeId)
+        self.nodes.iter().position(|n| n.name == name).map(|i| NodeId(i as u32))
     }
 
     /// The name of a node.
     pub fn name(&self, node: NodeId) -> &str {
-        &self.nodes[node as usize].name
+        &self.nodes[node.index()].name
     }
 
     /// Names both ports of a link, `None` leaves one without a name. A node's names must be unique;
@@ -163,12 +166,12 @@ impl Topology {
 
     /// The link behind a port.
     pub fn link_at(&self, node: NodeId, port: u16) -> &Link {
-        &self.links[self.nodes[node as usize].ports[port as usize].link as usize]
+        &self.links[self.nodes[node.index()].ports[port as usize].link as usize]
     }
 
     /// The links behind the ports of a node.
     pub fn links_at(&self, node: NodeId) -> impl Iterator<Item = &Link> {
-        self.nodes[node as usize].ports.iter().map(|p| &self.links[p.link as usize])
+        self.nodes[node.index()].ports.iter().map(|p| &self.links[p.link as usize])
     }
 
     /// True if some host has more than one link.
@@ -179,7 +182,7 @@ impl Topology {
     /// A directed port as users write it: `S1->S2`; with parallel links, `S1->S2#3` where 3 is the
     /// port number.
     pub fn port_name(&self, node: NodeId, port: u16) -> String {
-        let n = &self.nodes[node as usize];
+        let n = &self.nodes[node.index()];
         let peer = n.ports[port as usize].peer;
         let parallel = n.ports.iter().filter(|p| p.peer == peer).count() > 1;
         let base = format!("{}->{}", n.name, self.name(peer));

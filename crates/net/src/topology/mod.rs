@@ -14,7 +14,7 @@ pub mod names;
 mod port_numbers;
 pub mod routing;
 
-pub use graph::{Link, LinkId, Node, NodeId, NodeKind, Port, Topology};
+pub use graph::{Link, LinkId, Node, NodeKind, Port, Topology};
 pub use port_numbers::PortNumbers;
 pub use routing::{
     Choice, EcmpHash, ExplicitPaths, FlowKey, Order, Paths, Routes, Routing, trace_path,

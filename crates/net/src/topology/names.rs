@@ -9,9 +9,10 @@
 //! A shell takes the `>` of the first form for itself, so help and pages show the second where a
 //! command is meant.
 
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
-use crate::topology::graph::{NodeId, Topology};
+use crate::topology::graph::Topology;
 
 /// Between the two ends, the clearest first: a node's own name may hold a dash or a colon.
 const BETWEEN: [&str; 3] = ["->", ":", "-"];
@@ -77,7 +78,7 @@ pub fn find_port(
     };
     let (a_name, b_name) = (t.name(a), t.name(b));
     let ports: Vec<u16> = (0u16..)
-        .zip(&t.nodes[a as usize].ports)
+        .zip(&t.nodes[a.index()].ports)
         .filter(|(_, p)| p.peer == b)
         .map(|(i, _)| i)
         .collect();
@@ -135,7 +136,7 @@ fn why_not(t: &Topology, name: &str, ends: &str, what: What) -> (String, String)
 }
 
 fn neighbours(t: &Topology, node: NodeId) -> String {
-    let ports = &t.nodes[node as usize].ports;
+    let ports = &t.nodes[node.index()].ports;
     let names: Vec<_> = ports.iter().take(8).map(|p| t.name(p.peer)).collect();
     let more = if ports.len() > names.len() {
         format!(" and {} more", ports.len() - names.len())
@@ -168,12 +169,12 @@ mod tests {
     #[test]
     fn all_forms_name_the_same_port() {
         for name in ["S1->H1", "S1:H1", "S1-H1", " S1 -> H1 ", "S1->H1#0"] {
-            assert_eq!(find(name), Ok((1, 0)), "{name}");
+            assert_eq!(find(name), Ok((NodeId(1), 0)), "{name}");
         }
         for name in ["a-b->c:d", "a-b:c:d", "a-b-c:d"] {
-            assert_eq!(find(name), Ok((3, 1)), "{name}");
+            assert_eq!(find(name), Ok((NodeId(3), 1)), "{name}");
         }
-        assert_eq!(find("S1:S2#2"), Ok((1, 2)));
+        assert_eq!(find("S1:S2#2"), Ok((NodeId(1), 2)));
     }
 
     #[test]
@@ -182,9 +183,9 @@ mod tests {
         t.label(1, Some("Ethernet8"), Some("eth0/1#2"));
         t.label(3, Some("S2"), None);
         let find = |name: &str| find_port(&t, "key", name, What::Port);
-        assert_eq!(find("S1:Ethernet8"), Ok((1, 1)));
-        assert_eq!(find("S2:eth0/1#2"), Ok((2, 0)));
-        assert_eq!(find("S1:S2#1"), Ok((1, 1)), "a node's name comes first");
+        assert_eq!(find("S1:Ethernet8"), Ok((NodeId(1), 1)));
+        assert_eq!(find("S2:eth0/1#2"), Ok((NodeId(2), 0)));
+        assert_eq!(find("S1:S2#1"), Ok((NodeId(1), 1)), "a node's name comes first");
         assert!(find("S1:Ethernet9").unwrap_err().what.contains("no node 'Ethernet9'"));
     }
 

@@ -1,6 +1,6 @@
 //! Directed ports as numbers: those of node 0 first, then those of node 1, and so on.
 
-use xoff_units::PortId;
+use xoff_units::{NodeId, PortId};
 
 use crate::topology::graph::Topology;
 
@@ -21,8 +21,9 @@ impl PortNumbers {
         let mut all = PortNumbers::default();
         for (n, node) in t.nodes.iter().enumerate() {
             all.first.push(all.places.len() as u32);
-            all.places
-                .extend((0..node.ports.len() as u16).map(|port| PortId { node: n as u32, port }));
+            all.places.extend(
+                (0..node.ports.len() as u16).map(|port| PortId { node: NodeId(n as u32), port }),
+            );
         }
         all.peers =
             t.nodes.iter().flat_map(|n| &n.ports).map(|p| all.of(p.peer, p.peer_port)).collect();
@@ -30,12 +31,12 @@ impl PortNumbers {
     }
     /// Number of a port.
     #[inline]
-    pub fn of(&self, node: u32, port: u16) -> u32 {
-        self.first[node as usize] + port as u32
+    pub fn of(&self, node: NodeId, port: u16) -> u32 {
+        self.first[node.index()] + port as u32
     }
     /// Numbers of all ports of a node.
-    pub fn all_of(&self, node: u32) -> std::ops::Range<u32> {
-        let node = node as usize;
+    pub fn all_of(&self, node: NodeId) -> std::ops::Range<u32> {
+        let node = node.index();
         self.first[node]..self.first.get(node + 1).map_or(self.places.len() as u32, |&next| next)
     }
     /// Node and port of a number.

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use crate::topology::{NodeId, Topology};
+use crate::topology::Topology;
 use rand_core::Rng;
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
 use crate::workload::random::below;
@@ -41,7 +42,7 @@ impl Destinations {
         receivers: &[NodeId],
         other_rack: bool,
     ) -> Result<Destinations, NodeId> {
-        let key = |h: NodeId| if other_rack { topo.nodes[h as usize].rack } else { h };
+        let key = |h: NodeId| if other_rack { topo.nodes[h.index()].rack } else { h.0 };
         let mut order = receivers.to_vec();
         order.sort_unstable_by_key(|&h| (key(h), h));
         let mut stretches = HashMap::new();
@@ -57,19 +58,19 @@ impl Destinations {
             if (past - first) as usize == order.len() {
                 return Err(h);
             }
-            group[h as usize] = (first, past);
+            group[h.index()] = (first, past);
         }
         Ok(Destinations { order, group })
     }
 
     /// True if `host` may send, and be chosen by others.
     pub(crate) fn has(&self, host: NodeId) -> bool {
-        self.group.get(host as usize).is_some_and(|&(first, past)| past > first)
+        self.group.get(host.index()).is_some_and(|&(first, past)| past > first)
     }
 
     /// A destination for `host`, each permitted one equally likely.
     pub(crate) fn pick(&self, host: NodeId, rng: &mut impl Rng) -> NodeId {
-        let (first, past) = self.group[host as usize];
+        let (first, past) = self.group[host.index()];
         let own = (past - first) as u64;
         let k = below(rng, self.order.len() as u64 - own);
         self.order[(if k < first as u64 { k } else { k + own }) as usize]

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::jobs::{Job, Jobs};
+use crate::topology::Topology;
 use crate::topology::routing::{ExplicitPaths, FlowKey};
-use crate::topology::{NodeId, Topology};
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
-use xoff_units::{Rate, Time, flat};
+use xoff_units::{NodeId, Rate, Time, flat};
 
 use crate::workload::Repeat;
 use crate::workload::generators::closed_loop::ClosedLoop;

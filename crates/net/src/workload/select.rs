@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::topology::{NodeId, NodeKind, Topology};
+use crate::topology::{NodeKind, Topology};
 use xoff_units::params::suggest::nearest;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Rate, Time};
+use xoff_units::{NodeId, Rate, Time};
 
 use crate::workload::{Context, SizeCdf, UNLIMITED};
 
@@ -94,7 +94,7 @@ pub(crate) fn node(topo: &Topology, key: &str, name: &str) -> Result<NodeId, Par
 /// The host of this name.
 pub(crate) fn host(topo: &Topology, key: &str, name: &str) -> Result<NodeId, ParamError> {
     match topo.find(name) {
-        Some(n) if topo.nodes[n as usize].kind == NodeKind::Host => Ok(n),
+        Some(n) if topo.nodes[n.index()].kind == NodeKind::Host => Ok(n),
         Some(_) => {
             Err(ParamError::new(key, format!("'{name}' is a switch"), "flows run between hosts"))
         }
@@ -245,7 +245,7 @@ pub(crate) fn no_destination(key: &str, topo: &Topology, source: NodeId) -> Para
 
 /// Largest rate of a host [bit/s]: the sum of its working links.
 pub(crate) fn link_rate(topo: &Topology, host: NodeId) -> Rate {
-    let ports = 0..topo.nodes[host as usize].ports.len() as u16;
+    let ports = 0..topo.nodes[host.index()].ports.len() as u16;
     ports.map(|p| topo.link_at(host, p)).filter(|l| l.up).fold(Rate::ZERO, |sum, l| sum + l.rate)
 }
 

@@ -3,7 +3,7 @@
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Context, Flow, Generated, SizeCdf, generators};
 use xoff_units::params::{Defaults, ParamError};
-use xoff_units::{Rate, Span};
+use xoff_units::{NodeId, Rate, Span};
 
 /// `racks` edge switches with `per_rack` hosts each (H0, H1, ...) below one spine S.
 pub fn network(racks: u32, per_rack: u32) -> Topology {
@@ -16,7 +16,7 @@ pub fn network(racks: u32, per_rack: u32) -> Topology {
     for r in 0..racks {
         let edge = t.add_node(format!("E{r}"), NodeKind::Switch, 1, r);
         (0..per_rack).for_each(|i| {
-            t.add_link(r * per_rack + i, edge, rate, delay);
+            t.add_link(NodeId(r * per_rack + i), edge, rate, delay);
         });
         t.add_link(edge, spine, rate, delay);
     }

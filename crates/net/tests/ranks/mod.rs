@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xoff_net::jobs::loggp::LogGp;
 use xoff_net::jobs::{Graph, Job, Overheads};
-use xoff_units::{Span, Time};
+use xoff_units::{NodeId, Span, Time};
 
 /// Parameters of LogGOPSim's figures.
 pub const NET: LogGp = LogGp {
@@ -21,7 +21,7 @@ pub fn job(mut graph: Graph, change: impl FnOnce(&mut Job)) -> Arc<Job> {
     let mut job = Job {
         name: "test".into(),
         label: 0,
-        hosts: (0..ranks).collect(),
+        hosts: (0..ranks).map(NodeId).collect(),
         graph: Arc::new(graph),
         iterations: 1,
         start: Time::ZERO,

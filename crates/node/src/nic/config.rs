@@ -4,7 +4,7 @@ use xoff_mech::entropy::Entropies;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_units::state::State;
-use xoff_units::{Bytes, FlowId, Rate, Span, WireClock};
+use xoff_units::{Bytes, FlowId, NodeId, Rate, Span, WireClock};
 
 use super::port_choice::PortChoice;
 use super::recovery::Recovery;
@@ -133,7 +133,7 @@ pub struct FlowStart {
     #[state(flow)]
     pub flow: FlowId,
     /// Host to which it leads.
-    pub dst: u32,
+    pub dst: NodeId,
     /// Priority class.
     pub class: u8,
     /// Payload [bytes]; `u64::MAX`: endless.

@@ -55,10 +55,10 @@ impl Nic {
                 let frame = Frame::new(FrameKind::Data, start.flow, start.class, self.c.header);
                 env.hashed(self.node, &frame, 0, n as u64) as usize
             }
-            PortChoice::Destination => start.dst as usize % n,
+            PortChoice::Destination => start.dst.index() % n,
             PortChoice::RoundRobin => {
                 self.next_port = self.next_port.wrapping_add(1);
-                (self.node.wrapping_add(self.next_port).wrapping_sub(1)) as usize % n
+                self.node.0.wrapping_add(self.next_port).wrapping_sub(1) as usize % n
             }
             PortChoice::LeastLoaded => {
                 (0..n).min_by_key(|&at| self.load(ports[at])).unwrap_or_default()

@@ -3,7 +3,7 @@
 use xoff_mech::balancing::{AnyBalancer, Arrival, Balancer, Departure, NextHops};
 use xoff_mech::flow_control::Gate;
 use xoff_units::state::State;
-use xoff_units::{Bytes, PortId, Rate, Time};
+use xoff_units::{Bytes, NodeId, PortId, Rate, Time};
 
 use super::Switch;
 use crate::env::{Env, NodeEvent};
@@ -32,7 +32,7 @@ impl Balancing {
 /// The next hops of a frame at a switch.
 struct Seen<'s, E> {
     switch: &'s [Port],
-    node: u32,
+    node: NodeId,
     ports: &'s [u16],
     frame: &'s Frame,
     entropy: u16,
@@ -128,6 +128,6 @@ impl Switch {
 
 /// The leaves of the hosts that a frame comes from and goes to.
 struct Ends {
-    from: u32,
-    to: u32,
+    from: NodeId,
+    to: NodeId,
 }

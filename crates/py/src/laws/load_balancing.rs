@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
 use xoff_mech::balancing as mech;
 use xoff_run::{BalancingDraws, NetworkScenario};
+use xoff_units::NodeId;
 
 use super::{Fault, hook, protocol, wrong};
 
@@ -144,8 +145,8 @@ impl Law {
 }
 
 impl mech::Custom for Law {
-    fn balancer(&self, switch: u32) -> Box<dyn mech::Balancer + Send + Sync> {
-        let at = &self.switches[switch as usize];
+    fn balancer(&self, switch: NodeId) -> Box<dyn mech::Balancer + Send + Sync> {
+        let at = &self.switches[switch.index()];
         let pick = self.fault.call(&format!("{} of {at}", self.name), None, None, |py| {
             let object = self.law.bind(py).call1((at.as_str(),))?;
             hook(&object, &protocol(py, "LoadBalancing")?, "pick")

@@ -17,7 +17,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
 use xoff_sim::UNKNOWN_SOURCE;
-use xoff_units::{FlowId, Time};
+use xoff_units::{FlowId, NodeId, Time};
 
 use crate::switchd::formats::{self, Terms};
 
@@ -55,8 +55,8 @@ pub enum Decoded {
 }
 
 /// The address of a port: locally administered, "XO", node, port.
-pub fn mac(node: u32, port: u16) -> Mac {
-    let ([.., b, c], [.., p]) = (node.to_be_bytes(), port.to_be_bytes());
+pub fn mac(node: NodeId, port: u16) -> Mac {
+    let ([.., b, c], [.., p]) = (node.0.to_be_bytes(), port.to_be_bytes());
     Mac([0x02, 0x58, 0x4F, b, c, p])
 }
 
@@ -231,8 +231,9 @@ mod tests {
         let classes = Classes::new([3, 5]);
         let mut out = [0; 2048];
         let terms = Terms { sequence: Some(7), validity: Span::from_us(3), sent: Some(u64::MAX) };
-        let len = encode(&f, &classes, (mac(1, 0), mac(2, 1)), &terms, Time(5), &mut out)
-            .expect("bytes are defined");
+        let len =
+            encode(&f, &classes, (mac(NodeId(1), 0), mac(NodeId(2), 1)), &terms, Time(5), &mut out)
+                .expect("bytes are defined");
         let mut back = Vec::new();
         let seen = decode(
             &out[..len],
@@ -302,7 +303,8 @@ mod tests {
         let mut times = [None; 8];
         (times[3], times[4], times[5]) = (Some(10), Some(11), Some(0));
         let mut out = [0; 64];
-        let len = mac_control::Repr::Pfc(Pfc { times }).emit_frame(mac(1, 1), &mut out).unwrap();
+        let len =
+            mac_control::Repr::Pfc(Pfc { times }).emit_frame(mac(NodeId(1), 1), &mut out).unwrap();
         let mut received = Vec::new();
         let r = decode(
             &out[..len],
@@ -362,7 +364,7 @@ mod tests {
         for counted in [0, 1, 59, 60, 64, 65, 1500, u16::MAX - 1, u16::MAX] {
             for len in [40u16, 46] {
                 let frame = local::Message::Test(test_frame::Repr { counted, len, ..honest });
-                let n = frame.emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
+                let n = frame.emit_frame(mac(NodeId(1), 0), mac(NodeId(2), 0), &mut out).unwrap();
                 let f = decoded(&out[..n]).unwrap().unwrap();
                 let claimed = if counted > 0 { u32::from(counted) } else { u32::from(len) + 18 };
                 assert_eq!(f.len(), claimed.clamp(40, 64), "counted {counted}, length {len}");
@@ -372,7 +374,7 @@ mod tests {
         let mut long = [0; 200];
         for counted in [0, 1, 103, 104, 105, u16::MAX] {
             let frame = local::Message::Test(test_frame::Repr { counted, len: 86, ..honest });
-            let n = frame.emit_frame(mac(1, 0), mac(2, 0), &mut long).unwrap();
+            let n = frame.emit_frame(mac(NodeId(1), 0), mac(NodeId(2), 0), &mut long).unwrap();
             assert_eq!(
                 (n, decoded(&long[..n]).unwrap().unwrap().len()),
                 (100, 104),
@@ -381,7 +383,9 @@ mod tests {
         }
         // A length beyond the bytes is rejected, as is a flow number of another sender for being
         // one of ours.
-        let n = local::Message::Test(honest).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
+        let n = local::Message::Test(honest)
+            .emit_frame(mac(NodeId(1), 0), mac(NodeId(2), 0), &mut out)
+            .unwrap();
         for len in [47u16, 0, 39, u16::MAX - 1, u16::MAX] {
             let mut bytes = out[..n].to_vec();
             bytes[20..22].copy_from_slice(&len.to_be_bytes());
@@ -405,7 +409,9 @@ mod tests {
                 last: true,
                 ..honest
             };
-            let n = local::Message::Test(all).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
+            let n = local::Message::Test(all)
+                .emit_frame(mac(NodeId(1), 0), mac(NodeId(2), 0), &mut out)
+                .unwrap();
             assert_eq!(decoded(&out[..n]).is_ok(), good, "{kind:?} {sequence}");
         }
     }

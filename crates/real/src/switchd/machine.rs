@@ -9,7 +9,7 @@ use xoff_mech::flow_control::Message;
 use xoff_mech::watchdog::Action;
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
-use xoff_units::{FlowId, PortId, Span, Time};
+use xoff_units::{FlowId, NodeId, PortId, Span, Time};
 
 use crate::switchd::classify::classify;
 use crate::switchd::codec::{Decoded, Refused, decode, encode, mac, rewrite_mark};
@@ -32,7 +32,7 @@ const TICK: Span = Span::from_ns(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Number of the node.
-    pub node: u32,
+    pub node: NodeId,
     /// Number of the port at its node, from 0.
     pub port: u16,
     /// Name in messages and captures.
@@ -158,7 +158,7 @@ impl Machine {
         let classes = world.classes().len();
         let mut by_place: Vec<Vec<usize>> = Vec::new();
         for (i, l) in c.links.iter().enumerate() {
-            let (node, port) = (l.node as usize, l.port as usize);
+            let (node, port) = (l.node.index(), l.port as usize);
             by_place.resize_with(by_place.len().max(node + 1), Vec::new);
             let ports = &mut by_place[node];
             ports.resize(ports.len().max(port + 1), usize::MAX);
@@ -288,13 +288,13 @@ impl Machine {
         let mut frame =
             Frame::new(FrameKind::Data, FlowId(flow.0), class, (bytes.len() + FCS) as u32);
         frame.out_port = NO_PORT;
-        let forward = match self.c.forwarding.get_mut(node as usize) {
+        let forward = match self.c.forwarding.get_mut(node.index()) {
             Some(table) => table.forward(now, port, header.source, header.destination),
             None => Forward::Nowhere,
         };
         let ports = match forward {
             Forward::Port(out) => out..out + 1,
-            Forward::Everywhere => 0..self.by_place[node as usize].len() as u16,
+            Forward::Everywhere => 0..self.by_place[node.index()].len() as u16,
             Forward::Nowhere => {
                 self.at[link].counters.no_route += 1;
                 0..0
@@ -342,7 +342,7 @@ impl Machine {
                 }
             };
             for l in world.leaving() {
-                let link = self.by_place[l.node as usize][l.port as usize];
+                let link = self.by_place[l.node.index()][l.port as usize];
                 self.leave(world, link, l.at, &l.frame, l.id as usize);
             }
             if stop == self.expires_at {
@@ -369,7 +369,7 @@ impl Machine {
     }
 
     /// The node and port of a link whose neighbour knows no flow control; `None`: it does.
-    pub fn plain(&self, link: usize) -> Option<(u32, u16)> {
+    pub fn plain(&self, link: usize) -> Option<(NodeId, u16)> {
         let l = &self.at[link].link;
         l.plain.then_some((l.node, l.port))
     }

@@ -13,7 +13,7 @@ use xoff_record::Sink;
 use xoff_record::verdict::{Loss, Losses};
 use xoff_run::{Finished, NetworkScenario, Page, RunError, Running};
 use xoff_sim::World;
-use xoff_units::Time;
+use xoff_units::{NodeId, Time};
 
 use crate::testbed::wiring::{self, Real};
 
@@ -243,11 +243,11 @@ fn outage(o: &Outage) -> OutageReport {
 /// on another.
 fn lost(s: &NetworkScenario, ports: &[Attached]) -> Option<i64> {
     let find =
-        |node: u32, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
+        |node: NodeId, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
     let pairs: Vec<_> = ports
         .iter()
         .filter_map(|a| {
-            let far = s.topology.nodes[a.link.node as usize].ports[a.link.port as usize];
+            let far = s.topology.nodes[a.link.node.index()].ports[a.link.port as usize];
             find(far.peer, far.peer_port).map(|b| (a, b))
         })
         .collect();
@@ -421,7 +421,7 @@ mod tests {
         counters: crate::switchd::Counters,
         kernel: PortCounters,
     ) -> RealReport {
-        let link = Link { node: 0, port: 0, name: "S1->H1".into(), plain: false };
+        let link = Link { node: NodeId(0), port: 0, name: "S1->H1".into(), plain: false };
         RealReport {
             wall_seconds: 1.0,
             left_out_seconds: 0.0,

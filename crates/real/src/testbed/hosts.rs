@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::output::{Folder, OutputError};
 use xoff_run::NetworkScenario;
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
 use crate::testbed::drive::Next;
@@ -50,7 +51,7 @@ pub fn mtu(s: &NetworkScenario) -> Result<u32, ParamError> {
 
 /// Readies a tap of this name for a shim in front of a stack of the calling thread's network: its
 /// address is that of the scenario's host, and it stays silent until it is sent to.
-pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, NetworkError> {
+pub fn tap(name: &str, host: NodeId, mtu: u32) -> Result<TapPort, NetworkError> {
     let failed = |e| NetworkError::Host(name.to_owned(), e);
     sandbox::check_name(name).map_err(failed)?;
     // Root of a namespace may make taps, if the device is open to all.

@@ -142,14 +142,14 @@ mod tests {
     use std::path::Path;
 
     use crate::switchd::{Gaps, Link};
-    use xoff_units::Time;
+    use xoff_units::{NodeId, Time};
 
     use super::*;
 
     /// Names of the families with the values of their label beyond node, port and interface, as a
     /// node with a port has them.
     fn families() -> BTreeMap<String, BTreeSet<String>> {
-        let link = Link { node: 0, port: 0, name: "S1->H1".into(), plain: false };
+        let link = Link { node: NodeId(0), port: 0, name: "S1->H1".into(), plain: false };
         let ports = [Attached {
             link,
             counters: Default::default(),

@@ -17,8 +17,8 @@ use crate::wire::ethernet::Mac;
 use xoff_mech::watchdog::Action;
 use xoff_net::topology::NodeKind;
 use xoff_run::NetworkScenario;
-use xoff_units::Span;
 use xoff_units::params::ParamError;
+use xoff_units::{NodeId, Span};
 
 use crate::testbed::hosts;
 use crate::testbed::shims::{self, NETWORK};
@@ -81,10 +81,9 @@ pub struct Given {
 }
 
 /// The node of this name and kind.
-pub fn find(s: &NetworkScenario, name: &str, kind: NodeKind) -> Result<u32, ParamError> {
+pub fn find(s: &NetworkScenario, name: &str, kind: NodeKind) -> Result<NodeId, ParamError> {
     let t = &s.topology;
-    let all: Vec<u32> =
-        (0..t.nodes.len() as u32).filter(|&n| t.nodes[n as usize].kind == kind).collect();
+    let all: Vec<NodeId> = t.node_ids().filter(|&n| t.nodes[n.index()].kind == kind).collect();
     match all.iter().find(|&&n| t.name(n) == name) {
         Some(&n) => Ok(n),
         None => {
@@ -100,9 +99,13 @@ pub fn find(s: &NetworkScenario, name: &str, kind: NodeKind) -> Result<u32, Para
 }
 
 /// Assigns interfaces to all ports of a switch; each of `given` is `PEER=INTERFACE`.
-pub fn assign(s: &NetworkScenario, node: u32, given: &[String]) -> Result<Vec<Given>, ParamError> {
+pub fn assign(
+    s: &NetworkScenario,
+    node: NodeId,
+    given: &[String],
+) -> Result<Vec<Given>, ParamError> {
     let t = &s.topology;
-    let ports = 0..t.nodes[node as usize].ports.len() as u16;
+    let ports = 0..t.nodes[node.index()].ports.len() as u16;
     let link = |port| Link { node, port, name: t.port_name(node, port), plain: false };
     let mut all: Vec<(Link, Option<String>)> = ports.map(|p| (link(p), None)).collect();
     // With parallel links the name of a peer has the port's number: S2#3.
@@ -158,8 +161,8 @@ pub fn assign(s: &NetworkScenario, node: u32, given: &[String]) -> Result<Vec<Gi
 }
 
 /// Only this node is here.
-pub fn only(s: &NetworkScenario, node: u32) -> Vec<bool> {
-    (0..s.topology.nodes.len() as u32).map(|n| n == node).collect()
+pub fn only(s: &NetworkScenario, node: NodeId) -> Vec<bool> {
+    s.topology.node_ids().map(|n| n == node).collect()
 }
 
 /// Opens the interfaces, in order; an interface that cannot carry the scenario's frames, or that
@@ -284,7 +287,7 @@ pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
 }
 
 /// Reads `H1=02:00:00:00:00:01`.
-pub fn host_mac(s: &NetworkScenario, text: &str) -> Result<(u32, Mac), ParamError> {
+pub fn host_mac(s: &NetworkScenario, text: &str) -> Result<(NodeId, Mac), ParamError> {
     let hint = "expected, for example, H1=02:00:00:00:00:01";
     let Some((name, address)) = text.split_once('=') else {
         return bad("--mac", format!("'{text}' is not HOST=ADDRESS"), hint);

@@ -17,7 +17,7 @@ use xoff_net::topology::NodeKind;
 use xoff_record::Verdict;
 use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
 use xoff_run::NetworkScenario;
-use xoff_units::Span;
+use xoff_units::{NodeId, Span};
 
 use crate::testbed::PortReport;
 use crate::testbed::protocol::{NodeAnswer, NodeReport, Ready};
@@ -117,15 +117,15 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
 /// host that has ended is not. Control messages are left out: the switches do not end at the same
 /// time, and whatever still runs keeps repeating its own.
 fn lost_on_wires(s: &NetworkScenario, nodes: &[NodeRun]) -> u64 {
-    let at = |(node, port): (u32, u16)| {
+    let at = |(node, port): (NodeId, u16)| {
         let name = s.topology.port_name(node, port);
         let report = nodes.iter().find(|n| n.node == s.topology.name(node))?.report()?;
         report.real.ports.iter().find(|p| p.port == name)
     };
-    let switches = (0..s.topology.nodes.len() as u32)
-        .filter(|&n| s.topology.nodes[n as usize].kind == NodeKind::Switch);
+    let switches =
+        s.topology.node_ids().filter(|&n| s.topology.nodes[n.index()].kind == NodeKind::Switch);
     let ends = switches.flat_map(|n| {
-        s.topology.nodes[n as usize]
+        s.topology.nodes[n.index()]
             .ports
             .iter()
             .zip(0..)
@@ -174,7 +174,7 @@ pub fn run(
     let mut all = Vec::new();
     for (n, node) in s.topology.nodes.iter().enumerate() {
         let failed = |e: io::Error| NetworkError::Host(node.name.clone(), e);
-        let own: Vec<&Link> = links.iter().filter(|l| l.node as usize == n).collect();
+        let own: Vec<&Link> = links.iter().filter(|l| l.node.index() == n).collect();
         let ready = folder.path().join(n.to_string());
         let mut command = command(s, node.kind, &node.name, &own, spawn);
         command.arg("--ready").arg(&ready);
@@ -265,7 +265,7 @@ fn command(
         .arg(spawn.out.join(name));
     for l in own {
         let interface = interface(l);
-        let peer = s.topology.name(s.topology.nodes[l.node as usize].ports[l.port as usize].peer);
+        let peer = s.topology.name(s.topology.nodes[l.node.index()].ports[l.port as usize].peer);
         c.args([
             "--port".to_owned(),
             if kind == NodeKind::Host { interface } else { format!("{peer}={interface}") },

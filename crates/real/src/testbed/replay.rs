@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use xoff_record::Sink;
 use xoff_run::{NetworkScenario, RunError};
 use xoff_scenario::Problems;
-use xoff_units::{Span, Time};
+use xoff_units::{NodeId, Span, Time};
 
 use crate::testbed::shims;
 use crate::testbed::wiring::{self, Real};
@@ -39,7 +39,7 @@ pub struct Facts {
 
 impl Facts {
     fn real(&self) -> Real {
-        let known = |(host, address): &(u32, [u8; 6])| (*host, Mac(*address));
+        let known = |(host, address): &(u32, [u8; 6])| (NodeId(*host), Mac(*address));
         Real { learns: self.learns, macs: self.macs.iter().map(known).collect(), ..Real::default() }
     }
 
@@ -59,7 +59,7 @@ impl Facts {
             plain: links.iter().filter(|l| l.plain).map(|l| l.name.clone()).collect(),
             learns: real.learns,
             shims: shims::of(s).map(|s| s.name).collect(),
-            macs: real.macs.iter().map(|(host, address)| (*host, address.0)).collect(),
+            macs: real.macs.iter().map(|(host, address)| (host.0, address.0)).collect(),
         }
     }
 }

@@ -15,6 +15,7 @@ use std::net::Ipv4Addr;
 
 use xoff_net::topology::{NodeKind, Port};
 use xoff_run::NetworkScenario;
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
 /// Port of a shim that leads into the network.
@@ -28,11 +29,11 @@ const ADDRESSES: usize = 254;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shim {
     /// The host.
-    pub host: u32,
+    pub host: NodeId,
     /// The host's name.
     pub name: String,
     /// The shim.
-    pub node: u32,
+    pub node: NodeId,
     /// Address of the host in a testbed: 10.88.0.1 for the scenario's first host, and so on.
     pub address: Ipv4Addr,
 }
@@ -42,7 +43,7 @@ pub struct Shim {
 /// were; new ones come last.
 pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), ParamError> {
     let bad = |what: String, hint: String| Err(ParamError::new("--ip", what, hint));
-    let all: Vec<u32> = s.topology.hosts().collect();
+    let all: Vec<NodeId> = s.topology.hosts().collect();
     let names = all.iter().map(|&h| s.topology.name(h)).collect::<Vec<_>>().join(", ");
     for name in hosts {
         let Some(at) = all.iter().position(|&h| s.topology.name(h) == name) else {
@@ -57,7 +58,7 @@ pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, u
                 format!("only the first {ADDRESSES} hosts have addresses"),
             );
         }
-        if s.topology.nodes[all[at] as usize].ports.len() != 1 {
+        if s.topology.nodes[all[at].index()].ports.len() != 1 {
             return bad(format!("host {name} does not have exactly one link"), String::new());
         }
         if !s.flows.loops.is_empty() {
@@ -70,7 +71,7 @@ pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, u
     }
     s.routing().fits(&s.topology)?;
     let shims: Vec<Shim> = of(s).collect();
-    let stack = |h: u32| shims.iter().any(|s| s.host == h);
+    let stack = |h: NodeId| shims.iter().any(|s| s.host == h);
     let left_out = s.leave_out(|f| stack(f.src) || stack(f.dst));
     Ok((shims, left_out))
 }
@@ -86,7 +87,7 @@ pub fn of(s: &NetworkScenario) -> impl Iterator<Item = Shim> + '_ {
 }
 
 /// The port of a shim that leads to its stack?
-pub fn is_plain(s: &NetworkScenario, node: u32, port: u16) -> bool {
+pub fn is_plain(s: &NetworkScenario, node: NodeId, port: u16) -> bool {
     port == STACK
         && s.boundary
             .links_without_flow_control
@@ -96,22 +97,22 @@ pub fn is_plain(s: &NetworkScenario, node: u32, port: u16) -> bool {
 
 /// Nodes of the world: all but the hosts behind a shim.
 pub fn here(s: &NetworkScenario) -> Vec<bool> {
-    let stack = |n: u32| {
+    let stack = |n: NodeId| {
         s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].b == n)
     };
-    (0..s.topology.nodes.len() as u32).map(|n| !stack(n)).collect()
+    s.topology.node_ids().map(|n| !stack(n)).collect()
 }
 
 /// Puts a shim between a host and its switch.
-fn shim(s: &mut NetworkScenario, host: u32) {
+fn shim(s: &mut NetworkScenario, host: NodeId) {
     let t = &mut s.topology;
-    let Port { peer, peer_port, link } = t.nodes[host as usize].ports[0];
+    let Port { peer, peer_port, link } = t.nodes[host.index()].ports[0];
     let (rate, delay, rack) =
-        (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host as usize].rack);
+        (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host.index()].rack);
     // Up-down routing distinguishes up from down by levels: there has to be one between the host
     // and whatever it was linked to.
-    let level = t.nodes[host as usize].level + 1;
-    if t.nodes[peer as usize].level <= level {
+    let level = t.nodes[host.index()].level + 1;
+    if t.nodes[peer.index()].level <= level {
         t.nodes
             .iter_mut()
             .filter(|n| n.kind == NodeKind::Switch && n.level >= level)
@@ -119,8 +120,8 @@ fn shim(s: &mut NetworkScenario, host: u32) {
     }
     let node = t.add_node(format!("{}.shim", t.name(host)), NodeKind::Switch, level, rack);
     // The link to the switch is the shim's now ...
-    t.nodes[node as usize].ports.push(Port { peer, peer_port, link });
-    let far = &mut t.nodes[peer as usize].ports[peer_port as usize];
+    t.nodes[node.index()].ports.push(Port { peer, peer_port, link });
+    let far = &mut t.nodes[peer.index()].ports[peer_port as usize];
     (far.peer, far.peer_port) = (node, NETWORK);
     let l = &mut t.links[link as usize];
     match l.a == host {
@@ -128,7 +129,7 @@ fn shim(s: &mut NetworkScenario, host: u32) {
         false => (l.b, l.b_port) = (node, NETWORK),
     }
     // ... and the host has a new one.
-    t.nodes[host as usize].ports.clear();
+    t.nodes[host.index()].ports.clear();
     let links_without_flow_control = t.add_link(node, host, rate, delay);
     s.boundary.links_without_flow_control.push(links_without_flow_control);
 }
@@ -152,15 +153,15 @@ mod tests {
         assert_eq!(s.boundary.priorities.len(), 2);
         let (t, old) = (&s.topology, &before.topology);
         let h1 = t.find("H1").unwrap();
-        let switch = old.nodes[h1 as usize].ports[0];
+        let switch = old.nodes[h1.index()].ports[0];
         assert_eq!(shims[0].address, Ipv4Addr::new(10, 88, 0, 1));
         assert_eq!(
-            t.nodes[switch.peer as usize].ports[switch.peer_port as usize].peer,
+            t.nodes[switch.peer.index()].ports[switch.peer_port as usize].peer,
             shims[0].node
         );
         assert_eq!(t.port_name(shims[0].node, STACK), "H1.shim->H1");
         assert_eq!(
-            t.nodes[h1 as usize].ports,
+            t.nodes[h1.index()].ports,
             [Port { peer: shims[0].node, peer_port: STACK, link: old.links.len() as u32 }]
         );
         // Every link still ends where its ports have them.
@@ -169,17 +170,13 @@ mod tests {
                 [(l.a, l.a_port, l.b, l.b_port), (l.b, l.b_port, l.a, l.a_port)]
             {
                 assert_eq!(
-                    t.nodes[node as usize].ports[port as usize],
+                    t.nodes[node.index()].ports[port as usize],
                     Port { peer, peer_port, link: i as u32 }
                 );
             }
         }
         let routes = s.routing().routes(t);
-        assert!(
-            (0..t.nodes.len() as u32)
-                .filter(|&n| n != h1)
-                .all(|n| routes.candidates(n, h1).len() == 1)
-        );
+        assert!(t.node_ids().filter(|&n| n != h1).all(|n| routes.candidates(n, h1).len() == 1));
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub fn cables(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
 fn pairs(s: &NetworkScenario, links: &[Link]) -> Vec<VethPair> {
     let mtu = wiring::mtu(s);
     let far = |l: &Link| {
-        let p = s.topology.nodes[l.node as usize].ports[l.port as usize];
+        let p = s.topology.nodes[l.node.index()].ports[l.port as usize];
         links.iter().find(|o| (o.node, o.port) == (p.peer, p.peer_port))
     };
     links

@@ -7,7 +7,7 @@ use xoff_net::topology::NodeKind;
 use xoff_run::NetworkScenario;
 use xoff_sim::World;
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, NodeId, Rate, Span};
 
 /// Above this rate one process cannot pace full frames on a machine that is not its own
 /// (`docs/testbed.md`).
@@ -22,7 +22,7 @@ pub struct Real {
     /// Time after which messages of a state are repeated, so that a loss heals; zero: never [ps].
     pub repeat: Span,
     /// Addresses of hosts besides those that the scenario's own have ([`mac`]): (host, address).
-    pub macs: Vec<(u32, Mac)>,
+    pub macs: Vec<(NodeId, Mac)>,
 }
 
 impl Default for Real {
@@ -130,11 +130,10 @@ pub fn mtu(s: &NetworkScenario) -> u32 {
 
 /// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows
 /// no flow control.
-pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> Vec<Link> {
+pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(NodeId, u16) -> bool) -> Vec<Link> {
     let t = &s.topology;
-    let nodes = (0..t.nodes.len() as u32).filter(|&n| here[n as usize]);
-    let ports =
-        nodes.flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
+    let nodes = t.node_ids().filter(|&n| here[n.index()]);
+    let ports = nodes.flat_map(|n| (0..t.nodes[n.index()].ports.len() as u16).map(move |p| (n, p)));
     ports
         .map(|(node, port)| Link {
             node,
@@ -148,7 +147,7 @@ pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(u32, u16) -> boo
 /// Positions of a port and of its peer among these links.
 pub fn ends(s: &NetworkScenario, links: &[Link], port: &str) -> Option<[usize; 2]> {
     let at = links.iter().position(|l| l.name == port)?;
-    let far = s.topology.nodes[links[at].node as usize].ports[links[at].port as usize];
+    let far = s.topology.nodes[links[at].node.index()].ports[links[at].port as usize];
     let other = links.iter().position(|l| (l.node, l.port) == (far.peer, far.peer_port))?;
     Some([at, other])
 }
@@ -181,13 +180,13 @@ const REPEAT: Span = Span::from_ms(50);
 fn forwarding(s: &NetworkScenario, real: &Real) -> Vec<Forwarding> {
     let t = &s.topology;
     let routes = s.routing().routes(t);
-    let own: Vec<(u32, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();
-    (0..t.nodes.len() as u32)
+    let own: Vec<(NodeId, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();
+    t.node_ids()
         .map(|n| {
-            let path = |&(host, address): &(u32, Mac)| {
+            let path = |&(host, address): &(NodeId, Mac)| {
                 routes.candidates(n, host).first().map(|&port| (address, port))
             };
-            match t.nodes[n as usize].kind {
+            match t.nodes[n.index()].kind {
                 NodeKind::Host => Forwarding::default(),
                 NodeKind::Switch if real.learns => {
                     Forwarding::learning(real.macs.iter().filter_map(path))

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use xoff_record::{LoadBalance, Manifest, UplinkRow};
 use xoff_run::{Finished, NetworkScenario};
-use xoff_units::grouped;
 use xoff_units::measured::{short, size, time};
+use xoff_units::{NodeId, grouped};
 
 /// Groups of uplinks that are listed.
 const GROUPS_MAX: usize = 50;
@@ -68,6 +68,7 @@ pub(super) fn section(s: &NetworkScenario, f: &Finished) -> Markup {
         b.max_over_mean.partial_cmp(&a.max_over_mean).unwrap_or(std::cmp::Ordering::Equal)
     });
     let hidden = groups.len().saturating_sub(GROUPS_MAX);
+    let count = |n: Option<u64>| n.map_or("-".to_owned(), grouped);
     let number = |v: Option<f64>| v.map_or("-".to_owned(), short);
     html! {
         section.wide #balance {
@@ -87,10 +88,10 @@ pub(super) fn section(s: &NetworkScenario, f: &Finished) -> Markup {
                         th.right { "Jain's index over time" } th.right { "Flows" } th.right { "Collided" }
                     } }
                     tbody { @for u in groups.iter().take(GROUPS_MAX) { tr {
-                        td { (s.topology.name(u.switch.0)) }
+                        td { (s.topology.name(NodeId(u.switch.0))) }
                         td.right { (u.ports) } td.right { (u.used) } td.right { (size(u.tx_bytes as f64)) }
                         td.right { (number(u.jain)) } td.right { (number(u.max_over_mean)) }
-                        td.right { (number(u.jain_sampled)) } td.right { (u.flows) } td.right { (u.collided) }
+                        td.right { (number(u.jain_sampled)) } td.right { (count(u.flows)) } td.right { (count(u.collided)) }
                     } } }
                 } }
                 @if hidden > 0 { p.note { (hidden) " more are in the table uplinks." } }

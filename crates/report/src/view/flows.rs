@@ -169,7 +169,7 @@ fn list(f: &Seen) -> Vec<Listed> {
         let w = &r.flow;
         let slowdown = r.fct().zip(ideal.filter(|i| i.0 > 0)).map(|(t, i)| t.0 as f64 / i.0 as f64);
         let size = (w.size != UNLIMITED).then_some(w.size);
-        (n, w.src, w.dst, size, r.delivered, w.start.0, r.fct().map(|t| t.0), slowdown)
+        (n, w.src.0, w.dst.0, size, r.delivered, w.start.0, r.fct().map(|t| t.0), slowdown)
     };
     let mut all: Vec<Listed> = f
         .flows
@@ -195,7 +195,7 @@ fn ends(f: &Seen) -> BTreeMap<u32, (u32, u32)> {
     let named = |w: &Waiter| w.behind.iter().map(|b| b.1).collect::<Vec<_>>();
     waiters
         .flat_map(named)
-        .filter_map(|n| f.flows.get(n as usize).map(|r| (n, (r.flow.src, r.flow.dst))))
+        .filter_map(|n| f.flows.get(n as usize).map(|r| (n, (r.flow.src.0, r.flow.dst.0))))
         .collect()
 }
 

@@ -176,7 +176,7 @@ fn job(
     let cause = |c| CAUSES.iter().position(|x| x.0 == c).unwrap_or_default() as u16;
     Some(JobView {
         name: job.name.clone(),
-        hosts: job.hosts.clone(),
+        hosts: job.hosts.iter().map(|h| h.0).collect(),
         causes: CAUSES.iter().map(|c| c.1).collect(),
         total: begun,
         begin: here.start,

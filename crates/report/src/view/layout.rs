@@ -11,6 +11,7 @@
 use std::f64::consts::TAU;
 
 use xoff_net::topology::{NodeKind, Topology};
+use xoff_units::NodeId;
 
 /// Positions of all nodes; the page scales them to the room that it has.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,15 +32,15 @@ const HOST_RADIUS: f64 = 1.55;
 
 /// Places the nodes of a network.
 pub fn layout(t: &Topology) -> Layout {
-    let mut levels: Vec<u8> = t.switches().map(|s| t.nodes[s as usize].level).collect();
+    let mut levels: Vec<u8> = t.switches().map(|s| t.nodes[s.index()].level).collect();
     levels.sort_unstable();
     levels.dedup();
     // A path of switches reads best as a row.
-    let switch_ports = |n: u32| {
-        t.nodes[n as usize]
+    let switch_ports = |n: NodeId| {
+        t.nodes[n.index()]
             .ports
             .iter()
-            .filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Switch)
+            .filter(|p| t.nodes[p.peer.index()].kind == NodeKind::Switch)
             .count()
     };
     let path =
@@ -49,7 +50,7 @@ pub fn layout(t: &Topology) -> Layout {
 
 /// The tier of each node: scale-up switches below the hosts, the others above them by level.
 fn tier_of(t: &Topology) -> Vec<usize> {
-    let mut levels: Vec<u8> = t.switches().map(|s| t.nodes[s as usize].level).collect();
+    let mut levels: Vec<u8> = t.switches().map(|s| t.nodes[s.index()].level).collect();
     levels.sort_unstable();
     levels.dedup();
     let hosts = usize::from(levels.first() == Some(&0));
@@ -76,7 +77,7 @@ fn tiers(t: &Topology) -> Layout {
     rows.iter().for_each(|row| spread(row, &mut x));
     let mean = |n: usize, wanted: &dyn Fn(usize) -> bool, x: &[f64]| {
         let near =
-            t.nodes[n].ports.iter().map(|p| p.peer as usize).filter(|&p| wanted(p)).map(|p| x[p]);
+            t.nodes[n].ports.iter().map(|p| p.peer.index()).filter(|&p| wanted(p)).map(|p| x[p]);
         let (sum, many) = near.fold((0.0, 0.0), |(s, m), v| (s + v, m + 1.0));
         if many > 0.0 { sum / many } else { x[n] }
     };
@@ -118,7 +119,7 @@ fn circle(t: &Topology) -> Layout {
         (x[n], y[n]) = (radius * (TAU * turn).sin(), -radius * (TAU * turn).cos());
     };
     if switches.len() == 1 {
-        let hosts: Vec<usize> = t.hosts().map(|h| h as usize).collect();
+        let hosts: Vec<usize> = t.hosts().map(|h| h.index()).collect();
         for (i, &h) in hosts.iter().enumerate() {
             put(h, i as f64 / hosts.len() as f64, RADIUS, &mut x, &mut y);
         }
@@ -127,10 +128,9 @@ fn circle(t: &Topology) -> Layout {
     for (i, &s) in switches.iter().enumerate() {
         let turn = i as f64 / many;
         put(s, turn, RADIUS, &mut x, &mut y);
-        let is_own =
-            |p: &&xoff_net::topology::Port| t.nodes[p.peer as usize].kind == NodeKind::Host;
+        let is_own = |p: &&xoff_net::topology::Port| t.nodes[p.peer.index()].kind == NodeKind::Host;
         let hosts: Vec<usize> =
-            t.nodes[s].ports.iter().filter(is_own).map(|p| p.peer as usize).collect();
+            t.nodes[s].ports.iter().filter(is_own).map(|p| p.peer.index()).collect();
         for (k, &h) in hosts.iter().enumerate() {
             let off = (k as f64 - (hosts.len() - 1) as f64 / 2.0) / hosts.len() as f64;
             put(h, turn + 0.8 * off / many, HOST_RADIUS, &mut x, &mut y);
@@ -145,13 +145,13 @@ fn walk(t: &Topology) -> Vec<usize> {
     let mut seen = vec![false; t.nodes.len()];
     let mut order = Vec::new();
     for start in t.switches() {
-        let mut stack = vec![start as usize];
+        let mut stack = vec![start.index()];
         while let Some(n) = stack.pop() {
             if std::mem::replace(&mut seen[n], true) {
                 continue;
             }
             order.push(n);
-            let near = t.nodes[n].ports.iter().map(|p| p.peer as usize);
+            let near = t.nodes[n].ports.iter().map(|p| p.peer.index());
             stack.extend(near.filter(|&p| t.nodes[p].kind == NodeKind::Switch && !seen[p]).rev());
         }
     }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use xoff_units::{Rate, Span};
 
-    fn link(t: &mut Topology, a: u32, b: u32) {
+    fn link(t: &mut Topology, a: NodeId, b: NodeId) {
         t.add_link(a, b, Rate::from_gbps(10), Span::ZERO);
     }
 
@@ -171,17 +171,17 @@ mod tests {
     fn levels_are_tiers_and_hosts_stand_below_their_switch() {
         let mut t = Topology::default();
         let spine = t.add_node("C", NodeKind::Switch, 2, 0);
-        let leaves: Vec<u32> =
+        let leaves: Vec<NodeId> =
             (0..2).map(|i| t.add_node(format!("L{i}"), NodeKind::Switch, 1, i)).collect();
         // Alternating, so that their own order would cross links.
-        let hosts: Vec<u32> =
+        let hosts: Vec<NodeId> =
             (0..4).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
         leaves.iter().for_each(|&l| link(&mut t, spine, l));
         hosts.iter().enumerate().for_each(|(i, &h)| link(&mut t, leaves[i % 2], h));
         let l = layout(&t);
         assert!(l.tiers);
-        assert_eq!([spine, leaves[0], hosts[0]].map(|n| l.y[n as usize]), [0.0, 0.5, 1.0]);
-        let at = |n: u32| l.x[n as usize];
+        assert_eq!([spine, leaves[0], hosts[0]].map(|n| l.y[n.index()]), [0.0, 0.5, 1.0]);
+        let at = |n: NodeId| l.x[n.index()];
         assert!(
             at(hosts[0]) < at(hosts[1])
                 && at(hosts[2]) < at(hosts[1])
@@ -202,7 +202,7 @@ mod tests {
         let mut v = xoff_units::params::Defaults::of(rail.params).with("servers", "2");
         let t = (rail.build)(&mut v).unwrap();
         let l = layout(&t);
-        let at = |n: &str| t.find(n).map(|n| (l.x[n as usize], l.y[n as usize])).unwrap();
+        let at = |n: &str| t.find(n).map(|n| (l.x[n.index()], l.y[n.index()])).unwrap();
         let y = ["S1", "R0.0", "G0.0", "NV0.0"].map(|n| at(n).1);
         assert!(y.is_sorted_by(|a, b| a < b), "{y:?}");
         assert_eq!((at("NV0.0").0, at("NV1.0").0), (0.25, 0.75));
@@ -212,16 +212,16 @@ mod tests {
     #[test]
     fn a_ring_is_a_circle_with_hosts_outside() {
         let mut t = Topology::default();
-        let s: Vec<u32> =
+        let s: Vec<NodeId> =
             (0..3).map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i)).collect();
-        let h: Vec<u32> =
+        let h: Vec<NodeId> =
             (0..3).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
         for i in 0..3 {
             link(&mut t, s[i], s[(i + 1) % 3]);
             link(&mut t, s[i], h[i]);
         }
         let l = layout(&t);
-        let radius = |n: u32| l.x[n as usize].hypot(l.y[n as usize]);
+        let radius = |n: NodeId| l.x[n.index()].hypot(l.y[n.index()]);
         assert!(!l.tiers);
         assert!(
             s.iter().all(|&n| (radius(n) - RADIUS).abs() < 1e-9)

@@ -10,7 +10,7 @@ use xoff_record::Manifest;
 use xoff_record::verdict::Tone;
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
 use xoff_sim::{Deadlock, FlowRecord, PortTotals};
-use xoff_units::{PortId, Span, Time, grouped};
+use xoff_units::{NodeId, PortId, Span, Time, grouped};
 
 use crate::view::flows::{FlowsView, LISTED_MAX};
 use crate::view::jobs::{JobView, jobs_of};
@@ -200,8 +200,8 @@ impl RunView {
         let places = numbers.places();
         let rates: Vec<f64> =
             places.iter().map(|p| t.link_at(p.node, p.port).rate.0 as f64).collect();
-        let base = |n: u32, p: u16| {
-            format!("{}->{}", t.name(n), t.name(t.nodes[n as usize].ports[p as usize].peer))
+        let base = |n: NodeId, p: u16| {
+            format!("{}->{}", t.name(n), t.name(t.nodes[n.index()].ports[p as usize].peer))
         };
         let suffix = |(i, p): (usize, &PortId)| {
             let rest = t.port_name(p.node, p.port).strip_prefix(&base(p.node, p.port))?.to_owned();
@@ -220,7 +220,7 @@ impl RunView {
                 host: t.nodes.iter().map(|n| u8::from(n.kind == NodeKind::Host)).collect(),
             },
             ports: Ports {
-                node: blob.u32(places.iter().map(|p| p.node)),
+                node: blob.u32(places.iter().map(|p| p.node.0)),
                 peer: blob.u32((0..numbers.len() as u32).map(|i| numbers.peer(i))),
                 rate: blob.f64(rates.iter().copied()),
                 suffix: places.iter().enumerate().filter_map(suffix).collect(),
@@ -264,7 +264,7 @@ fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
         numbers
             .places()
             .iter()
-            .map(|p| of(&f.ports[p.node as usize][p.port as usize]) as f64)
+            .map(|p| of(&f.ports[p.node.index()][p.port as usize]) as f64)
             .collect()
     };
     // Counters of the peer belong to the port that sends.

@@ -168,13 +168,13 @@ fn read_network(
     let until = Time(duration.0);
     let topology = &network.topology;
     let mut number = vec![0; topology.nodes.len()];
-    topology.hosts().enumerate().for_each(|(n, host)| number[host as usize] = n as u32);
+    topology.hosts().enumerate().for_each(|(n, host)| number[host.index()] = n as u32);
     let mut packets = Vec::new();
     for f in network.flows.flows.iter().filter(|f| f.start < until) {
         let link = topology.link_at(f.src, 0).rate;
         let gap = f.rate.unwrap_or(link).time_for(size);
         let whole = (until.since(f.start).0 / gap.0.max(1)).min(f.size.div_ceil(size.0)).max(1);
-        let (input, output) = (number[f.src as usize], number[f.dst as usize]);
+        let (input, output) = (number[f.src.index()], number[f.dst.index()]);
         packets.extend((0..whole).map(|n| Arrival {
             at: Time(f.start.0 + n * gap.0),
             input,

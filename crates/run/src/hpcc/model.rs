@@ -20,7 +20,7 @@ use xoff_sim::{
     PerLink, Probes, Selection, StartOrder, World,
 };
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Rate, Span, Time, WireClock};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time, WireClock};
 
 use crate::hpcc::losses::LinkErrors;
 use crate::hpcc::random::Streams;
@@ -50,7 +50,8 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
     let flows = flows(case);
     let paths = paths(c, &pairs);
     if c.cc_mode == CcMode::Hpcc
-        && let Some(f) = case.flows.iter().find(|f| paths(f.src, f.dst).window.is_none())
+        && let Some(f) =
+            case.flows.iter().find(|f| paths(NodeId(f.src), NodeId(f.dst)).window.is_none())
     {
         let what = format!("the window between {} and {} is 0 bytes", f.src, f.dst);
         return Err(ParamError::new(
@@ -89,8 +90,8 @@ fn flows(case: &HpccCase) -> Flows {
             let src_port = *port;
             *port = port.wrapping_add(1);
             Flow {
-                src: f.src,
-                dst: f.dst,
+                src: NodeId(f.src),
+                dst: NodeId(f.dst),
                 priority: f.pg,
                 size: f.size,
                 start: Time::from_ns(f.start_ns),
@@ -120,7 +121,7 @@ fn paths<'a>(c: &HpccConfig, pairs: &'a PairTable) -> PathFactsOf<'a> {
 fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
     let first_host = t.hosts().next();
     let nic_rate = first_host
-        .filter(|&h| !t.nodes[h as usize].ports.is_empty())
+        .filter(|&h| !t.nodes[h.index()].ports.is_empty())
         .map_or(Rate::ZERO, |h| t.link_at(h, 0).rate);
     let telemetry = telemetry_len(c.cc_mode);
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
@@ -229,7 +230,10 @@ fn looks(c: &HpccConfig) -> Looks {
 /// `LINK_DOWN` counts from second 2.
 fn faults(case: &HpccCase, t: &Topology) -> Faults {
     let failure = case.config.link_down.and_then(|down| {
-        let joins = |l: &Link| (l.a, l.b) == (down.a, down.b) || (l.b, l.a) == (down.a, down.b);
+        let joins = |l: &Link| {
+            (l.a, l.b) == (NodeId(down.a), NodeId(down.b))
+                || (l.b, l.a) == (NodeId(down.a), NodeId(down.b))
+        };
         let link = t.links.iter().rposition(joins)? as LinkId;
         Some(LinkFailure { at: Time::from_ns(2_000_000_000) + Span::from_us(down.time_us), link })
     });
@@ -323,7 +327,7 @@ fn timely_params(c: &HpccConfig) -> timely::Params {
 
 impl Replay {
     /// Whether this node is a switch.
-    pub fn is_switch(&self, node: u32) -> bool {
-        self.topology.nodes[node as usize].kind == NodeKind::Switch
+    pub fn is_switch(&self, node: NodeId) -> bool {
+        self.topology.nodes[node.index()].kind == NodeKind::Switch
     }
 }

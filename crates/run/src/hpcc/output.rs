@@ -3,7 +3,7 @@
 use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::hpcc_ip;
 use xoff_sim::{Direction, FlowRecord, QueueCounts, Row};
-use xoff_units::{PortId, Time};
+use xoff_units::{NodeId, PortId, Time};
 
 use crate::hpcc::HEADER;
 use crate::hpcc::rtt::PairTable;
@@ -40,7 +40,7 @@ pub struct Pfc {
     /// Simulated time [ns].
     pub time_ns: u64,
     /// Number of the node.
-    pub node: u32,
+    pub node: NodeId,
     /// Whether the node is a switch.
     pub is_switch: bool,
     /// Port, counted from 1 as there.
@@ -51,7 +51,7 @@ pub struct Pfc {
 
 impl Pfc {
     /// The content of a row, if it is that of a message that arrived.
-    pub fn of(row: &Row, ports: &PortNumbers, is_switch: impl Fn(u32) -> bool) -> Option<Pfc> {
+    pub fn of(row: &Row, ports: &PortNumbers, is_switch: impl Fn(NodeId) -> bool) -> Option<Pfc> {
         let Row::Control(c) = row else { return None };
         let PortId { node, port } = ports.place(c.port.0);
         let (time_ns, interface) = (Time(c.time_ps).as_ns(), port + 1);
@@ -72,9 +72,9 @@ pub fn pfc_line(p: &Pfc) -> String {
 
 /// One block of `qlen.txt`: `time: ns`, then for each port of a switch `node port count count ...`,
 /// the counts by thousands of bytes from 0 on.
-pub fn qlen_block(q: &QueueCounts, is_switch: impl Fn(u32) -> bool) -> String {
+pub fn qlen_block(q: &QueueCounts, is_switch: impl Fn(NodeId) -> bool) -> String {
     let mut out = format!("time: {}\n", q.time.as_ns());
-    for (node, ports) in (0u32..).zip(&q.counts).filter(|(node, _)| is_switch(*node)) {
+    for (node, ports) in (0u32..).zip(&q.counts).filter(|(node, _)| is_switch(NodeId(*node))) {
         for (port, counts) in (1u32..).zip(ports) {
             out += &format!("{node} {port}");
             counts.iter().for_each(|c| out += &format!(" {c}"));

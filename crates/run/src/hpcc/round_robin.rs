@@ -5,7 +5,7 @@
 //! that hash to themselves.
 
 use std::collections::HashMap;
-use xoff_units::FlowId;
+use xoff_units::{FlowId, NodeId};
 
 use xoff_net::topology::routing::hpcc_ip;
 use xoff_net::workload::Flow;
@@ -54,10 +54,10 @@ impl Chain {
 /// The maps of all hosts.
 #[derive(Default)]
 pub(crate) struct RoundRobin {
-    chains: HashMap<u32, Chain>,
+    chains: HashMap<NodeId, Chain>,
     /// By flow: its host and key.
-    keys: HashMap<FlowId, (u32, u64)>,
-    flows: HashMap<(u32, u64), FlowId>,
+    keys: HashMap<FlowId, (NodeId, u64)>,
+    flows: HashMap<(NodeId, u64), FlowId>,
 }
 
 impl StartOrder for RoundRobin {
@@ -76,7 +76,7 @@ impl StartOrder for RoundRobin {
         }
     }
 
-    fn order(&mut self, host: u32) -> Vec<FlowId> {
+    fn order(&mut self, host: NodeId) -> Vec<FlowId> {
         let Some(chain) = self.chains.get(&host) else { return Vec::new() };
         chain.keys.iter().filter_map(|&key| self.flows.get(&(host, key)).copied()).collect()
     }

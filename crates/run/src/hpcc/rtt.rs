@@ -3,7 +3,7 @@
 
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_sim::LinkFailure;
-use xoff_units::Time;
+use xoff_units::{NodeId, Time};
 
 /// Per destination host and node: values along the first path that a breadth-first search from the
 /// destination finds.
@@ -35,34 +35,33 @@ impl PairTable {
         self.after = Some((failure.at, towards(&t, 1)));
     }
 
-    fn entry(&self, src: u32, dst: u32) -> Entry {
-        self.towards[dst as usize].get(src as usize).copied().unwrap_or_default()
+    fn entry(&self, src: NodeId, dst: NodeId) -> Entry {
+        self.towards[dst.index()].get(src.index()).copied().unwrap_or_default()
     }
 
     /// Base round-trip time [ns]: twice the delays plus one payload per link; headers and the way
     /// back do not count.
-    pub fn rtt_ns(&self, src: u32, dst: u32) -> u64 {
+    pub fn rtt_ns(&self, src: NodeId, dst: NodeId) -> u64 {
         let e = self.entry(src, dst);
         e.delay_ns * 2 + e.tx_ns
     }
 
     /// Slowest link of the path [bit/s].
-    pub fn rate(&self, src: u32, dst: u32) -> u64 {
+    pub fn rate(&self, src: NodeId, dst: NodeId) -> u64 {
         self.entry(src, dst).rate
     }
 
     /// Slowest link of the path at this time [bit/s]; a pair that a failure has separated keeps its
     /// value.
-    pub fn rate_at(&self, src: u32, dst: u32, now: Time) -> u64 {
+    pub fn rate_at(&self, src: NodeId, dst: NodeId, now: Time) -> u64 {
         let after = self.after.as_ref().filter(|(at, _)| now >= *at);
-        let found = after
-            .and_then(|(_, table)| table[dst as usize].get(src as usize))
-            .filter(|e| e.reached);
+        let found =
+            after.and_then(|(_, table)| table[dst.index()].get(src.index())).filter(|e| e.reached);
         found.map_or_else(|| self.rate(src, dst), |e| e.rate)
     }
 
     /// Bandwidth-delay product [bytes], each division cut off.
-    pub fn bdp(&self, src: u32, dst: u32) -> u64 {
+    pub fn bdp(&self, src: NodeId, dst: NodeId) -> u64 {
         let e = self.entry(src, dst);
         if !e.reached || src == dst {
             return 0;
@@ -80,40 +79,44 @@ impl PairTable {
         self.pairs().map(|(s, d)| self.rtt_ns(s, d)).max().unwrap_or(0)
     }
 
-    fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    fn pairs(&self) -> impl Iterator<Item = (NodeId, NodeId)> + '_ {
         let hosts = || {
-            self.towards.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i as u32)
+            self.towards
+                .iter()
+                .enumerate()
+                .filter(|(_, t)| !t.is_empty())
+                .map(|(i, _)| NodeId(i as u32))
         };
         hosts().flat_map(move |s| hosts().map(move |d| (s, d)))
     }
 }
 
 fn towards(t: &Topology, payload: u32) -> Vec<Vec<Entry>> {
-    let of = |dst| {
-        if t.nodes[dst as usize].kind == NodeKind::Host {
+    let of = |dst: NodeId| {
+        if t.nodes[dst.index()].kind == NodeKind::Host {
             search(t, dst, payload)
         } else {
             Vec::new()
         }
     };
-    (0..t.nodes.len() as u32).map(of).collect()
+    t.node_ids().map(of).collect()
 }
 
-fn search(t: &Topology, dst: u32, payload: u32) -> Vec<Entry> {
+fn search(t: &Topology, dst: NodeId, payload: u32) -> Vec<Entry> {
     let mut table = vec![Entry::default(); t.nodes.len()];
-    table[dst as usize] = Entry { reached: true, delay_ns: 0, tx_ns: 0, rate: u64::MAX };
+    table[dst.index()] = Entry { reached: true, delay_ns: 0, tx_ns: 0, rate: u64::MAX };
     let mut queue = vec![dst];
     let mut at = 0;
     while let Some(&node) = queue.get(at) {
         at += 1;
-        let here = table[node as usize];
+        let here = table[node.index()];
         // Neighbours by falling number; of parallel links the last one counts.
-        let mut ports: Vec<(u32, usize)> =
-            t.nodes[node as usize].ports.iter().enumerate().map(|(i, p)| (p.peer, i)).collect();
+        let mut ports: Vec<(NodeId, usize)> =
+            t.nodes[node.index()].ports.iter().enumerate().map(|(i, p)| (p.peer, i)).collect();
         ports.sort_by(|a, b| b.cmp(a));
         ports.dedup_by_key(|p| p.0);
         for (peer, port) in ports {
-            let next = &mut table[peer as usize];
+            let next = &mut table[peer.index()];
             if next.reached {
                 continue;
             }
@@ -127,7 +130,7 @@ fn search(t: &Topology, dst: u32, payload: u32) -> Vec<Entry> {
                 tx_ns: here.tx_ns + payload as u64 * 1_000_000_000 * 8 / link.rate.0,
                 rate: here.rate.min(link.rate.0),
             };
-            if t.nodes[peer as usize].kind == NodeKind::Switch {
+            if t.nodes[peer.index()].kind == NodeKind::Switch {
                 queue.push(peer);
             }
         }

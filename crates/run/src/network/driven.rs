@@ -18,7 +18,7 @@ use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{MADE_UP_MAX, PathFacts, SLICE, World, path_facts};
 use xoff_units::params::ParamError;
-use xoff_units::{FlowId, Span, Time};
+use xoff_units::{FlowId, NodeId, Span, Time};
 
 use super::NetworkScenario;
 use super::execute::ALONE;
@@ -29,9 +29,9 @@ use crate::RunError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Number of the sending host, see [`Driven::host`].
-    pub src: u32,
+    pub src: NodeId,
     /// Number of the receiving host.
-    pub dst: u32,
+    pub dst: NodeId,
     /// Payload [bytes], at least 1.
     pub bytes: u64,
     /// Priority, one of those that the network was made for.
@@ -77,20 +77,20 @@ pub struct Driven {
     scenario: NetworkScenario,
     world: World,
     routes: Routes,
-    facts: HashMap<(u32, u32), PathFacts>,
+    facts: HashMap<(NodeId, NodeId), PathFacts>,
     /// Messages without a queue pair of their own, by source and destination.
-    sent: HashMap<(u32, u32), u64>,
+    sent: HashMap<(NodeId, NodeId), u64>,
     /// By number of the flow: the message that it is, with its number. Flows of the scenario are
     /// none.
     messages: HashMap<FlowId, (u64, Message)>,
     messages_made: u64,
     /// Queue pairs by source, destination and number: each counted at its source in the order of
     /// first use.
-    pairs: HashMap<(u32, u32, u16), u32>,
+    pairs: HashMap<(NodeId, NodeId, u16), u32>,
     /// Number of pairs of each source.
-    pairs_of: HashMap<u32, u32>,
+    pairs_of: HashMap<NodeId, u32>,
     /// By queue pair in use: the messages that wait for it.
-    behind: HashMap<(u32, u32, u16), VecDeque<(u64, Message)>>,
+    behind: HashMap<(NodeId, NodeId, u16), VecDeque<(u64, Message)>>,
     /// Timers by time and number, with their tags.
     timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
     timers_made: u64,
@@ -150,20 +150,22 @@ impl Driven {
     }
 
     /// Number of the host with a name.
-    pub fn host(&self, name: &str) -> Option<u32> {
+    pub fn host(&self, name: &str) -> Option<NodeId> {
         let nodes = &self.scenario.topology.nodes;
-        nodes.iter().position(|n| n.kind == NodeKind::Host && n.name == name).map(|i| i as u32)
+        nodes
+            .iter()
+            .position(|n| n.kind == NodeKind::Host && n.name == name)
+            .map(|i| NodeId(i as u32))
     }
 
     /// The hosts, by number.
-    pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
-        let nodes = self.scenario.topology.nodes.iter().enumerate();
-        nodes.filter(|(_, n)| n.kind == NodeKind::Host).map(|(i, _)| i as u32)
+    pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.scenario.topology.hosts()
     }
 
     /// Name of a node.
-    pub fn name(&self, node: u32) -> Option<&str> {
-        self.scenario.topology.nodes.get(node as usize).map(|n| n.name.as_str())
+    pub fn name(&self, node: NodeId) -> Option<&str> {
+        self.scenario.topology.nodes.get(node.index()).map(|n| n.name.as_str())
     }
 
     /// Present time: the time of the last [`Self::next`].
@@ -182,8 +184,8 @@ impl Driven {
     /// No such host, both ends the same, no route, nothing to send, a priority that the network was
     /// not made for, as many messages as can be distinguished: the argument, and the expected form.
     pub fn send(&mut self, m: &Message) -> Result<u64, ParamError> {
-        let is_host = |n: u32| {
-            self.scenario.topology.nodes.get(n as usize).is_some_and(|n| n.kind == NodeKind::Host)
+        let is_host = |n: NodeId| {
+            self.scenario.topology.nodes.get(n.index()).is_some_and(|n| n.kind == NodeKind::Host)
         };
         for (key, node) in [("src", m.src), ("dst", m.dst)] {
             if !is_host(node) {

@@ -8,7 +8,7 @@ use xoff_record::{
 };
 use xoff_sim::{Ended, Outcome, SLICE, Selection, Share, World};
 use xoff_units::params::ParamError;
-use xoff_units::{Span, Time};
+use xoff_units::{NodeId, Span, Time};
 
 use super::NetworkScenario;
 use super::checkpoint::{self, Checkpoints};
@@ -177,8 +177,9 @@ impl NetworkScenario {
         let mut world = self.build(&of, frames.unwrap_or_default())?;
         let ports = PortNumbers::new(&self.topology);
         let t = &self.topology;
-        let port_name =
-            |n: usize| (0..t.nodes[n].ports.len() as u16).map(move |p| t.port_name(n as u32, p));
+        let port_name = |n: usize| {
+            (0..t.nodes[n].ports.len() as u16).map(move |p| t.port_name(NodeId(n as u32), p))
+        };
         let names = Names {
             nodes: t.nodes.iter().map(|n| n.name.clone()).collect(),
             ports: (0..t.nodes.len()).flat_map(port_name).collect(),

@@ -26,7 +26,7 @@ use xoff_sim::{
     CauseRow, Ended, FlowRecord, HoldChange, Outcome, RateRow, Recorder, Row, Selection, World,
 };
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, NodeId, Rate, Time};
 
 use crate::network::NetworkScenario;
 use crate::network::checkpoint::Saved;
@@ -34,7 +34,7 @@ use crate::network::checkpoint::Saved;
 pub use message::{MessageExplanation, explain_message};
 
 /// A directed port.
-type PortId = (u32, u16);
+type PortId = (NodeId, u16);
 
 /// Kind of a restraint on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -368,7 +368,7 @@ fn follow(
             if steps.is_empty() {
                 break Root::NotHeld;
             }
-            let ports = &t.nodes[port.0 as usize].ports;
+            let ports = &t.nodes[port.0.index()].ports;
             break Root::Bottleneck {
                 port: name(port),
                 rate: t.link_at(port.0, port.1).rate,

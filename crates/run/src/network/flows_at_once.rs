@@ -14,7 +14,7 @@ use xoff_net::topology::routing::{FlowKey, Routing, trace_path};
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_scenario::{Problem, Problems};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, NodeId, Rate, Time};
 
 /// The most that is under way at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,7 +84,7 @@ fn waiting<'f>(
 ) -> BTreeMap<Hop, Vec<(&'f Flow, Time)>> {
     let routes = routing.routes(topology);
     let begun = flows.flows.iter().filter(|f| f.start != Time::NEVER);
-    let paths: Vec<(&Flow, Vec<(u32, u16)>)> = begun
+    let paths: Vec<(&Flow, Vec<(NodeId, u16)>)> = begun
         .map(|f| {
             let path = match f.path {
                 Some(p) if flows.paths.is_loop(p) => None,
@@ -97,21 +97,21 @@ fn waiting<'f>(
     let mut over: BTreeMap<Hop, Vec<(usize, usize)>> = BTreeMap::new();
     for (n, (f, path)) in paths.iter().enumerate() {
         for (at, &(node, port)) in path.iter().enumerate() {
-            over.entry((node, port, f.priority)).or_default().push((n, at));
+            over.entry((node.0, port, f.priority)).or_default().push((n, at));
         }
     }
     let mut served: Vec<Vec<Time>> =
         paths.iter().map(|(_, p)| vec![Time::NEVER; p.len()]).collect();
     for (&(node, port, _), here) in &over {
         let sharing: Vec<&Flow> = here.iter().map(|&(n, _)| paths[n].0).collect();
-        let ends = ends(&sharing, topology.link_at(node, port).rate);
+        let ends = ends(&sharing, topology.link_at(NodeId(node), port).rate);
         here.iter().zip(ends).for_each(|(&(n, at), end)| served[n][at] = end);
     }
-    let is_switch = |node: u32, port: u16| {
-        let peer = topology.nodes[node as usize].ports[port as usize].peer;
-        topology.nodes[peer as usize].kind == NodeKind::Switch
+    let is_switch = |node: NodeId, port: u16| {
+        let peer = topology.nodes[node.index()].ports[port as usize].peer;
+        topology.nodes[peer.index()].kind == NodeKind::Switch
     };
-    over.retain(|&(node, port, _), _| is_switch(node, port));
+    over.retain(|&(node, port, _), _| is_switch(NodeId(node), port));
     let held = |&(n, at): &(usize, usize)| {
         let (before, behind) = served[n].split_at(at + 1);
         let last = |times: &[Time]| times.iter().copied().max().unwrap_or_default();
@@ -133,7 +133,7 @@ pub(super) fn warn(
     }
     let planned = xoff_analysis::plan::unplanned().all(|(n, _)| n != name);
     let of = |(hop, flows): (Hop, Vec<(&Flow, Time)>)| {
-        let link = topology.link_at(hop.0, hop.1);
+        let link = topology.link_at(NodeId(hop.0), hop.1);
         let (facts, fc) =
             links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay))?;
         let each = fc.flow_bytes(facts)?;
@@ -150,8 +150,8 @@ pub(super) fn warn(
         return;
     };
     let from = match topology.nodes[node as usize].kind {
-        NodeKind::Host => format!("of {}", topology.name(node)),
-        NodeKind::Switch => format!("over {}", topology.port_name(node, port)),
+        NodeKind::Host => format!("of {}", topology.name(NodeId(node))),
+        NodeKind::Switch => format!("over {}", topology.port_name(NodeId(node), port)),
     };
     let what = format!(
         "{name} limits each flow, not their sum: {} flows {from}, priority {priority}, are active at once and may queue {} (at most \
@@ -172,8 +172,8 @@ mod tests {
     fn flow(start_us: u64, size: u64) -> Flow {
         let start = Time::from_us(start_us);
         Flow {
-            src: 0,
-            dst: 1,
+            src: NodeId(0),
+            dst: NodeId(1),
             priority: 0,
             size,
             start,

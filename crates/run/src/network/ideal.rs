@@ -6,7 +6,7 @@ use std::ops::Range;
 use xoff_net::topology::routing::{FlowKey, Routes};
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_sim::{FlowRecord, Lone, ideal_time};
-use xoff_units::{Span, Time};
+use xoff_units::{NodeId, Span, Time};
 
 use crate::network::NetworkScenario;
 
@@ -73,7 +73,7 @@ impl<'s> Ideals<'s> {
     fn first_switch_by(&self, routes: &Routes, flow: &Flow) -> Option<(u32, u16, bool)> {
         let (t, choice) = (&self.scenario.topology, self.scenario.routing().choice);
         let key = FlowKey::from(flow);
-        let port = |node: u32| {
+        let port = |node: NodeId| {
             let ports = routes.candidates(node, flow.dst);
             ports.get(choice.index(&key, node, ports.len())).copied()
         };
@@ -81,11 +81,11 @@ impl<'s> Ideals<'s> {
             Some(p) if self.scenario.flows.paths.is_loop(p) => None,
             Some(p) => self.scenario.flows.paths.hops(p).get(1).copied(),
             None => {
-                let switch = t.nodes[flow.src as usize].ports[usize::from(port(flow.src)?)].peer;
+                let switch = t.nodes[flow.src.index()].ports[usize::from(port(flow.src)?)].peer;
                 (switch != flow.dst).then(|| Some((switch, port(switch)?)))?
             }
         }?;
-        Some((switch, port, routes.alternatives(switch, flow.dst).len() > 1))
+        Some((switch.0, port, routes.alternatives(switch, flow.dst).len() > 1))
     }
 
     /// The epochs of the routes in the life of a flow: the first of them, and one beyond the last.
@@ -103,13 +103,13 @@ impl<'s> Ideals<'s> {
     }
 
     /// The egress ports that a flow may go through by those routes.
-    pub fn ports(&self, epoch: usize, flow: &Flow) -> Option<Vec<(u32, u16)>> {
+    pub fn ports(&self, epoch: usize, flow: &Flow) -> Option<Vec<(NodeId, u16)>> {
         let all = self.routes.get_or_init(|| self.routes());
         self.scenario.ports(&all[epoch].1, flow)
     }
 
     /// The path of its ideal time, see [`NetworkScenario::way`].
-    pub fn way(&self, epoch: usize, flow: &Flow) -> Option<(Vec<(u32, u16)>, Range<usize>)> {
+    pub fn way(&self, epoch: usize, flow: &Flow) -> Option<(Vec<(NodeId, u16)>, Range<usize>)> {
         let all = self.routes.get_or_init(|| self.routes());
         self.scenario.way(&all[epoch].1, flow)
     }

@@ -15,7 +15,7 @@ use xoff_scenario::document::{Document, Given, Override};
 use xoff_scenario::{Problems, Source};
 use xoff_sim::{Engine, Model, way};
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, NodeId, Time};
 
 pub(crate) mod boundary;
 pub(crate) mod buffers;
@@ -148,7 +148,7 @@ impl NetworkScenario {
     }
 
     /// The pools of a switch, each with its side; empty: its memory is not in pools.
-    pub fn pools_at(&self, node: u32) -> Vec<PoolConfig> {
+    pub fn pools_at(&self, node: NodeId) -> Vec<PoolConfig> {
         let Some(buffers) = &self.pools else { return Vec::new() };
         let at = SwitchLinks::of(&self.topology, node, self.links(), self.lossy());
         buffers.at(&at).map_or(Vec::new(), |made| made.pools)
@@ -156,7 +156,11 @@ impl NetworkScenario {
 
     /// The egress ports of a flow's path, or of the fastest that load balancing may choose, with the
     /// hops to which there are alternatives; `None`: there is no route, or it leads in a circle.
-    pub(crate) fn way(&self, routes: &Routes, w: &Flow) -> Option<(Vec<(u32, u16)>, Range<usize>)> {
+    pub(crate) fn way(
+        &self,
+        routes: &Routes,
+        w: &Flow,
+    ) -> Option<(Vec<(NodeId, u16)>, Range<usize>)> {
         match w.path {
             Some(p) if self.flows.paths.is_loop(p) => None,
             Some(p) => Some((self.flows.paths.hops(p).to_vec(), 0..0)),
@@ -170,7 +174,7 @@ impl NetworkScenario {
 
     /// The egress ports that a flow goes through, or may go through where load balancing chooses:
     /// its host's first; `None`: there is no route, or it leads in a circle.
-    pub fn ports(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
+    pub fn ports(&self, routes: &Routes, w: &Flow) -> Option<Vec<(NodeId, u16)>> {
         if !self.balances() || w.path.is_some() {
             return self.way(routes, w).map(|(path, _)| path);
         }

@@ -38,7 +38,7 @@ pub(super) fn smallest(
     };
     let mut smallest: Option<(Bytes, Pool)> = None;
     for s in topology.switches() {
-        let ports = &topology.nodes[s as usize].ports;
+        let ports = &topology.nodes[s.index()].ports;
         let of_port = |port: usize| {
             let link = topology.link_at(s, port as u16);
             links

@@ -45,14 +45,14 @@ impl NetworkScenario {
         let t = &self.topology;
         t.nodes.iter().for_each(|n| h.write(n.name.as_bytes()));
         for l in &t.links {
-            [l.a as u64, l.b as u64, l.rate.0, l.delay.0, l.up as u64]
+            [u64::from(l.a), u64::from(l.b), l.rate.0, l.delay.0, l.up as u64]
                 .into_iter()
                 .for_each(|n| h.write_u64(n));
         }
         for f in &self.flows.flows {
             [
-                f.src as u64,
-                f.dst as u64,
+                u64::from(f.src),
+                u64::from(f.dst),
                 f.size,
                 f.start.0,
                 f.priority as u64,

@@ -8,7 +8,7 @@ use xoff_record::{
     Tables,
 };
 use xoff_sim::Outcome;
-use xoff_units::{PortId, Span, Time};
+use xoff_units::{NodeId, PortId, Span, Time};
 
 use super::NetworkScenario;
 use super::sorted::{Sorted, key, of_key};
@@ -81,8 +81,8 @@ pub(super) fn write_rows(
         }
         tables.flows.push(FlowRow {
             flow: i as u64,
-            src: Node(w.src),
-            dst: Node(w.dst),
+            src: Node(w.src.0),
+            dst: Node(w.dst.0),
             src_port: w.src_port,
             dst_port: w.dst_port,
             priority: w.priority,
@@ -112,12 +112,12 @@ pub(super) fn write_rows(
     for (n, node) in o.ports.iter().enumerate() {
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
-            let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
-            let cnms = |node: u32, port: u16| {
+            let far = &o.ports[peer.peer.index()][peer.peer_port as usize];
+            let cnms = |node: NodeId, port: u16| {
                 o.cnms.get(&PortId { node, port }).copied().unwrap_or_default()
             };
             tables.ports.push(PortRow {
-                port: Port(ports.of(n as u32, p as u16)),
+                port: Port(ports.of(NodeId(n as u32), p as u16)),
                 tx_bytes: t.tx_bytes,
                 tx_frames: t.tx_frames,
                 messages: t.messages_received,
@@ -131,7 +131,7 @@ pub(super) fn write_rows(
                 blocks: t.blocks,
                 blocked_ps: t.blocked_ps,
                 allowed_bps_min: t.allowed_min.map(|r| r.0),
-                cnms_egress: cnms(n as u32, p as u16).egress,
+                cnms_egress: cnms(NodeId(n as u32), p as u16).egress,
                 cnms_ingress: cnms(peer.peer, peer.peer_port).ingress,
                 tail_dropped: t.tail_dropped,
                 // The hash has the frames that came.
@@ -149,7 +149,7 @@ fn write_pools(s: &NetworkScenario, o: &Outcome, tables: &mut Tables) -> Result<
         for (pool, used) in s.pools_at(node).iter().zip(uses) {
             let label = names.iter().position(|n| *n == pool.name).unwrap_or(0);
             tables.pools.push(PoolRow {
-                switch: Node(node),
+                switch: Node(node.0),
                 pool: Label((s.flows.labels.len() + label) as u32),
                 side: pool.side,
                 size_bytes: pool.size.0,

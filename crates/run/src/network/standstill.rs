@@ -10,7 +10,7 @@ use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::Flows;
 use xoff_node::SchedulerKind;
 use xoff_scenario::{Problem, Problems};
-use xoff_units::{Rate, Span};
+use xoff_units::{NodeId, Rate, Span};
 
 /// Flows and links up to which the routes are examined for a cycle before the run.
 const SMALL: usize = 2_000;
@@ -100,11 +100,11 @@ impl Drains<'_> {
         for (n, node) in
             t.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch)
         {
-            let rate = |port: usize| t.link_at(n as u32, port as u16).rate;
+            let rate = |port: usize| t.link_at(NodeId(n as u32), port as u16).rate;
             let floors: Vec<u64> = (0..node.ports.len()).map(|p| lowest(rate(p))).collect();
             let all: u64 = floors.iter().sum();
             if let Some(p) = (0..node.ports.len()).find(|&p| rate(p).0 < all - floors[p]) {
-                let (port, rest) = (t.port_name(n as u32, p as u16), Rate(all - floors[p]));
+                let (port, rest) = (t.port_name(NodeId(n as u32), p as u16), Rate(all - floors[p]));
                 return Some(format!(
                     "{port} drains {}, and the other ports bring at least {rest}",
                     rate(p)

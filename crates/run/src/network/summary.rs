@@ -5,7 +5,7 @@ use xoff_net::topology::NodeKind;
 use xoff_record::Verdict;
 use xoff_record::verdict::Deadlock;
 use xoff_sim::{Ended, Outcome};
-use xoff_units::{Bytes, Loss, Span, grouped};
+use xoff_units::{Bytes, Loss, NodeId, Span, grouped};
 
 use crate::network::NetworkScenario;
 
@@ -146,7 +146,10 @@ impl Summary {
                 String::new(),
                 |(n, p)| {
                     let most = grouped(o.ports[n][p].tail_dropped);
-                    format!(", {most} of them at {}", s.topology.port_name(n as u32, p as u16))
+                    format!(
+                        ", {most} of them at {}",
+                        s.topology.port_name(NodeId(n as u32), p as u16)
+                    )
                 },
             );
             match at_ingress + at_egress {
@@ -160,7 +163,7 @@ impl Summary {
             }
         }
         // The switch in which each pool was fullest.
-        let mut fullest: Vec<(xoff_node::PoolConfig, u32, xoff_sim::PoolUse)> = Vec::new();
+        let mut fullest: Vec<(xoff_node::PoolConfig, NodeId, xoff_sim::PoolUse)> = Vec::new();
         for (&node, uses) in &o.pools {
             for (pool, used) in s.pools_at(node).into_iter().zip(uses) {
                 match fullest.iter_mut().find(|f| (&f.0.name, f.0.side) == (&pool.name, pool.side))
@@ -391,7 +394,7 @@ fn sum_no_deadlock(s: &NetworkScenario, o: &Outcome) -> String {
         Some((rate, n, p)) if rate.0 < 1_000_000 => {
             format!(
                 "{NO_DEADLOCK}, but slow progress: {} was slowed down to {rate}",
-                s.topology.port_name(n as u32, p as u16)
+                s.topology.port_name(NodeId(n as u32), p as u16)
             )
         }
         _ => NO_DEADLOCK.into(),

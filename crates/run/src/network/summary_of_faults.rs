@@ -2,7 +2,7 @@
 //! them, and their length.
 
 use xoff_sim::{Outcome, PortTotals};
-use xoff_units::{Bytes, Span, grouped};
+use xoff_units::{Bytes, NodeId, Span, grouped};
 
 use super::NetworkScenario;
 use super::summary::Summary;
@@ -12,7 +12,7 @@ impl Summary {
     /// all pauses of the port before it are due to faults.
     pub(super) fn faults(&mut self, s: &NetworkScenario, o: &Outcome) {
         let m = &s.model.faults;
-        let mut hosts: Vec<u32> = m
+        let mut hosts: Vec<NodeId> = m
             .storms
             .iter()
             .map(|f| f.host)
@@ -28,19 +28,19 @@ impl Summary {
             });
             let slow = m.slow_receivers.iter().filter(|f| f.host == host);
             let slow = slow.map(|f| {
-                let most = o.ports[host as usize].iter().map(|p| p.ingress_bytes_max).max();
+                let most = o.ports[host.index()].iter().map(|p| p.ingress_bytes_max).max();
                 let most = most.unwrap_or(0);
                 format!("slow receiver {name} ({}, at most {} queued)", f.drain.rate, Bytes(most))
             });
             let what = storms.chain(slow).collect::<Vec<_>>().join(" and ");
             // Of several ports, the one whose peer waited longest.
             let blocked = |p: &&xoff_net::topology::Port| {
-                o.ports[p.peer as usize][p.peer_port as usize].blocked_ps
+                o.ports[p.peer.index()][p.peer_port as usize].blocked_ps
             };
-            let ports = s.topology.nodes[host as usize].ports.iter().rev();
+            let ports = s.topology.nodes[host.index()].ports.iter().rev();
             let Some(&peer) = ports.max_by_key(blocked) else { continue };
             let port = s.topology.port_name(peer.peer, peer.peer_port);
-            let totals = &o.ports[peer.peer as usize][peer.peer_port as usize];
+            let totals = &o.ports[peer.peer.index()][peer.peer_port as usize];
             let freed = o
                 .storms
                 .iter()

@@ -17,12 +17,12 @@ use xoff_mech::detection::{Mark, PortState};
 use xoff_net::topology::{NodeKind, PortNumbers};
 use xoff_sim::{Ended, FlowRecord, PortNow, Waiter, World};
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, NodeId, Time};
 
 use crate::network::NetworkScenario;
 
 /// A directed port.
-type PortId = (u32, u16);
+type PortId = (NodeId, u16);
 
 /// Role of a port in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +152,7 @@ fn pauses(s: &NetworkScenario, at: Time, waiters: &[Waiter], queue: &[u32]) -> T
     branches.resize(places.len(), (Role::Free, false, Vec::new()));
     let branch = |((role, held, waits_for), (number, priority)): (Waiting, (u32, u8))| {
         let (node, port) = ports.place(number).into();
-        let role = if role == Role::Paused && t.nodes[node as usize].kind == NodeKind::Host {
+        let role = if role == Role::Paused && t.nodes[node.index()].kind == NodeKind::Host {
             Role::Host
         } else {
             role

@@ -12,6 +12,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::{Uplinks, uplinks};
 use xoff_record::{LoadBalance, Node, RateRow, RateSource, RecordError, Tables, UplinkRow};
 use xoff_sim::{FlowRecord, Outcome};
+use xoff_units::NodeId;
 
 use super::NetworkScenario;
 use super::ideal::Ideals;
@@ -34,7 +35,7 @@ struct Uplink {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     /// Switch, number of the group at the switch, ports.
-    all: Vec<(u32, u32, Vec<Uplink>)>,
+    all: Vec<(NodeId, u32, Vec<Uplink>)>,
     /// By port number: group, and place in the group.
     of_port: Vec<(u32, u32)>,
 }
@@ -53,7 +54,7 @@ impl Groups {
             let rate = |port: u16| t.link_at(switch, port).rate.0 as f64;
             let fastest = numbers.iter().map(|&p| rate(p)).fold(1.0, f64::max);
             let uplink = |&p: &u16| {
-                let link = t.nodes[switch as usize].ports[usize::from(p)].link;
+                let link = t.nodes[switch.index()].ports[usize::from(p)].link;
                 let fails_at = fails.get(&link).copied().unwrap_or(u64::MAX);
                 Uplink { port: ports.of(switch, p), share: rate(p) / fastest, fails_at }
             };
@@ -186,7 +187,8 @@ pub(super) struct Balance {
     pub collided: Vec<Option<bool>>,
     /// Rows of the table.
     pub rows: Vec<UplinkRow>,
-    /// Of the run as a whole; `None`: no switch has alternatives.
+    /// Of the run as a whole; `None`: no switch has alternatives, or a job is streamed, whose messages
+    /// are not kept.
     pub of_run: Option<LoadBalance>,
 }
 
@@ -239,20 +241,20 @@ fn taken(
     (o, ideals, ports): (&Outcome, &Ideals<'_>, &PortNumbers),
     (nth, f): (usize, &FlowRecord),
 ) -> Option<Vec<(u32, u64)>> {
-    if !s.model.balancing.is_ecmp() && f.flow.path.is_none() {
+    if s.model.switches_choose() && f.flow.path.is_none() {
         let mut all = o.uplinks.get(nth).cloned().unwrap_or_default();
         // A frame that has been through eight switches counts from zero again.
-        let peers = &s.topology.nodes[f.flow.src as usize].ports;
+        let peers = &s.topology.nodes[f.flow.src.index()].ports;
         all.retain(|&(port, _)| peers.iter().any(|p| p.peer == ports.place(port).node));
         all.sort_unstable();
         return Some(all);
     }
     // The port by which a flow leaves such a host is recorded nowhere.
-    if s.model.chooses_ports(&s.topology) && s.topology.nodes[f.flow.src as usize].ports.len() > 1 {
+    if s.model.chooses_ports(&s.topology) && s.topology.nodes[f.flow.src.index()].ports.len() > 1 {
         return None;
     }
     let (switch, port, choice) = ideals.first_switch(f)?;
-    Some(if choice { vec![(ports.of(switch, port), 1)] } else { Vec::new() })
+    Some(if choice { vec![(ports.of(NodeId(switch), port), 1)] } else { Vec::new() })
 }
 
 /// Writes the table of uplinks.
@@ -305,7 +307,7 @@ pub(super) fn write(
         let up: Vec<&Uplink> = group.iter().filter(|u| u.fails_at > o.now.0).collect();
         let bytes = |u: &Uplink| {
             let at = ports.place(u.port);
-            o.ports[at.node as usize][usize::from(at.port)].tx_bytes
+            o.ports[at.node.index()][usize::from(at.port)].tx_bytes
         };
         let loads: Vec<f64> = up.iter().map(|u| bytes(u) as f64 / u.share).collect();
         let (sum, even) = (loads.iter().sum::<f64>(), Evenness::of(&loads));
@@ -314,7 +316,7 @@ pub(super) fn write(
         let over_time = mean.and_then(|m| Some((m, m.mean?)));
         over_time.iter().for_each(|(m, e)| sampled.add(*e, m.weight));
         let row = UplinkRow {
-            switch: Node(*switch),
+            switch: Node(switch.0),
             group: *nth,
             ports: up.len() as u32,
             used: up.iter().filter(|u| bytes(u) > 0).count() as u32,
@@ -324,13 +326,13 @@ pub(super) fn write(
             samples: mean.map_or(0, |m| m.count),
             jain_sampled: over_time.map(|x| x.1.jain),
             max_over_mean_sampled: over_time.map(|x| x.1.peak),
-            flows: lives.len() as u64,
-            collided: collide,
+            flows: (!s.is_streamed()).then_some(lives.len() as u64),
+            collided: (!s.is_streamed()).then_some(collide),
         };
         balance.rows.push(row);
         tables.uplinks.push(row)?;
     }
-    if groups.all.is_empty() {
+    if groups.all.is_empty() || s.is_streamed() {
         return Ok(balance);
     }
     let chose = balance.collided.iter().flatten();

@@ -4,7 +4,7 @@ use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::UNLIMITED;
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_sim::{Ended, Outcome};
-use xoff_units::Time;
+use xoff_units::{NodeId, Time};
 
 use crate::network::NetworkScenario;
 
@@ -29,9 +29,11 @@ pub fn deadlock(topology: &Topology, o: &Outcome, unchecked: Option<String>) -> 
 
 /// Verdict about a scenario's run; `here`: the nodes that this process runs, if some are elsewhere.
 pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
-    let is_here = |node: u32| here.is_none_or(|h| h[node as usize]);
-    let elsewhere = (0..s.topology.nodes.len() as u32)
-        .any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
+    let is_here = |node: NodeId| here.is_none_or(|h| h[node.index()]);
+    let elsewhere = s
+        .topology
+        .node_ids()
+        .any(|n| s.topology.nodes[n.index()].kind == NodeKind::Switch && !is_here(n));
     let unchecked = match () {
         _ if s.model.deadlock_interval.0 == 0 => Some("run.deadlock_interval is 0us".to_owned()),
         _ if elsewhere => Some("the other switches run in other processes".to_owned()),

@@ -258,8 +258,8 @@ pub fn run(text: &str) -> Ran {
     let f = s.run(Sink::Nothing).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let port = |from: &str, to: &str| {
         let (from, to) = (s.topology.find(from).unwrap(), s.topology.find(to).unwrap());
-        let at = s.topology.nodes[from as usize].ports.iter().position(|p| p.peer == to).unwrap();
-        f.outcome.ports[from as usize][at]
+        let at = s.topology.nodes[from.index()].ports.iter().position(|p| p.peer == to).unwrap();
+        f.outcome.ports[from.index()][at]
     };
     Ran {
         lost: f.outcome.dropped_frames + f.outcome.lost_frames,

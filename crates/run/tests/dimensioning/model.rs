@@ -200,7 +200,7 @@ impl Link {
         write!(t, "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nstart = \"{}ps\"\n", self.start).unwrap();
         let s = load(&t);
         let f = s.run(Sink::Nothing).unwrap();
-        let node = s.topology.find("S").unwrap() as usize;
+        let node = s.topology.find("S").unwrap().index();
         (f.outcome.ports[node][1].ingress_bytes_max, f.outcome.dropped_frames)
     }
 }

@@ -116,7 +116,7 @@ impl Units {
             n
         }
         for l in t.links.iter().filter(|l| l.delay < lookahead) {
-            let (a, b) = (find(&mut root, l.a), find(&mut root, l.b));
+            let (a, b) = (find(&mut root, l.a.0), find(&mut root, l.b.0));
             root[a.max(b) as usize] = a.min(b);
         }
         let mut number = vec![NO_UNIT; root.len()];
@@ -132,7 +132,7 @@ impl Units {
             })
             .collect();
         let of_node: Vec<u32> = of_node;
-        let between = t.links.iter().filter(|l| of_node[l.a as usize] != of_node[l.b as usize]);
+        let between = t.links.iter().filter(|l| of_node[l.a.index()] != of_node[l.b.index()]);
         let lookahead = between.map(|l| l.delay).min().unwrap_or(Span(u64::MAX));
         Units { of_node, count: count as usize, lookahead }
     }
@@ -250,7 +250,7 @@ impl Windows {
         };
         Windows {
             width: units.window().0,
-            unit_of: places.iter().map(|p| units.of_node[p.node as usize]).collect(),
+            unit_of: places.iter().map(|p| units.of_node[p.node.index()]).collect(),
             start: 0,
             ring: std::array::from_fn(|_| window()),
             at: 0,

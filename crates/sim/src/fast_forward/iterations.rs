@@ -20,7 +20,7 @@ use rustc_hash::FxHashSet;
 use xoff_net::jobs::{Job, Jobs, Leap};
 use xoff_node::EventKey;
 use xoff_units::state::{Counters, State};
-use xoff_units::{FlowId, Span, Time};
+use xoff_units::{FlowId, NodeId, Span, Time};
 
 use super::search::{Earlier, Levels, NO_END};
 use super::words::{Group, Growth, Out, Stop, Writer};
@@ -135,7 +135,7 @@ struct UnderWay {
     wire: Option<(u64, u64)>,
     stopped: u64,
     /// Switches with its last frame.
-    stands: Vec<(u32, Time)>,
+    stands: Vec<(NodeId, Time)>,
 }
 
 impl World {
@@ -289,7 +289,7 @@ impl World {
                     let ago = self.started_by(host) - r.nth;
                     let wire = self.wire_of(nth, job.message(message).from, FlowId(flow));
                     let wire = wire.map(|(begun, sent)| {
-                        (on_wire[host as usize] - begun, on_wire[host as usize] - sent)
+                        (on_wire[host.index()] - begun, on_wire[host.index()] - sent)
                     });
                     let FlowRecord {
                         flow: f,
@@ -321,9 +321,9 @@ impl World {
     }
 
     /// The switches in which last frames of a flow stand, each with when it arrived.
-    fn stands(&self, flow: FlowId) -> Vec<(u32, Time)> {
+    fn stands(&self, flow: FlowId) -> Vec<(NodeId, Time)> {
         let last = self.partitions.iter().filter_map(|p| p.core.monitor.last_frames.as_deref());
-        let mut all: Vec<(u32, Time)> = last.flat_map(|l| l.of(flow)).collect();
+        let mut all: Vec<(NodeId, Time)> = last.flat_map(|l| l.of(flow)).collect();
         all.sort_unstable();
         all
     }
@@ -339,7 +339,7 @@ impl World {
     /// Bytes that each node has put on its wires.
     fn on_wire(&self) -> Vec<u64> {
         let bytes = |(node, &home): (usize, &u16)| {
-            self.partitions[home as usize].core.on_wires(node as u32)
+            self.partitions[home as usize].core.on_wires(NodeId(node as u32))
         };
         self.layout.partition_of.iter().enumerate().map(bytes).collect()
     }
@@ -417,7 +417,7 @@ impl World {
         for (job, &round) in jobs.jobs.iter().zip(&rounds) {
             job.messages
                 .iter()
-                .for_each(|m| begins[job.hosts[m.from as usize] as usize] += round as u64);
+                .for_each(|m| begins[job.hosts[m.from as usize].index()] += round as u64);
         }
         let leapt = Leapt {
             jobs: rounds.iter().map(leap).collect(),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use xoff_node::EventKey;
-use xoff_units::{FlowId, Span, Time};
+use xoff_units::{FlowId, NodeId, Span, Time};
 
 use super::Period;
 use crate::engine::event::{Event, Kind};
@@ -84,7 +84,7 @@ impl World {
         period.advances.iter().map(left).min().unwrap_or(u64::MAX)
     }
 
-    pub(super) fn flow_source(&self, flow: FlowId) -> u32 {
+    pub(super) fn flow_source(&self, flow: FlowId) -> NodeId {
         self.partitions[0].core.monitor.flows.records[flow.index()].flow.src
     }
 

@@ -8,9 +8,9 @@
 use std::collections::{HashMap, HashSet};
 
 use xoff_net::topology::Topology;
-use xoff_net::topology::routing::{FlowKey, trace_path};
+use xoff_net::topology::routing::{FlowKey, PathId, trace_path};
 use xoff_net::workload::Flow;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, NodeId, Rate, Span, Time};
 
 use crate::world::advance::Load;
 use crate::world::model::PathFacts;
@@ -37,8 +37,8 @@ pub(crate) struct Plan {
 struct Start {
     /// After the first flow of its group.
     after: Span,
-    src: u32,
-    dst: u32,
+    src: NodeId,
+    dst: NodeId,
     priority: u8,
     size: u64,
     rate: Option<Rate>,
@@ -46,6 +46,15 @@ struct Start {
     facts: PathFacts,
     /// There and back.
     paths: [u32; 2],
+}
+
+/// Path of a flow, or of its acknowledgments.
+#[derive(PartialEq, Eq, Hash)]
+enum Path {
+    /// Number of an explicit path.
+    Given(PathId),
+    /// Egress ports by the routes; `None`: there is no route.
+    Routed(Option<Vec<(NodeId, u16)>>),
 }
 
 impl Plan {
@@ -61,7 +70,11 @@ impl Plan {
             group
                 .iter()
                 .flat_map(|f| {
-                    [(f.src as u64) << 32 | f.dst as u64, f.size, f.start.since(group[0].start).0]
+                    [
+                        u64::from(f.src) << 32 | u64::from(f.dst),
+                        f.size,
+                        f.start.since(group[0].start).0,
+                    ]
                 })
                 .collect()
         };
@@ -69,7 +82,7 @@ impl Plan {
             return Plan::default();
         }
         (0..firsts.len()).for_each(|g| *alike.entry(sizes(g)).or_default() += 1);
-        let mut paths: HashMap<Vec<(u32, u16)>, u32> = HashMap::new();
+        let mut paths = HashMap::new();
         let mut kinds: HashMap<Vec<Start>, (u32, u32)> = HashMap::new();
         let mut number = Vec::new();
         for g in 0..firsts.len() {
@@ -104,20 +117,17 @@ impl Start {
         facts: Option<&PathFacts>,
         first: Time,
         load: &Load,
-        paths: &mut HashMap<Vec<(u32, u16)>, u32>,
+        paths: &mut HashMap<Path, u32>,
     ) -> Start {
         let key = FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
-        let mut number = |path: Vec<(u32, u16)>| {
+        let choice = &load.model.routing.choice;
+        let mut number = |key: &FlowKey| {
+            let path = match f.path {
+                Some(given) => Path::Given(given),
+                None => Path::Routed(trace_path(load.topology, load.routes, choice, key)),
+            };
             let next = paths.len() as u32;
             *paths.entry(path).or_insert(next)
-        };
-        let mut path = |key: &FlowKey| match f.path {
-            // As a path of no network: given by its number.
-            Some(given) => number(vec![(u32::MAX, 0), (given, 0)]),
-            None => number(
-                trace_path(load.topology, load.routes, &load.model.routing.choice, key)
-                    .unwrap_or_default(),
-            ),
         };
         Start {
             after: f.start.since(first),
@@ -128,7 +138,7 @@ impl Start {
             rate: f.rate,
             controlled: f.controlled,
             facts: facts.copied().unwrap_or_default(),
-            paths: [path(&key), path(&key.reversed())],
+            paths: [number(&key), number(&key.reversed())],
         }
     }
 }

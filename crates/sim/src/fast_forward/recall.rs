@@ -295,7 +295,7 @@ impl World {
         for (nth, fate) in e.fates.iter().enumerate() {
             let flow = first + nth as u32;
             let src = self.flow_source(FlowId(flow));
-            let home = self.layout.partition_of[src as usize] as usize;
+            let home = self.layout.partition_of[src.index()] as usize;
             let home = &mut self.partitions[home];
             let nth = home.starts.pass_over(src);
             let record = &mut home.core.monitor.flows.records[flow as usize];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use xoff_node::{EventKey, FrameKind};
-use xoff_units::{FlowId, Span, Time};
+use xoff_units::{FlowId, NodeId, Span, Time};
 
 use super::words::{Group, Growth, Out, Stop, Words, Writer};
 use super::{FastForward, Inputs, Period, Progress, totals};
@@ -234,7 +234,7 @@ impl World {
                 let frame = &p.core.frames[e.arg];
                 let node = self.layout.ports.places()[e.port() as usize].node;
                 let ends = frame.kind() == FrameKind::Data
-                    && matches!(p.nodes[node as usize], Node::Nic(_));
+                    && matches!(p.nodes[node.index()], Node::Nic(_));
                 if ends && first.is_none_or(|f| e.event_key() < f.0) {
                     first = Some((e.event_key(), e.port(), frame.flow.0));
                 }
@@ -243,7 +243,7 @@ impl World {
         let (_, port, flow) = first?;
         let feeder = self.layout.ports.peer(port) as usize;
         let node = self.layout.ports.places()[feeder].node;
-        let delay = self.partitions[self.layout.partition_of[node as usize] as usize].core.lines
+        let delay = self.partitions[self.layout.partition_of[node.index()] as usize].core.lines
             [feeder]
             .delay;
         let ends = handled + (handled - quiet_from).max(SEARCH_MIN);
@@ -394,8 +394,8 @@ impl World {
             let partition = &self.partitions[home as usize];
             w.frames = &partition.core.frames;
             match &partition.nodes[n] {
-                Node::Switch(s) => w.node(n as u32, &**s)?,
-                Node::Nic(nic) => w.node(n as u32, &**nic)?,
+                Node::Switch(s) => w.node(NodeId(n as u32), &**s)?,
+                Node::Nic(nic) => w.node(NodeId(n as u32), &**nic)?,
                 Node::Remote => {}
             }
         }

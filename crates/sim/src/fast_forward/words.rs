@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use xoff_net::jobs::Jobs;
 use xoff_node::{Frame, FrameStore};
 use xoff_units::state::{Meaning, State, Walk};
-use xoff_units::{FlowId, Time};
+use xoff_units::{FlowId, NodeId, Time};
 
 use crate::wire::layout::Layout;
 
@@ -27,7 +27,7 @@ pub(super) enum Group {
     /// Second counters of a link and class.
     Number(u32, u8),
     /// Places in the list of flows that a node has begun.
-    Slot(u32),
+    Slot(NodeId),
     /// Iterations of a job.
     Iteration(u32),
     /// Byte offsets of a message of a job, in whichever iteration.
@@ -67,7 +67,7 @@ pub(super) struct Writer<'w> {
     at: Time,
     /// Byte offsets of the flow at hand.
     flow: Group,
-    node: u32,
+    node: NodeId,
     job: u32,
     /// The port at hand, counted over the whole network, and whether the link that leads to it is
     /// meant instead of its own.
@@ -96,7 +96,7 @@ impl<'w> Writer<'w> {
             jobs,
             at,
             flow: Group::Flow(0),
-            node: 0,
+            node: NodeId(0),
             job: 0,
             port: 0,
             of_feeder: false,
@@ -108,7 +108,7 @@ impl<'w> Writer<'w> {
     }
 
     /// A node, by its number.
-    pub fn node(&mut self, node: u32, state: &impl State) -> Result<(), Stop> {
+    pub fn node(&mut self, node: NodeId, state: &impl State) -> Result<(), Stop> {
         self.node = node;
         self.next_port = self.layout.ports.of(node, 0);
         state.walk(self)

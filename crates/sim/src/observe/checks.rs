@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Loss, Time};
+use xoff_units::{FlowId, Loss, NodeId, Time};
 
 use crate::observe::lost::Dropped;
 use crate::wire::layout::Layout;
@@ -151,8 +151,8 @@ impl Checks {
 /// Broken promises in the user's words: nodes by name, ports by where they lead.
 impl Layout {
     /// Name of a node.
-    pub fn name(&self, node: u32) -> &str {
-        &self.names[node as usize]
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.names[node.index()]
     }
 
     /// A dropped frame: its place, kind and cause.
@@ -173,7 +173,7 @@ impl Layout {
     }
 
     /// A port that sent more than its credits.
-    pub fn describe_overdrawn(&self, (node, to): (u32, u32), class: u8) -> String {
+    pub fn describe_overdrawn(&self, (node, to): (NodeId, NodeId), class: u8) -> String {
         let priority = self.classes.priority(class as usize);
         format!(
             "{} sent more to {}, priority {priority}, than its credits allowed",

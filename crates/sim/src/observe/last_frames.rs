@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashMap;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Time};
+use xoff_units::{FlowId, NodeId, Time};
 
 /// Stops that are kept before those are dropped that no frame here has met.
 const KEPT: usize = 64;
@@ -22,20 +22,20 @@ const KEPT: usize = 64;
 #[derive(Default, State)]
 pub(crate) struct LastFrames {
     /// By flow and switch: when it arrived.
-    here: FxHashMap<(u32, u32), Time>,
+    here: FxHashMap<(FlowId, NodeId), Time>,
     /// By port and class: begin and end of each stop.
     ended: FxHashMap<u32, Vec<(Time, Time)>>,
 }
 
 impl LastFrames {
     /// The last frame of a flow arrives at a switch.
-    pub fn arrives(&mut self, flow: FlowId, node: u32, now: Time) {
-        self.here.insert((flow.0, node), now);
+    pub fn arrives(&mut self, flow: FlowId, node: NodeId, now: Time) {
+        self.here.insert((flow, node), now);
     }
 
     /// Removes a frame that is transmitted there. Returns its arrival time.
-    pub fn leaves(&mut self, flow: FlowId, node: u32) -> Option<Time> {
-        self.here.remove(&(flow.0, node))
+    pub fn leaves(&mut self, flow: FlowId, node: NodeId) -> Option<Time> {
+        self.here.remove(&(flow, node))
     }
 
     /// A class of a port is not stopped any more.
@@ -76,8 +76,8 @@ impl LastFrames {
     }
 
     /// Last frames of a flow that wait in switches here, each with its switch and its arrival.
-    pub fn of(&self, flow: FlowId) -> impl Iterator<Item = (u32, Time)> + '_ {
-        self.here.iter().filter(move |((f, _), _)| *f == flow.0).map(|((_, node), at)| (*node, *at))
+    pub fn of(&self, flow: FlowId) -> impl Iterator<Item = (NodeId, Time)> + '_ {
+        self.here.iter().filter(move |((f, _), _)| *f == flow).map(|((_, node), at)| (*node, *at))
     }
 }
 
@@ -90,17 +90,17 @@ mod tests {
         let mut l = LastFrames::default();
         let t = |t| Time(t);
         l.stop_ends(7, t(1), t(5)); // before it came
-        l.arrives(FlowId(3), 9, t(10));
+        l.arrives(FlowId(3), NodeId(9), t(10));
         l.stop_ends(7, t(2), t(12));
         l.stop_ends(8, t(11), t(30)); // another port
         l.stop_ends(7, t(20), t(25));
         l.stop_ends(7, t(22), t(24)); // within the one before
-        assert_eq!(l.of(FlowId(3)).collect::<Vec<_>>(), [(9, t(10))]);
-        let from = l.leaves(FlowId(3), 9).unwrap();
+        assert_eq!(l.of(FlowId(3)).collect::<Vec<_>>(), [(NodeId(9), t(10))]);
+        let from = l.leaves(FlowId(3), NodeId(9)).unwrap();
         assert_eq!(l.stopped(7, (from, t(40)), [(t(38), Time::NEVER)].into_iter()), 2 + 5 + 2);
-        assert_eq!(l.leaves(FlowId(3), 9), None);
+        assert_eq!(l.leaves(FlowId(3), NodeId(9)), None);
         // Stops that nothing here has met are dropped.
-        l.arrives(FlowId(4), 9, t(100));
+        l.arrives(FlowId(4), NodeId(9), t(100));
         (0..1000).for_each(|i| l.stop_ends(7, t(2 * i), t(2 * i + 1)));
         assert!(l.ended[&7].len() < 1000, "{}", l.ended[&7].len());
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xoff_mech::detection::Side;
 use xoff_node::{EventKey, NodeEvent};
 use xoff_units::state::State;
-use xoff_units::{At, FlowId, PortId};
+use xoff_units::{At, FlowId, NodeId, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::Checks;
@@ -135,7 +135,7 @@ impl Monitor {
     }
 
     /// Something happens at a node.
-    pub fn note(&mut self, clock: &Clock, node: u32, event: NodeEvent) {
+    pub fn note(&mut self, clock: &Clock, node: NodeId, event: NodeEvent) {
         if self.layout.detecting {
             self.record_event(clock, node, event);
         }

@@ -8,7 +8,7 @@ use xoff_net::jobs::{Job, Log, Shares};
 use xoff_node::PoolUse;
 use xoff_units::paged::{Items, Paged};
 use xoff_units::state::State;
-use xoff_units::{FlowId, PortId, Rate, Span, Time};
+use xoff_units::{FlowId, NodeId, PortId, Rate, Span, Time};
 
 use crate::observe::checks::Violation;
 use crate::observe::deadlock_detector::Deadlock;
@@ -194,7 +194,7 @@ pub struct Outcome {
     pub ports: Vec<Vec<PortTotals>>,
     /// The most that was held in the pools of each switch that has any, in the order of its
     /// configuration.
-    pub pools: BTreeMap<u32, Vec<PoolUse>>,
+    pub pools: BTreeMap<NodeId, Vec<PoolUse>>,
     /// CNMs to sources by node and port, where there were any.
     pub cnms: BTreeMap<PortId, PortCnms>,
     /// Frames that a flow control took for those of another flow, because it counts flows in a

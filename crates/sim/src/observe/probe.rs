@@ -11,7 +11,7 @@ use xoff_rows::{
     CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy,
 };
 use xoff_units::state::State;
-use xoff_units::{PortId, Span, Time};
+use xoff_units::{NodeId, PortId, Span, Time};
 
 /// Selection of recorded ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -241,20 +241,20 @@ pub enum OnWire {
         /// Time at which the far end has it: its last bit, or its head where switches cut through.
         arrives: Time,
         /// Node that transmits.
-        node: u32,
+        node: NodeId,
         /// Port of that node.
         port: u16,
         /// The frame.
         frame: Frame,
         /// Source and destination of its flow; `None`: a control frame.
-        ends: Option<(u32, u32)>,
+        ends: Option<(NodeId, NodeId)>,
     },
     /// The frame that was to arrive at this time is lost on its link.
     Lost {
         /// Time at which it would have arrived.
         at: Time,
         /// Node at which it would have arrived.
-        node: u32,
+        node: NodeId,
         /// Port of that node.
         port: u16,
     },
@@ -262,7 +262,7 @@ pub enum OnWire {
 
 impl OnWire {
     /// Time and port, by which frames are put in order.
-    pub fn order(&self) -> (Time, u32, u16) {
+    pub fn order(&self) -> (Time, NodeId, u16) {
         match *self {
             OnWire::Sent { at, node, port, .. } | OnWire::Lost { at, node, port } => {
                 (at, node, port)

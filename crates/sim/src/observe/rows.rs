@@ -15,7 +15,7 @@ use xoff_rows::{
     RateSource, Side, StateRow, StoppedBy,
 };
 use xoff_units::state::State;
-use xoff_units::{At, FlowId, PortId, Rate, Time};
+use xoff_units::{At, FlowId, NodeId, PortId, Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
@@ -82,7 +82,7 @@ impl Monitor {
 
     /// The rows of an event, where a probe is set for it. Stops and holds record theirs as they
     /// find out what has changed.
-    pub(crate) fn record_event(&mut self, clock: &Clock, node: u32, event: NodeEvent) {
+    pub(crate) fn record_event(&mut self, clock: &Clock, node: NodeId, event: NodeEvent) {
         let at = |port, class| At { node, port, class };
         match event {
             NodeEvent::Queue { in_port, out_port, class, ingress, egress } => self
@@ -162,7 +162,7 @@ impl Monitor {
     fn record_queue_change(
         &mut self,
         clock: &Clock,
-        (node, class): (u32, u8),
+        (node, class): (NodeId, u8),
         ingress: (u16, u64),
         egress: (u16, u64),
     ) {
@@ -182,7 +182,7 @@ impl Monitor {
         }
     }
 
-    fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (u32, u32), rate: Rate) {
+    fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (NodeId, u32), rate: Rate) {
         if self.probes.flow_rates {
             let port = self.port(PortId { node, port: 0 });
             self.rows.record(

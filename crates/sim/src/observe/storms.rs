@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use xoff_mech::watchdog::Change;
 use xoff_node::FrameKind;
 use xoff_units::state::State;
-use xoff_units::{At, PortId, Time};
+use xoff_units::{At, NodeId, PortId, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::lost::{Dropped, FrameCount};
@@ -15,7 +15,7 @@ use crate::observe::monitor::Monitor;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Storm {
     /// Node of the queue.
-    pub node: u32,
+    pub node: NodeId,
     /// Number of its port, from 0.
     pub port: u16,
     /// Priority, 0 to 7.
@@ -52,7 +52,7 @@ impl Storms {
 
 impl Storm {
     /// By which storms are put in order: when they were found, and where.
-    pub(crate) fn order(&self) -> (Time, u32, u16, u8) {
+    pub(crate) fn order(&self) -> (Time, NodeId, u16, u8) {
         (self.found, self.node, self.port, self.priority)
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use xoff_net::topology::routing::Routes;
-use xoff_units::{PortId, Rate};
+use xoff_units::{NodeId, PortId, Rate};
 
 use crate::wire::layout::Layout;
 
@@ -15,18 +15,18 @@ use crate::wire::layout::Layout;
 #[derive(Default)]
 pub(crate) struct Capacities {
     /// By node and destination.
-    from_node: FxHashMap<(u32, u32), u64>,
+    from_node: FxHashMap<(NodeId, NodeId), u64>,
 }
 
 impl Capacities {
     /// Capacity through a port towards a destination.
-    pub fn through(&mut self, at: PortId, dst: u32, routes: &Routes, layout: &Layout) -> Rate {
+    pub fn through(&mut self, at: PortId, dst: NodeId, routes: &Routes, layout: &Layout) -> Rate {
         let port = layout.port_index(at);
         let next = layout.ports.place(layout.ports.peer(port as u32)).node;
         Rate(layout.rates[port].0.min(self.from_node(next, dst, routes, layout)))
     }
 
-    fn from_node(&mut self, node: u32, dst: u32, routes: &Routes, layout: &Layout) -> u64 {
+    fn from_node(&mut self, node: NodeId, dst: NodeId, routes: &Routes, layout: &Layout) -> u64 {
         if node == dst {
             return u64::MAX;
         }

@@ -9,7 +9,7 @@
 //! under wormhole switching (Kermani and Kleinrock, 1979).
 
 use xoff_net::topology::{Node, NodeKind, Topology};
-use xoff_units::{Bytes, Span, WireClock};
+use xoff_units::{Bytes, NodeId, Span, WireClock};
 
 /// The far end cannot forward a frame before its last bit has arrived.
 pub(crate) const NO_HEAD: Span = Span(u64::MAX);
@@ -22,7 +22,7 @@ pub(crate) const NO_HEAD: Span = Span(u64::MAX);
 /// forwarded, whichever way a frame takes.
 pub(crate) fn head_time(
     t: &Topology,
-    node: u32,
+    node: NodeId,
     port: u16,
     cut_through: Option<Bytes>,
     clock: WireClock,
@@ -35,16 +35,16 @@ pub(crate) fn head_time(
     }
 }
 
-fn far_end(t: &Topology, node: u32, port: u16) -> &Node {
-    &t.nodes[t.nodes[node as usize].ports[port as usize].peer as usize]
+fn far_end(t: &Topology, node: NodeId, port: u16) -> &Node {
+    &t.nodes[(t.nodes[node.index()].ports[port as usize].peer).index()]
 }
 
-fn leads_to_a_switch(t: &Topology, node: u32, port: u16) -> bool {
+fn leads_to_a_switch(t: &Topology, node: NodeId, port: u16) -> bool {
     far_end(t, node, port).kind == NodeKind::Switch
 }
 
 /// Could the far end send on faster than bits come in?
-fn starves(t: &Topology, node: u32, port: u16) -> bool {
+fn starves(t: &Topology, node: NodeId, port: u16) -> bool {
     let rate = t.link_at(node, port).rate;
     far_end(t, node, port).ports.iter().any(|p| t.links[p.link as usize].rate > rate)
 }
@@ -52,9 +52,9 @@ fn starves(t: &Topology, node: u32, port: u16) -> bool {
 /// Link directions into switches: those that cut-through leaves as they are, because they are
 /// slower than another link of their switch, and all.
 pub fn stored_and_forwarded(t: &Topology) -> (usize, usize) {
-    let all = (0..t.nodes.len() as u32)
-        .flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
-    let into: Vec<(u32, u16)> = all.filter(|&(n, p)| leads_to_a_switch(t, n, p)).collect();
+    let all =
+        t.node_ids().flat_map(|n| (0..t.nodes[n.index()].ports.len() as u16).map(move |p| (n, p)));
+    let into: Vec<(NodeId, u16)> = all.filter(|&(n, p)| leads_to_a_switch(t, n, p)).collect();
     (into.iter().filter(|&&(n, p)| starves(t, n, p)).count(), into.len())
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
+use xoff_units::NodeId;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 /// Makes a new source of random numbers, losses or turns for a run, so that a model can be built
@@ -69,7 +70,7 @@ pub struct BalancingDraws(ChaCha8Rng);
 
 impl BalancingDraws {
     /// Stream of a switch under the seed of a run, at its beginning.
-    pub fn new(seed: u64, switch: u32) -> BalancingDraws {
+    pub fn new(seed: u64, switch: NodeId) -> BalancingDraws {
         BalancingDraws(random::stream(seed, u64::from(switch), BALANCING_DRAWS))
     }
 

@@ -14,6 +14,7 @@
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
+use xoff_units::NodeId;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 /// Purpose of the random streams of links (ports draw with 2000).
@@ -110,7 +111,7 @@ pub enum HitFrames {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkErrors {
     /// The ports that transmit, as node and port.
-    pub ports: Vec<(u32, u16)>,
+    pub ports: Vec<(NodeId, u16)>,
     /// Error model.
     pub kind: ErrorKind,
     /// Affected frames.

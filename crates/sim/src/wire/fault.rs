@@ -13,7 +13,7 @@ use xoff_mech::link_retry;
 use xoff_net::topology::LinkId;
 use xoff_net::workload::Flow;
 use xoff_node::DrainConfig;
-use xoff_units::{FlowId, Span, Time};
+use xoff_units::{FlowId, NodeId, Span, Time};
 
 use crate::wire::draws::Fresh;
 use crate::wire::errors::LinkErrors;
@@ -31,7 +31,7 @@ pub struct LinkFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseStorm {
     /// Number of the host.
-    pub host: u32,
+    pub host: NodeId,
     /// Priority that it stops, 0 to 7.
     pub priority: u8,
     /// Time of the first message.
@@ -46,7 +46,7 @@ pub struct PauseStorm {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowReceiver {
     /// Number of the host.
-    pub host: u32,
+    pub host: NodeId,
     /// Drain settings of its NIC.
     pub drain: DrainConfig,
 }
@@ -66,7 +66,7 @@ pub trait StartOrder: Send {
     /// A flow is acknowledged.
     fn ended(&mut self, flow: FlowId);
     /// The flows of a host that are not over, in their new order.
-    fn order(&mut self, host: u32) -> Vec<FlowId>;
+    fn order(&mut self, host: NodeId) -> Vec<FlowId>;
 }
 
 /// All faults of a run.

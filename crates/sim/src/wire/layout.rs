@@ -4,7 +4,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::{Choice, ExplicitPaths};
 use xoff_net::workload::Flow;
 use xoff_node::{ClassSet, Classes};
-use xoff_units::{At, PortId, Rate, WireClock};
+use xoff_units::{At, NodeId, PortId, Rate, WireClock};
 
 /// Data that all partitions of a network share and that a run does not change.
 pub(crate) struct Layout {
@@ -20,7 +20,7 @@ pub(crate) struct Layout {
     /// Rate of each port's link, by [`Layout::port_index`], where switches balance load.
     pub rates: Vec<Rate>,
     /// Switch of each host, by node, where frames between leaves have headers.
-    pub leaves: Vec<u32>,
+    pub leaves: Vec<NodeId>,
     /// Frames of a flow may overtake each other on their paths.
     pub reorders: bool,
     pub paths: ExplicitPaths,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use xoff_net::topology::Topology;
-use xoff_units::{Bytes, Rate, Span, WireClock};
+use xoff_units::{Bytes, NodeId, Rate, Span, WireClock};
 
 use crate::wire::cut_through::head_time;
 
@@ -54,7 +54,7 @@ struct Passage {
 /// so the time is a lower bound if the path is the fastest of all.
 pub fn ideal_time(
     t: &Topology,
-    (path, spread): (&[(u32, u16)], Range<usize>),
+    (path, spread): (&[(NodeId, u16)], Range<usize>),
     flow: &Lone,
     cut_through: Option<Bytes>,
 ) -> Span {
@@ -118,7 +118,7 @@ mod tests {
         t.add_link(s, b, Rate::from_gbps(gbps[1]), Span::from_us(1));
         t
     }
-    const ROUTE: [(u32, u16); 2] = [(0, 0), (1, 1)];
+    const ROUTE: [(NodeId, u16); 2] = [(NodeId(0), 0), (NodeId(1), 1)];
 
     fn ideal(gbps: [u64; 2], size: u64, rate: Option<u64>) -> Span {
         ideal_time(

@@ -5,7 +5,7 @@
 //! cache line per flow and direction.
 
 use xoff_node::NIL;
-use xoff_units::{FlowId, prefetch};
+use xoff_units::{FlowId, NodeId, prefetch};
 
 /// Nodes cached per flow and direction: a path through three tiers has five switches. On a longer
 /// path the oldest entry is replaced, and looked up again when needed.
@@ -14,7 +14,7 @@ const REMEMBERED: usize = 8;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))] // one cache line, not two halves
 struct Route {
-    nodes: [u32; REMEMBERED],
+    nodes: [NodeId; REMEMBERED],
     ports: [u16; REMEMBERED],
     next: u8,
     flow: FlowId,
@@ -24,7 +24,7 @@ struct Route {
 pub(crate) const BYTES_PER_FLOW: u64 = 2 * size_of::<Route>() as u64;
 
 const UNKNOWN: Route =
-    Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0, flow: FlowId(NIL) };
+    Route { nodes: [NodeId(NIL); REMEMBERED], ports: [0; REMEMBERED], next: 0, flow: FlowId(NIL) };
 
 /// Egress ports by flow, direction and node.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl RouteCache {
     /// The port of a flow at a node, if it is known. `hops` is below [`REMEMBERED`]: nodes that the
     /// frame has been through.
     #[inline]
-    pub fn get(&self, flow: FlowId, back: bool, node: u32, hops: usize) -> Option<u16> {
+    pub fn get(&self, flow: FlowId, back: bool, node: NodeId, hops: usize) -> Option<u16> {
         let route = self.route_cache.get(self.at(flow, back)).filter(|r| r.flow == flow)?;
         // Nodes are cached in the order of the first frame; only after a failure is it another one.
         if route.nodes[hops] == node {
@@ -73,7 +73,7 @@ impl RouteCache {
     }
 
     /// Caches a port.
-    pub fn put(&mut self, flow: FlowId, back: bool, node: u32, port: u16) {
+    pub fn put(&mut self, flow: FlowId, back: bool, node: NodeId, port: u16) {
         let at = self.at(flow, back);
         if self.route_cache.len() <= at {
             self.route_cache.resize(at + 1, UNKNOWN);
@@ -100,31 +100,34 @@ mod tests {
     #[test]
     fn routes_are_kept_apart_and_the_oldest_makes_room() {
         let mut w = RouteCache::default();
-        assert_eq!(w.get(FlowId(3), false, 0, 0), None);
+        assert_eq!(w.get(FlowId(3), false, NodeId(0), 0), None);
         for node in 0..=REMEMBERED as u32 {
-            w.put(FlowId(3), false, node, node as u16 + 10);
+            w.put(FlowId(3), false, NodeId(node), node as u16 + 10);
         }
-        w.put(FlowId(3), true, 1, 99);
+        w.put(FlowId(3), true, NodeId(1), 99);
         assert_eq!(
             (
-                w.get(FlowId(3), false, 0, 0),
-                w.get(FlowId(3), false, 1, 1),
-                w.get(FlowId(3), false, 1, 5),
-                w.get(FlowId(3), false, 8, 0)
+                w.get(FlowId(3), false, NodeId(0), 0),
+                w.get(FlowId(3), false, NodeId(1), 1),
+                w.get(FlowId(3), false, NodeId(1), 5),
+                w.get(FlowId(3), false, NodeId(8), 0)
             ),
             (None, Some(11), Some(11), Some(18))
         );
-        assert_eq!((w.get(FlowId(3), true, 1, 1), w.get(FlowId(2), false, 1, 1)), (Some(99), None));
+        assert_eq!(
+            (w.get(FlowId(3), true, NodeId(1), 1), w.get(FlowId(2), false, NodeId(1), 1)),
+            (Some(99), None)
+        );
         w.clear();
-        assert_eq!(w.get(FlowId(3), true, 1, 1), None);
+        assert_eq!(w.get(FlowId(3), true, NodeId(1), 1), None);
     }
 
     #[test]
     fn a_cache_of_some_flows_never_takes_one_for_another() {
         let mut w = RouteCache::new(Some(4));
-        (0..8).for_each(|flow| w.put(FlowId(flow), false, 5, flow as u16));
+        (0..8).for_each(|flow| w.put(FlowId(flow), false, NodeId(5), flow as u16));
         assert_eq!(
-            (0..8).map(|flow| w.get(FlowId(flow), false, 5, 0)).collect::<Vec<_>>(),
+            (0..8).map(|flow| w.get(FlowId(flow), false, NodeId(5), 0)).collect::<Vec<_>>(),
             [[None; 4], [4, 5, 6, 7].map(Some)].concat()
         );
         assert_eq!(w.route_cache.len(), 7);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_net::topology::routing::{FlowKey, Routes};
 use xoff_net::workload::Flow;
 use xoff_node::{Frame, FrameKind};
-use xoff_units::{FlowId, PortId, Rate};
+use xoff_units::{FlowId, NodeId, PortId, Rate};
 
 use crate::wire::capacity::Capacities;
 use crate::wire::layout::Layout;
@@ -34,7 +34,7 @@ impl Router {
 
     /// The port of a frame at a node, if a frame of its flow and direction has been there.
     #[inline]
-    pub fn known(&self, node: u32, f: &Frame) -> Option<u16> {
+    pub fn known(&self, node: NodeId, f: &Frame) -> Option<u16> {
         self.cache.get(f.flow, is_back(f), node, f.hops())
     }
 
@@ -44,7 +44,7 @@ impl Router {
     #[cold]
     pub fn find(
         &mut self,
-        node: u32,
+        node: NodeId,
         f: &Frame,
         layout: &Layout,
         flow: impl FnOnce() -> Option<Flow>,
@@ -79,12 +79,12 @@ impl Router {
     }
 
     /// All ports that lead towards a destination, and the number of their set.
-    pub fn next_hops(&self, node: u32, dst: u32) -> (&[u16], u32) {
+    pub fn next_hops(&self, node: NodeId, dst: NodeId) -> (&[u16], u32) {
         (self.routes.candidates(node, dst), self.routes.set_number(node, dst))
     }
 
     /// Capacity of the network through a port towards a destination.
-    pub fn capacity(&mut self, at: PortId, dst: u32, layout: &Layout) -> Rate {
+    pub fn capacity(&mut self, at: PortId, dst: NodeId, layout: &Layout) -> Rate {
         self.capacities.through(at, dst, &self.routes, layout)
     }
 

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use xoff_net::topology::routing::{Order, Paths, Routes};
+use xoff_units::NodeId;
 
 use super::*;
 use crate::engine::queue::EventQueue;
@@ -95,7 +96,7 @@ fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), Par
 }
 
 /// The leaf of each host, where the law of load balancing adds headers to frames between leaves.
-fn leaves_of(topology: &Topology, m: &Model) -> Result<Vec<u32>, ParamError> {
+fn leaves_of(topology: &Topology, m: &Model) -> Result<Vec<NodeId>, ParamError> {
     if !m.balancing.adds_headers() {
         return Ok(Vec::new());
     }
@@ -105,7 +106,7 @@ fn leaves_of(topology: &Topology, m: &Model) -> Result<Vec<u32>, ParamError> {
 }
 
 /// Reason for a pair without a route: the rule, links that have failed, or links that never were.
-fn why_unrouted(topology: &Topology, src: u32, dst: u32) -> &'static str {
+fn why_unrouted(topology: &Topology, src: NodeId, dst: NodeId) -> &'static str {
     let linked = |t: &Topology| {
         let shortest = Routes::build(t, Paths::Shortest, Order::AscendingPort);
         !shortest.candidates(src, dst).is_empty()
@@ -148,8 +149,7 @@ impl World {
         };
         let engine = units(topology, &flows, m);
         let ports = Ports::new(topology, &split, m)?;
-        let here: Vec<bool> =
-            (0..topology.nodes.len() as u32).map(|n| is_here(m, &split, n)).collect();
+        let here: Vec<bool> = topology.node_ids().map(|n| is_here(m, &split, n)).collect();
         let (lookahead, busy) = (split.lookahead, split.partitions());
         // A share is one partition; its other nodes are absent.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
@@ -158,7 +158,7 @@ impl World {
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) = nodes(
             topology,
-            |n| here[n as usize],
+            |n| here[n.index()],
             &split,
             |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers),
         )?;
@@ -225,7 +225,7 @@ impl World {
         let partitions = nodes.len();
         let partition = |(partition, nodes): (usize, Vec<Node>)| {
             let begins = |f: &Flow| {
-                layout.partition_of[f.src as usize] as usize == partition && here[f.src as usize]
+                layout.partition_of[f.src.index()] as usize == partition && here[f.src.index()]
             };
             let own = (0..planned).filter(|&i| begins(&listed[i as usize])).collect();
             let mut monitor = Monitor::new(layout.clone(), probes.clone(), Checks::new(m.checks));

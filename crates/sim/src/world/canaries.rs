@@ -5,6 +5,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Gate, Law, Message, Occupancy, Receiver, Sender, pfc};
 use xoff_net::topology::NodeKind;
 use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, NodeEvent};
+use xoff_units::NodeId;
 
 use super::*;
 
@@ -209,10 +210,10 @@ impl Env for Liar<'_> {
     fn hand_over(&mut self, at: PortId, frame: FrameId) {
         self.core.hand_over(at, frame);
     }
-    fn call_at(&mut self, node: u32, at: Time, call: Call) {
+    fn call_at(&mut self, node: NodeId, at: Time, call: Call) {
         self.core.call_at(node, at, call);
     }
-    fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
+    fn route(&mut self, node: NodeId, frame: &Frame) -> Option<u16> {
         let mut other = Frame::new(frame.kind(), frame.flow, frame.class(), self.len);
         other.seq = frame.seq;
         self.core.frames[self.frame] = other;
@@ -221,7 +222,7 @@ impl Env for Liar<'_> {
     fn draw(&mut self, at: PortId) -> f64 {
         self.core.draw(at)
     }
-    fn emit(&mut self, node: u32, now: Time, emit: NodeEvent) {
+    fn emit(&mut self, node: NodeId, now: Time, emit: NodeEvent) {
         self.core.emit(node, now, emit);
     }
 }

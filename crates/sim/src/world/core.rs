@@ -14,7 +14,7 @@ use xoff_node::{
     WireTimes,
 };
 use xoff_units::state::State;
-use xoff_units::{FlowId, PortId, Rate, Span, Time, prefetch};
+use xoff_units::{FlowId, NodeId, PortId, Rate, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::clock::Clock;
@@ -83,7 +83,7 @@ pub(crate) struct Core {
     handed_over: HandedOver,
     /// Queue pairs by source, destination and source port, where messages are cleared.
     #[state(built)]
-    pub queue_pairs: FxHashMap<(u32, u32, u16), u32>,
+    pub queue_pairs: FxHashMap<(NodeId, NodeId, u16), u32>,
 }
 
 impl Core {
@@ -232,7 +232,7 @@ impl Core {
 
     /// The port of a frame at a node, if it is known.
     #[inline]
-    pub fn known_route(&self, node: u32, f: &Frame) -> Option<u16> {
+    pub fn known_route(&self, node: NodeId, f: &Frame) -> Option<u16> {
         self.router.known(node, f)
     }
 
@@ -248,7 +248,7 @@ impl Core {
 
     /// The port of a frame at a node that no frame of its flow and direction has been to.
     #[cold]
-    fn find_route(&mut self, node: u32, f: &Frame) -> Option<u16> {
+    fn find_route(&mut self, node: NodeId, f: &Frame) -> Option<u16> {
         let (lines, records) = (&self.lines, &self.monitor.flows.records);
         self.router.find(node, f, &self.layout, || records.known(f.flow), |at| lines[at].up)
     }
@@ -267,7 +267,7 @@ impl Core {
     }
 
     /// A frame arrives at a switch; of messages of jobs the last one is kept in view.
-    pub fn last_frame_arrives(&mut self, node: u32, frame: FrameId) {
+    pub fn last_frame_arrives(&mut self, node: NodeId, frame: FrameId) {
         let f = &self.frames[frame];
         if f.kind() == FrameKind::Data
             && f.ends_flow()
@@ -386,7 +386,7 @@ impl Core {
 
 impl Core {
     /// Bytes that a node has put on the wires of all its ports.
-    pub fn on_wires(&self, node: u32) -> u64 {
+    pub fn on_wires(&self, node: NodeId) -> u64 {
         let lines = self.layout.ports.all_of(node).map(|at| &self.lines[at as usize]);
         lines.map(|l| l.tx_bytes).sum()
     }
@@ -468,7 +468,7 @@ impl Env for Core {
     }
 
     #[inline]
-    fn call_at(&mut self, node: u32, at: Time, call: Call) {
+    fn call_at(&mut self, node: NodeId, at: Time, call: Call) {
         if at == Time::NEVER {
             return;
         }
@@ -497,11 +497,11 @@ impl Env for Core {
     }
 
     #[inline]
-    fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
+    fn route(&mut self, node: NodeId, frame: &Frame) -> Option<u16> {
         self.router.known(node, frame).or_else(|| self.find_route(node, frame))
     }
 
-    fn next_hops(&mut self, node: u32, frame: &Frame, ports: &mut Vec<u16>) -> u32 {
+    fn next_hops(&mut self, node: NodeId, frame: &Frame, ports: &mut Vec<u16>) -> u32 {
         ports.clear();
         match self.routed_flow(frame) {
             Some(flow) if matches!(self.layout.choice, Choice::Hashed(_)) => {
@@ -516,9 +516,9 @@ impl Env for Core {
         }
     }
 
-    fn leaves(&mut self, frame: &Frame) -> Option<[u32; 2]> {
+    fn leaves(&mut self, frame: &Frame) -> Option<[NodeId; 2]> {
         let flow = self.known_flow(frame)?;
-        let [src, dst] = [flow.src, flow.dst].map(|host| self.layout.leaves[host as usize]);
+        let [src, dst] = [flow.src, flow.dst].map(|host| self.layout.leaves[host.index()]);
         Some(if frame.kind() == FrameKind::Data { [src, dst] } else { [dst, src] })
     }
 
@@ -527,7 +527,7 @@ impl Env for Core {
         flow.map_or(Rate::ZERO, |flow| self.router.capacity(at, flow.dst, &self.layout))
     }
 
-    fn hashed(&mut self, node: u32, frame: &Frame, entropy: u16, n: u64) -> u64 {
+    fn hashed(&mut self, node: NodeId, frame: &Frame, entropy: u16, n: u64) -> u64 {
         let key = self.routed_flow(frame).map(|flow| {
             let key = FlowKey::from(&flow);
             FlowKey { src_port: key.src_port.wrapping_add(entropy), ..key }
@@ -535,8 +535,8 @@ impl Env for Core {
         key.map_or(0, |key| self.layout.choice.index(&key, node, n as usize) as u64)
     }
 
-    fn draw_for_balancing(&mut self, node: u32) -> f64 {
-        self.draws.draw_for_balancing(node as usize)
+    fn draw_for_balancing(&mut self, node: NodeId) -> f64 {
+        self.draws.draw_for_balancing(node.index())
     }
 
     fn draw(&mut self, port: PortId) -> f64 {
@@ -544,7 +544,7 @@ impl Env for Core {
     }
 
     #[inline]
-    fn emit(&mut self, node: u32, _now: Time, event: NodeEvent) {
+    fn emit(&mut self, node: NodeId, _now: Time, event: NodeEvent) {
         if matches!(event, NodeEvent::MessageSent { .. }) {
             self.draws.message_sent();
         }

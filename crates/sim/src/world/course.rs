@@ -2,6 +2,7 @@
 //! reads and changes nothing: no event, no row, no result depends on it.
 
 use xoff_rows::Port;
+use xoff_units::NodeId;
 use xoff_units::state::State;
 
 use super::*;
@@ -57,7 +58,7 @@ impl World {
         let (layout, classes) = (&self.layout, self.layout.classes.len() as u8);
         let mut all = vec![PortSample::default(); layout.ports.len()];
         for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
-            let home = &self.partitions[layout.partition_of[node as usize] as usize];
+            let home = &self.partitions[layout.partition_of[node.index()] as usize];
             let (line, monitor) = (&home.core.lines[at], &home.core.monitor);
             let totals = &monitor.ports[at];
             let (mut paused, mut held) = (totals.paused_ps, totals.blocked_ps);
@@ -65,7 +66,7 @@ impl World {
                 let (pause, hold) = monitor.open_stops(at * classes as usize + class, self.now);
                 (paused, held) = (paused + pause, held + hold);
             }
-            let state = &home.nodes[node as usize];
+            let state = &home.nodes[node.index()];
             if let Node::Switch(s) = state {
                 let (mut egress, mut ingress) = (0, 0);
                 for class in 0..classes {
@@ -96,12 +97,12 @@ impl World {
         let (layout, classes) = (&self.layout, self.layout.classes.len());
         let mut all = Vec::new();
         // By switch: the ingress and class of those who wait, and their place in the list.
-        let mut asked: BTreeMap<u32, BTreeMap<(u16, u8), usize>> = BTreeMap::new();
+        let mut asked: BTreeMap<NodeId, BTreeMap<(u16, u8), usize>> = BTreeMap::new();
         for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
-            let home = &self.partitions[layout.partition_of[node as usize] as usize];
+            let home = &self.partitions[layout.partition_of[node.index()] as usize];
             for class in 0..classes as u8 {
                 let stopped = home.core.monitor.stopped_since(at * classes + class as usize);
-                let out = transmitter(&home.nodes[node as usize], port);
+                let out = transmitter(&home.nodes[node.index()], port);
                 let slowed = || out.is_some_and(|out| out.allowed_rate(self.now, class) < out.rate);
                 if stopped.is_some() || slowed() {
                     let far = layout.ports.place(layout.ports.peer(at as u32));
@@ -117,8 +118,8 @@ impl World {
             }
         }
         for (node, wanted) in asked {
-            let home = &self.partitions[layout.partition_of[node as usize] as usize];
-            let Node::Switch(s) = &home.nodes[node as usize] else { continue };
+            let home = &self.partitions[layout.partition_of[node.index()] as usize];
+            let Node::Switch(s) = &home.nodes[node.index()] else { continue };
             let mut behind: BTreeMap<(usize, u16, u32), u64> = BTreeMap::new();
             s.occupants(&home.core.frames, |ingress, class, o| {
                 let Some(&waiter) = wanted.get(&(ingress, class)) else { return };
@@ -143,8 +144,8 @@ impl World {
         let (layout, classes) = (&self.layout, self.layout.classes.len());
         let mut all = Vec::new();
         for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
-            let home = &self.partitions[layout.partition_of[node as usize] as usize];
-            let Some(out) = transmitter(&home.nodes[node as usize], port) else { continue };
+            let home = &self.partitions[layout.partition_of[node.index()] as usize];
+            let Some(out) = transmitter(&home.nodes[node.index()], port) else { continue };
             for class in 0..classes {
                 let stopped = home.core.monitor.stopped_since(at * classes + class).is_some();
                 let rate =

@@ -3,7 +3,7 @@
 use xoff_net::topology::Topology;
 use xoff_net::workload::Flows;
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, NodeId, Span};
 
 use crate::engine::calendar::Engine;
 use crate::engine::event::EventOrder;
@@ -109,7 +109,7 @@ pub(super) fn units(topology: &Topology, flows: &Flows, m: &Model) -> Result<Uni
 
 /// True if this node is in the world. With links to the outside, or several processes, some nodes
 /// are elsewhere.
-pub(super) fn is_here(m: &Model, split: &Split, n: u32) -> bool {
-    m.outside.as_ref().is_none_or(|here| here[n as usize])
-        && m.share.is_none_or(|s| split.partition_of[n as usize] as usize == s.mine)
+pub(super) fn is_here(m: &Model, split: &Split, n: NodeId) -> bool {
+    m.outside.as_ref().is_none_or(|here| here[n.index()])
+        && m.share.is_none_or(|s| split.partition_of[n.index()] as usize == s.mine)
 }

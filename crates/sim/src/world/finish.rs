@@ -1,5 +1,7 @@
 //! Outcome of a run: the partitions put together, and counters that are also available earlier.
 
+use xoff_units::NodeId;
+
 use super::on_processes::Sums;
 use super::*;
 use crate::observe::given_up::GivenUp;
@@ -72,7 +74,7 @@ impl World {
             |to, lost| {
                 counts.lost.add(&lost);
                 let PortId { node, port } = self.layout.ports.place(to);
-                ports[node as usize][port as usize].lost += lost.total().total();
+                ports[node.index()][port as usize].lost += lost.total().total();
             },
         );
         if self.outside {
@@ -131,7 +133,7 @@ impl World {
         let mut open = GivenUp::default();
         if self.partitions.iter().any(|p| p.core.links_act()) {
             for (at, &PortId { node, port }) in (0u32..).zip(self.layout.ports.places()) {
-                let expected = match &self.home(node).nodes[node as usize] {
+                let expected = match &self.home(node).nodes[node.index()] {
                     Node::Switch(s) => s.port(port).expected_number(),
                     Node::Nic(n) => n.port(port).expected_number(),
                     Node::Remote => None,
@@ -149,8 +151,8 @@ impl World {
     }
 
     /// The most that was held up to now in the pools of each switch of this process that has any.
-    pub fn pool_uses(&self) -> BTreeMap<u32, Vec<PoolUse>> {
-        let nodes = self.partitions.iter().flat_map(|p| (0u32..).zip(&p.nodes));
+    pub fn pool_uses(&self) -> BTreeMap<NodeId, Vec<PoolUse>> {
+        let nodes = self.partitions.iter().flat_map(|p| (0..).map(NodeId).zip(&p.nodes));
         let uses = nodes.filter_map(|(n, node)| {
             if let Node::Switch(s) = node { Some((n, s.pool_uses())) } else { None }
         });
@@ -162,7 +164,7 @@ impl World {
         let classes = self.layout.classes.len() as u8;
         let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
         for (at, &PortId { node, port }) in self.layout.ports.places().iter().enumerate() {
-            let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
+            let partition = &self.partitions[self.layout.partition_of[node.index()] as usize];
             let mut totals = partition.core.totals_of(at);
             for class in 0..classes as usize {
                 let (paused, held) =
@@ -170,15 +172,15 @@ impl World {
                 (totals.paused_ps, totals.blocked_ps) =
                     (totals.paused_ps + paused, totals.blocked_ps + held);
             }
-            if let Node::Switch(s) = &partition.nodes[node as usize] {
+            if let Node::Switch(s) = &partition.nodes[node.index()] {
                 for class in 0..classes {
                     let (ingress, egress) = s.highest(port, class);
                     totals.ingress_bytes_max = totals.ingress_bytes_max.max(ingress);
                     totals.egress_bytes_max = totals.egress_bytes_max.max(egress);
                 }
             }
-            all.resize_with(node as usize + 1, Vec::new);
-            all[node as usize].push(totals);
+            all.resize_with(node.index() + 1, Vec::new);
+            all[node.index()].push(totals);
         }
         all.resize_with(self.layout.ports.first().len(), Vec::new);
         all

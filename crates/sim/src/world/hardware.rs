@@ -12,7 +12,7 @@ use xoff_node::{
     SchedulerKind, StormConfig, Switch, SwitchConfig, Transport,
 };
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, PortId, Rate};
+use xoff_units::{Bytes, NodeId, PortId, Rate};
 
 use crate::engine::event::PORTS_MAX;
 use crate::wire::cut_through::head_time;
@@ -116,14 +116,14 @@ impl Ports {
             for (at, p) in node.ports.iter().enumerate() {
                 let l = &t.links[p.link as usize];
                 let to = all.numbers.of(p.peer, p.peer_port);
-                let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
-                let partition = match (m.share, split.partition_of[p.peer as usize]) {
+                let head = head_time(t, NodeId(n as u32), at as u16, m.cut_through, m.clock);
+                let partition = match (m.share, split.partition_of[p.peer.index()]) {
                     _ if m.outside.is_some() => OUTSIDE,
                     (Some(share), process) => share.local(process as usize) as u16,
                     (None, partition) => partition,
                 };
                 let mut line = Line::new(to, p.link, l.delay, head, partition, l.up);
-                if m.probes.frames.has(PortId { node: n as u32, port: at as u16 }) {
+                if m.probes.frames.has(PortId { node: NodeId(n as u32), port: at as u16 }) {
                     line.tap();
                 }
                 all.lines.push(line);
@@ -136,18 +136,18 @@ impl Ports {
 /// A switch or a NIC at rest, and whether its links are lossless.
 pub(super) fn node(
     topology: &Topology,
-    n: u32,
+    n: NodeId,
     m: &Model,
     scheduler: &SchedulerKind,
     classes: &Classes,
     nic: &Arc<NicConfig>,
     tiers: &[u32],
 ) -> Result<(Node, bool), ParamError> {
-    let node = &topology.nodes[n as usize];
+    let node = &topology.nodes[n.index()];
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let facts = |port: usize| {
         let l = topology.link_at(n, port as u16);
-        let peer_tier = tiers[node.ports[port].peer as usize].cmp(&tiers[n as usize]);
+        let peer_tier = tiers[node.ports[port].peer.index()].cmp(&tiers[n.index()]);
         LinkFacts {
             processing: m.control_delay.longest(),
             peer_tier,
@@ -208,7 +208,7 @@ pub(super) fn node(
                 to_host: node
                     .ports
                     .iter()
-                    .map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host)
+                    .map(|p| topology.nodes[p.peer.index()].kind == NodeKind::Host)
                     .collect(),
                 telemetry: m.nic.rate_control.telemetry(),
                 watchdog: m.watchdog,
@@ -259,14 +259,14 @@ pub(super) fn node(
 /// Prepares the ports of a node for the errors of their links, and for link retry.
 fn over_links(
     topology: &Topology,
-    n: u32,
+    n: NodeId,
     m: &Model,
     mtu: Bytes,
     made: &mut Node,
 ) -> Result<(), ParamError> {
     match made {
         Node::Switch(s) => {
-            let ports = topology.nodes[n as usize].ports.len() as u16;
+            let ports = topology.nodes[n.index()].ports.len() as u16;
             (0..ports).try_for_each(|p| over_link(topology, m, mtu, s.port_mut(p)))
         }
         Node::Nic(nic) => {
@@ -283,7 +283,7 @@ fn over_link(
     port: &mut Port,
 ) -> Result<(), ParamError> {
     let at = port.at();
-    let far = topology.nodes[at.node as usize].ports[at.port as usize];
+    let far = topology.nodes[at.node.index()].ports[at.port as usize];
     let ends = [at, PortId { node: far.peer, port: far.peer_port }];
     if m.faults.errors.iter().any(|e| e.ports.iter().any(|&p| ends.contains(&p.into()))) {
         port.set_lossy();
@@ -297,7 +297,7 @@ fn over_link(
 
 /// Storms of a host's broken NIC. A priority that is not in use has nothing to stop.
 fn storms_of<'a>(
-    host: u32,
+    host: NodeId,
     m: &'a Model,
     classes: &'a Classes,
 ) -> impl Iterator<Item = StormConfig> + 'a {
@@ -311,19 +311,19 @@ fn storms_of<'a>(
 /// The nodes by partition, each where it belongs, and whether all links are lossless.
 pub(super) fn nodes(
     topology: &Topology,
-    here: impl Fn(u32) -> bool,
+    here: impl Fn(NodeId) -> bool,
     of: &Split,
-    node: impl Fn(u32) -> Result<(Node, bool), ParamError>,
+    node: impl Fn(NodeId) -> Result<(Node, bool), ParamError>,
 ) -> Result<(Vec<Vec<Node>>, bool), ParamError> {
     let mut nodes: Vec<Vec<Node>> =
         (0..of.partitions()).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
     let mut lossless = true;
-    for n in 0..topology.nodes.len() as u32 {
+    for n in topology.node_ids() {
         let (made, keeps) = node(n)?;
         lossless &= keeps;
         nodes.iter_mut().for_each(|partition| partition.push(Node::Remote));
         if here(n) {
-            nodes[of.partition_of[n as usize] as usize][n as usize] = made;
+            nodes[of.partition_of[n.index()] as usize][n.index()] = made;
         }
     }
     Ok((nodes, lossless))

@@ -3,6 +3,7 @@
 use xoff_mech::detection::PortState;
 use xoff_mech::flow_control::QueueState;
 use xoff_node::Hold;
+use xoff_units::NodeId;
 
 use super::*;
 
@@ -10,7 +11,7 @@ use super::*;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortNow {
     /// Number of the node.
-    pub node: u32,
+    pub node: NodeId,
     /// Number of the port at its node, from 0.
     pub port: u16,
     /// Priority, 0 to 7.
@@ -33,14 +34,14 @@ type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
 
 impl World {
     /// The partition in which a node lives.
-    pub(super) fn home(&self, node: u32) -> &Partition {
-        &self.partitions[self.layout.partition_of[node as usize] as usize]
+    pub(super) fn home(&self, node: NodeId) -> &Partition {
+        &self.partitions[self.layout.partition_of[node.index()] as usize]
     }
 
     /// The hold on an egress queue, if the peer's flow control holds it now.
     pub(super) fn hold(&self, At { node, port, class }: At) -> Option<Hold> {
         let (now, partition) = (self.now, self.home(node));
-        match &partition.nodes[node as usize] {
+        match &partition.nodes[node.index()] {
             Node::Switch(s) => s.hold(now, port, class, &partition.core.frames),
             Node::Nic(n) => n.hold(now, port, class, &partition.core.frames),
             Node::Remote => None,
@@ -48,9 +49,9 @@ impl World {
     }
 
     /// Contents of a switch; `None` for a NIC.
-    fn inside(&self, node: u32) -> Option<Inside> {
+    fn inside(&self, node: NodeId) -> Option<Inside> {
         let partition = self.home(node);
-        let Node::Switch(s) = &partition.nodes[node as usize] else { return None };
+        let Node::Switch(s) = &partition.nodes[node.index()] else { return None };
         let mut by_ingress = Inside::new();
         let mut add = |(ingress, class, out): Kept, (bytes, frames): (u64, u32)| {
             let e = by_ingress.entry((ingress, class)).or_default().entry(out).or_default();
@@ -86,12 +87,12 @@ impl World {
     fn waiting(&mut self) -> (BTreeMap<At, Waiting>, BTreeMap<At, u32>) {
         let layout = self.layout.clone();
         // Only switches behind a held queue need a look inside.
-        let mut occupied: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
+        let mut occupied: BTreeMap<NodeId, Option<Inside>> = BTreeMap::new();
         let mut held = Vec::new();
         for &PortId { node, port } in layout.ports.places() {
             for class in 0..layout.classes.len() as u8 {
                 let Some(h) = self.hold(At { node, port, class }) else { continue };
-                let (frames, bytes) = match &self.home(node).nodes[node as usize] {
+                let (frames, bytes) = match &self.home(node).nodes[node.index()] {
                     Node::Switch(s) => {
                         let inside = occupied
                             .entry(node)
@@ -140,12 +141,12 @@ impl World {
     /// node, port and class.
     pub fn congested_ports(&mut self) -> Vec<PortNow> {
         let layout = self.layout.clone();
-        let mut insides: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
+        let mut insides: BTreeMap<NodeId, Option<Inside>> = BTreeMap::new();
         let mut all = Vec::new();
         for &PortId { node, port } in layout.ports.places() {
             for class in 0..layout.classes.len() as u8 {
                 let held = self.hold(At { node, port, class }).is_some();
-                let (state, queue) = match &self.home(node).nodes[node as usize] {
+                let (state, queue) = match &self.home(node).nodes[node.index()] {
                     Node::Switch(s) => (s.state(self.now, port, class), s.waiting(port, class)),
                     _ => (None, 0),
                 };
@@ -185,7 +186,7 @@ impl World {
         priority: u8,
         flow: FlowId,
     ) -> Option<QueueState> {
-        let Node::Switch(s) = &self.home(node).nodes[node as usize] else { return None };
+        let Node::Switch(s) = &self.home(node).nodes[node.index()] else { return None };
         s.port(port).flows(self.layout.classes.class(priority)?)?.queue(self.now, flow)
     }
 
@@ -204,7 +205,7 @@ impl World {
         let together = others.exist();
         let held = |e: At, stuck| {
             let PortId { node: peer, port: peer_port } = self.home(e.node).core.peer(e.port_id());
-            match &self.home(peer).nodes[peer as usize] {
+            match &self.home(peer).nodes[peer.index()] {
                 Node::Switch(s) => s.port(peer_port).would_hold(
                     e.class,
                     &s.occupancy(peer_port, e.class),
@@ -260,12 +261,12 @@ impl World {
         let layout = self.layout.clone();
         for &PortId { node, port } in layout.ports.places() {
             let home = self.home(node);
-            let out = match &home.nodes[node as usize] {
+            let out = match &home.nodes[node.index()] {
                 Node::Switch(s) => s.port(port),
                 Node::Nic(n) => n.port(port),
                 Node::Remote => continue,
             };
-            let freed = |class| matches!(&home.nodes[node as usize], Node::Switch(s) if s.was_freed(port, class));
+            let freed = |class| matches!(&home.nodes[node.index()], Node::Switch(s) if s.was_freed(port, class));
             let over: Vec<u8> = (0..layout.classes.len() as u8)
                 .filter(|&class| out.overdrawn(class) && !freed(class))
                 .collect();
@@ -298,7 +299,7 @@ impl World {
                     self.checks.broken(now, u64::MAX, ViolationKind::Accounting, || {
                         format!(
                             "{} accounts for {held} B, its queues hold {queued} B",
-                            self.layout.name(n as u32)
+                            self.layout.name(NodeId(n as u32))
                         )
                     });
                 }

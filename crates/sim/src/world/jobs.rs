@@ -15,7 +15,7 @@ use xoff_net::jobs::{Action, Input, Jobs, Machine};
 use xoff_node::{Call, Env};
 use xoff_units::paged::Items;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Time};
+use xoff_units::{FlowId, NodeId, Time};
 
 use crate::observe::flows::Stage;
 use crate::observe::outcome::RankLog;
@@ -32,7 +32,7 @@ struct Rank {
     #[state(built)]
     job: usize,
     #[state(built)]
-    host: u32,
+    host: NodeId,
     /// Position among the ranks at its host.
     #[state(built)]
     place: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Ranks {
     #[state(each)]
     here: Vec<Rank>,
     #[state(built)]
-    at_host: FxHashMap<u32, Vec<u32>>,
+    at_host: FxHashMap<NodeId, Vec<u32>>,
     #[state(built)]
     by_rank: FxHashMap<(usize, u32), u32>,
     #[state(built)]
@@ -118,7 +118,7 @@ impl Partition {
 
     /// Ranks at a host asked to be called.
     #[cold]
-    pub(crate) fn ranks_are_due(&mut self, host: u32) {
+    pub(crate) fn ranks_are_due(&mut self, host: NodeId) {
         self.acted = self.acted.max(self.core.clock.now);
         let Some(ranks) = &self.jobs else { return };
         let all: Vec<(usize, u32)> = ranks.at_host.get(&host).map_or(Vec::new(), |all| {
@@ -222,8 +222,8 @@ impl World {
     }
 
     /// Flows that a host has begun.
-    pub(crate) fn started_by(&self, host: u32) -> u64 {
-        let home = &self.partitions[self.layout.partition_of[host as usize] as usize];
+    pub(crate) fn started_by(&self, host: NodeId) -> u64 {
+        let home = &self.partitions[self.layout.partition_of[host.index()] as usize];
         home.starts.started.get(&(u32::MAX, host)).copied().unwrap_or(0)
     }
 
@@ -244,7 +244,7 @@ impl World {
         }
         for (of, job) in jobs.jobs.iter().enumerate() {
             for (rank, &host) in (0..).zip(&job.hosts) {
-                let home = &mut self.partitions[self.layout.partition_of[host as usize] as usize];
+                let home = &mut self.partitions[self.layout.partition_of[host.index()] as usize];
                 let Some(ranks) = &mut home.jobs else { continue };
                 let at = ranks.here.len() as u32;
                 let mut machine = Machine::new(job.clone(), rank);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use xoff_net::jobs::{Job, Jobs, Leap, Stood, unfold};
 use xoff_units::state::State;
-use xoff_units::{FlowId, Span};
+use xoff_units::{FlowId, NodeId, Span};
 
 use crate::observe::flows::FlowRecord;
 use crate::observe::outcome::RankLog;
@@ -38,13 +38,13 @@ impl Leapt {
     }
 
     /// Bytes that a node would have put on its wire.
-    pub fn skipped_on_wire(&self, node: u32) -> u64 {
-        self.on_wire[node as usize] * self.times as u64
+    pub fn skipped_on_wire(&self, node: NodeId) -> u64 {
+        self.on_wire[node.index()] * self.times as u64
     }
 
     /// Flows that a node would have begun.
-    fn skipped_begins(&self, node: u32) -> u64 {
-        self.begins[node as usize] * self.times as u64
+    fn skipped_begins(&self, node: NodeId) -> u64 {
+        self.begins[node.index()] * self.times as u64
     }
 }
 
@@ -94,7 +94,7 @@ impl World {
 }
 
 /// The host that a message comes from.
-fn source(job: &Job, message: u32) -> u32 {
+fn source(job: &Job, message: u32) -> NodeId {
     job.hosts[job.message(message).from as usize]
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn unfold_flows(leaps: &[Leapt], jobs: &Jobs, flows: &mut [FlowRecord
     for (nth, job) in jobs.jobs.iter().enumerate() {
         let leaps = of_job(leaps, nth);
         for message in (0..job.messages.len() as u32).filter(|_| !leaps.is_empty()) {
-            let src = source(job, message) as usize;
+            let src = source(job, message).index();
             let complete: Vec<(usize, Leap)> = leaps
                 .iter()
                 .map(|(l, leap)| (l.complete[nth][message as usize] as usize, *leap))
@@ -150,7 +150,7 @@ pub(crate) fn unfold_ranks(leaps: &[Leapt], jobs: &Arc<Jobs>, ranks: &mut [Vec<R
 fn unfold_wire(
     job: &Job,
     nth: usize,
-    host: u32,
+    host: NodeId,
     leaps: &[(&Leapt, Leap)],
     wire: Vec<(u32, u64, u64)>,
 ) -> Vec<(u32, u64, u64)> {
@@ -166,7 +166,7 @@ fn unfold_wire(
             .map(|(l, leap)| (l.complete[nth][message as usize] as usize, *leap))
             .collect();
         let later = |&(begun, sent): &(u64, u64), leap: usize, time: u32| {
-            let more = leaps[leap].0.on_wire[host as usize] * time as u64;
+            let more = leaps[leap].0.on_wire[host.index()] * time as u64;
             (begun + more, sent + more)
         };
         let run = unfold(&gone, &complete, later, |w, _| *w);

@@ -80,7 +80,7 @@ impl Partition {
         let (mut node, mut delay) = (src, Span::ZERO);
         // A way has no more hops than there are nodes.
         for _ in 0..self.nodes.len() {
-            let port = match self.nodes[node as usize] {
+            let port = match self.nodes[node.index()] {
                 Node::Switch(_) => core.route(node, &frame),
                 _ => Some(0),
             };

@@ -4,7 +4,7 @@ use xoff_net::topology::routing::Routes;
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::Flow;
 use xoff_node::{Frame, Nic, Switch};
-use xoff_units::Bytes;
+use xoff_units::{Bytes, NodeId};
 
 use crate::engine::event::Event;
 use crate::observe::flows::FlowRecord;
@@ -35,7 +35,7 @@ pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u6
 /// A port that nothing has passed yet and its place [bytes], of a switch, with one class, on one
 /// thread. Laws that keep tables need more.
 pub const BYTES_PER_IDLE_PORT: u64 =
-    (Switch::BYTES_PER_PORT + size_of::<(u32, u16)>()) as u64 + PER_THREAD;
+    (Switch::BYTES_PER_PORT + size_of::<(NodeId, u16)>()) as u64 + PER_THREAD;
 
 impl Memory {
     /// Memory for a run of these flows over this network, with frames of `mtu` and the given

@@ -20,7 +20,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{Classes, EventKey, LEN_MAX, PoolUse, Transport};
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
-use xoff_units::{At, Bytes, FlowId, PortId, Rate, Span, Time};
+use xoff_units::{At, Bytes, FlowId, NodeId, PortId, Rate, Span, Time};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, EventOrder, FLOWS_MAX, Kind};
@@ -534,13 +534,13 @@ impl World {
     }
 
     /// A node, where it lives.
-    pub(crate) fn node(&self, node: u32) -> &Node {
-        &self.partitions[self.layout.partition_of[node as usize] as usize].nodes[node as usize]
+    pub(crate) fn node(&self, node: NodeId) -> &Node {
+        &self.partitions[self.layout.partition_of[node.index()] as usize].nodes[node.index()]
     }
 
     /// A node, to change its state.
-    pub(crate) fn node_mut(&mut self, node: u32) -> &mut Node {
-        &mut self.partitions[self.layout.partition_of[node as usize] as usize].nodes[node as usize]
+    pub(crate) fn node_mut(&mut self, node: NodeId) -> &mut Node {
+        &mut self.partitions[self.layout.partition_of[node.index()] as usize].nodes[node.index()]
     }
 
     /// Records a row, unless the run was over before it.
@@ -672,8 +672,8 @@ impl World {
         let routes = Arc::new(routing.routes(topology));
         self.partitions.iter_mut().for_each(|p| p.core.reroute(routes.clone(), ends));
         for PortId { node, port } in ends {
-            let partition = &mut self.partitions[self.layout.partition_of[node as usize] as usize];
-            match &mut partition.nodes[node as usize] {
+            let partition = &mut self.partitions[self.layout.partition_of[node.index()] as usize];
+            match &mut partition.nodes[node.index()] {
                 Node::Switch(s) => s.on_link_failed(now, port, &mut partition.core),
                 Node::Nic(n) => n.on_link_failed(now, port, &mut partition.core),
                 Node::Remote => {} // another process has it
@@ -687,7 +687,7 @@ impl World {
                 if let Node::Nic(n) = node {
                     n.replace_round_robin_order(
                         now,
-                        &round_robin.order(host as u32),
+                        &round_robin.order(NodeId(host as u32)),
                         &mut partition.core,
                     );
                 }
@@ -697,15 +697,17 @@ impl World {
 
     /// Hosts with several ports take routes that have changed into account.
     fn flows_leave_by_other_ports(&mut self) {
-        for n in 0..self.layout.partition_of.len() {
-            let partition = &mut self.partitions[self.layout.partition_of[n] as usize];
-            match &mut partition.nodes[n] {
-                Node::Nic(nic) if nic.ports() > 1 => {
-                    nic.on_routes_changed(self.now, &mut partition.core);
-                }
-                _ => continue,
+        let Some((topology, _)) = self.rerouting.as_deref() else { return };
+        let hosts: Vec<NodeId> =
+            topology.hosts().filter(|h| topology.nodes[h.index()].ports.len() > 1).collect();
+        for host in hosts {
+            let home = self.layout.partition_of[host.index()];
+            let partition = &mut self.partitions[home as usize];
+            if let Node::Nic(nic) = &mut partition.nodes[host.index()] {
+                nic.on_routes_changed(self.now, &mut partition.core);
             }
-            self.put_in_order(); // one host's rows after the other's
+            // One host's rows after the other's, in all processes.
+            self.put_in_order();
         }
     }
 }

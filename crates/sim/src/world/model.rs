@@ -18,7 +18,7 @@ use xoff_node::{
     Recovery, SchedulerKind, Transport,
 };
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Rate, Span, WireClock};
+use xoff_units::{Bytes, NodeId, Rate, Span, WireClock};
 
 use crate::engine::calendar::Engine;
 use crate::engine::event::EventOrder;
@@ -32,7 +32,7 @@ use crate::wire::lone::{Lone, ideal_time};
 #[derive(Clone, Copy)]
 pub struct SwitchAt<'a> {
     /// Number of the node.
-    pub node: u32,
+    pub node: NodeId,
     /// Facts of the links of its ports.
     pub links: &'a [LinkFacts],
     /// The priorities in use.
@@ -54,7 +54,7 @@ pub struct PathFacts {
 }
 
 /// Path facts of each flow, by (source, destination).
-pub type PathFactsOf<'a> = Arc<dyn Fn(u32, u32) -> PathFacts + Send + Sync + 'a>;
+pub type PathFactsOf<'a> = Arc<dyn Fn(NodeId, NodeId) -> PathFacts + Send + Sync + 'a>;
 
 /// The mechanism of a link, or why there is none.
 type OfLink<'a, T> = dyn Fn(&LinkFacts) -> Result<T, ParamError> + Send + Sync + 'a;
@@ -325,8 +325,8 @@ impl<'a> Model<'a> {
         &self,
         topology: &Topology,
         routes: &Routes,
-        src: u32,
-        dst: u32,
+        src: NodeId,
+        dst: NodeId,
     ) -> Option<Rate> {
         if self.nic.port_choice != PortChoice::Spray {
             return None;
@@ -351,7 +351,7 @@ pub fn way(
     m: &Model<'_>,
     key: &FlowKey,
     frame: Bytes,
-) -> Option<(Vec<(u32, u16)>, Range<usize>)> {
+) -> Option<(Vec<(NodeId, u16)>, Range<usize>)> {
     if !m.balances(topology) {
         return trace_path(topology, routes, &m.routing.choice, key).map(|path| (path, 0..0));
     }
@@ -368,8 +368,8 @@ pub fn path_facts(
     topology: &Topology,
     routes: &Routes,
     m: &Model<'_>,
-    src: u32,
-    dst: u32,
+    src: NodeId,
+    dst: NodeId,
 ) -> PathFacts {
     let window = m.nic.window;
     let (true, Transport::Acks { ack_len, .. }) = (m.measures_paths(), m.nic.transport) else {

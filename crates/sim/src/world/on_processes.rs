@@ -19,6 +19,7 @@ use crate::observe::outcome::{PortCnms, PortTotals};
 use crate::observe::taken::Taken;
 use crate::processes::{Processes, pack, unpack};
 use xoff_node::PoolUse;
+use xoff_units::NodeId;
 use xoff_units::state::{Reader, Value};
 
 /// Meetings after which a run returns to who drives it: a network with little to do in a window
@@ -129,7 +130,7 @@ pub(super) struct Sums<'a> {
     pub ports: &'a mut [Vec<PortTotals>],
     pub begun: &'a mut usize,
     pub flow_collisions: &'a mut u64,
-    pub pools: &'a mut BTreeMap<u32, Vec<PoolUse>>,
+    pub pools: &'a mut BTreeMap<NodeId, Vec<PoolUse>>,
     pub counts: &'a mut Counts,
     pub flows: &'a mut [FlowRecord],
     pub cnms: &'a mut BTreeMap<PortId, PortCnms>,

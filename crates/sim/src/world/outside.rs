@@ -13,6 +13,7 @@
 
 use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
+use xoff_units::NodeId;
 
 use super::*;
 use crate::wire::line::RemoteArrival;
@@ -27,7 +28,7 @@ pub struct Leaving {
     /// passed.
     pub at: Time,
     /// Node that sends.
-    pub node: u32,
+    pub node: NodeId,
     /// Port it leaves by.
     pub port: u16,
     /// The frame.
@@ -75,11 +76,11 @@ impl World {
     }
 
     /// True if a node may receive such a frame.
-    fn welcome(&self, node: u32, f: &Frame) -> Result<(), &'static str> {
+    fn welcome(&self, node: NodeId, f: &Frame) -> Result<(), &'static str> {
         let classes =
             self.layout.classes.len() as u8 + self.layout.classes.unpaused().is_some() as u8;
         let flows = &self.partitions[0].core.monitor.flows.records;
-        let here = &self.partitions[0].nodes[node as usize];
+        let here = &self.partitions[0].nodes[node.index()];
         if f.class() >= classes {
             return Err("a class that is not in use");
         }
@@ -95,9 +96,9 @@ impl World {
                 .layout
                 .ports
                 .first()
-                .get(node as usize + 1)
+                .get(node.index() + 1)
                 .map_or(self.layout.ports.len(), |&n| n as usize)
-                - self.layout.ports.first()[node as usize] as usize;
+                - self.layout.ports.first()[node.index()] as usize;
             return match here {
                 Node::Switch(_) if f.out_port == NO_PORT || (f.out_port as usize) < ports => Ok(()),
                 Node::Switch(_) => Err("an egress port that does not exist"),
@@ -129,7 +130,7 @@ impl World {
 
     /// Bytes that a switch holds from an ingress port, all classes; 0 at a host.
     pub fn held_from(&self, PortId { node, port }: PortId) -> u64 {
-        match &self.partitions[0].nodes[node as usize] {
+        match &self.partitions[0].nodes[node.index()] {
             Node::Switch(s) => (0..self.layout.classes.len() as u8)
                 .map(|class| s.occupancy(port, class).bytes.0)
                 .sum(),
@@ -139,7 +140,7 @@ impl World {
 
     /// Bytes that wait in a switch to leave by a port, all classes; 0 at a host.
     pub fn waiting_at(&self, PortId { node, port }: PortId) -> u64 {
-        match &self.partitions[0].nodes[node as usize] {
+        match &self.partitions[0].nodes[node.index()] {
             Node::Switch(s) => {
                 (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum()
             }
@@ -178,7 +179,7 @@ impl World {
     /// are over.
     pub fn reset_watchdog(&mut self, now: Time, PortId { node, port }: PortId) {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
-        if let Node::Switch(s) = &mut nodes[node as usize] {
+        if let Node::Switch(s) = &mut nodes[node.index()] {
             core.reach_time(now);
             s.reset_watchdog(now, port, core);
         }
@@ -190,7 +191,7 @@ impl World {
     }
 
     fn port(&self, PortId { node, port }: PortId) -> Option<&Port> {
-        match &self.partitions[0].nodes[node as usize] {
+        match &self.partitions[0].nodes[node.index()] {
             Node::Switch(s) => Some(s.port(port)),
             Node::Nic(n) => Some(n.port(port)),
             Node::Remote => None,
@@ -199,7 +200,7 @@ impl World {
 
     fn with_port(&mut self, PortId { node, port }: PortId, f: impl FnOnce(&mut Port, &mut Core)) {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
-        match &mut nodes[node as usize] {
+        match &mut nodes[node.index()] {
             Node::Switch(s) => f(s.port_mut(port), core),
             Node::Nic(n) => f(n.port_mut(port), core),
             Node::Remote => {}
@@ -207,7 +208,7 @@ impl World {
     }
 
     /// Source and destination of a flow; `None`: it does not exist.
-    pub fn ends(&self, flow: FlowId) -> Option<(u32, u32)> {
+    pub fn ends(&self, flow: FlowId) -> Option<(NodeId, NodeId)> {
         self.partitions[0]
             .core
             .monitor

@@ -11,7 +11,7 @@ use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::state::State;
-use xoff_units::{FlowId, PortId, Span, Time, prefetch};
+use xoff_units::{FlowId, NodeId, PortId, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, EventOrder, Kind};
@@ -47,11 +47,11 @@ pub(crate) struct Starts {
     pub path_facts: Arc<Vec<PathFacts>>,
     /// Flows of messages that are not in the list, by source and destination.
     #[state(built)]
-    pub facts_of_ends: Arc<FxHashMap<(u32, u32), PathFacts>>,
+    pub facts_of_ends: Arc<FxHashMap<(NodeId, NodeId), PathFacts>>,
     #[state(built)]
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
-    pub started: BTreeMap<(u32, u32), u64>,
+    pub started: BTreeMap<(u32, NodeId), u64>,
     #[state(built)]
     pub round_robin: Option<Box<dyn StartOrder>>,
     /// Flows that have begun.
@@ -63,7 +63,7 @@ pub(crate) struct Starts {
 impl Starts {
     /// The next flow begins and ends without being simulated. Returns how many its source had
     /// started before.
-    pub fn pass_over(&mut self, src: u32) -> u64 {
+    pub fn pass_over(&mut self, src: NodeId) -> u64 {
         self.next += 1;
         self.begun += 1;
         let started = self.started.entry((u32::MAX, src)).or_insert(0);
@@ -222,11 +222,11 @@ impl Partition {
         let Calendar::Global(queue) = &core.pending else { return };
         let node_of = |e: &Event| core.layout.ports.places()[e.port() as usize];
         if let Some(e) = queue.ahead(16) {
-            prefetch(&self.nodes[node_of(e).node as usize]);
+            prefetch(&self.nodes[node_of(e).node.index()]);
         }
         if let Some(e) = queue.ahead(11) {
             let PortId { node, port } = node_of(e);
-            match &self.nodes[node as usize] {
+            match &self.nodes[node.index()] {
                 Node::Switch(s) => s.prefetch(),
                 Node::Nic(n) => n.prefetch(port),
                 Node::Remote => {}
@@ -234,7 +234,7 @@ impl Partition {
         }
         if let Some(e) = queue.ahead(7) {
             let PortId { node, port } = node_of(e);
-            match &self.nodes[node as usize] {
+            match &self.nodes[node.index()] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => s.prefetch_in(port),
                 Node::Switch(s) => s.prefetch_out(port),
                 Node::Nic(n) => n.prefetch_flows(port),
@@ -248,7 +248,7 @@ impl Partition {
         }
         if let Some(e) = queue.ahead(4) {
             let PortId { node, port } = node_of(e);
-            match &self.nodes[node as usize] {
+            match &self.nodes[node.index()] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
                     if let Some(out) = core.known_route(node, &core.frames[e.arg]) {
                         s.prefetch_out(out);
@@ -273,7 +273,7 @@ impl Partition {
         }
         if let Some(e) = queue.ahead(1) {
             let PortId { node, port } = node_of(e);
-            match &self.nodes[node as usize] {
+            match &self.nodes[node.index()] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
                     if let Some(out) = core.known_route(node, &core.frames[e.arg]) {
                         s.prefetch_last(out, &core.frames);
@@ -346,7 +346,7 @@ impl Partition {
         }
         let core = &mut self.core;
         let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
-        match &mut self.nodes[node as usize] {
+        match &mut self.nodes[node.index()] {
             Node::Switch(s) => {
                 if core.layout.jobs {
                     core.last_frame_arrives(node, e.arg);
@@ -370,7 +370,7 @@ impl Partition {
         }
         let Some(hit) = core.over_link(e.port(), e.arg) else { return true };
         let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
-        let arrived = match &mut self.nodes[node as usize] {
+        let arrived = match &mut self.nodes[node.index()] {
             Node::Switch(s) => s.on_link(now, port, e.arg, hit, core),
             Node::Nic(n) => n.on_link(now, port, e.arg, hit, core),
             Node::Remote => unreachable!("a frame for another partition"),
@@ -387,7 +387,7 @@ impl Partition {
     fn call(&mut self, e: Event) {
         let (now, core) = (self.core.clock.now, &mut self.core);
         let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
-        match &mut self.nodes[node as usize] {
+        match &mut self.nodes[node.index()] {
             Node::Switch(s) => match e.kind() {
                 // The frame that was on the wire arrives no sooner: that is when something happens
                 // last.
@@ -461,7 +461,7 @@ impl Partition {
                 round_robin.ended(flow);
             }
             let dst = self.core.monitor.flows.records.at(flow).flow.dst;
-            if let Node::Nic(n) = &mut self.nodes[dst as usize] {
+            if let Node::Nic(n) = &mut self.nodes[dst.index()] {
                 n.drop_flow(flow);
             }
         }
@@ -553,7 +553,7 @@ impl Partition {
             && f.controlled
             && f.rate.is_none()
             && f.size != UNLIMITED;
-        shares.then(|| CONNECTION | f.dst << 3 | u32::from(f.priority))
+        shares.then(|| CONNECTION | f.dst.0 << 3 | u32::from(f.priority))
     }
 
     /// A flow begins, in a queue pair of its source if it has one.
@@ -590,7 +590,7 @@ impl Partition {
         *counter += 1;
         self.starts.begun += 1;
         let now = self.core.clock.now;
-        if let Node::Nic(n) = &mut self.nodes[src as usize] {
+        if let Node::Nic(n) = &mut self.nodes[src.index()] {
             n.start_flow(now, start, &mut self.core);
         }
     }
@@ -599,7 +599,7 @@ impl Partition {
     fn record_causes(&mut self) {
         for at in std::mem::take(&mut self.core.monitor.rows.ask_why) {
             let PortId { node: peer, port: peer_port } = self.core.peer(at.port_id());
-            let Node::Switch(s) = &self.nodes[peer as usize] else { continue };
+            let Node::Switch(s) = &self.nodes[peer.index()] else { continue };
             let mut partitions: BTreeMap<(u16, u32), u64> = BTreeMap::new();
             s.occupants(&self.core.frames, |ingress, c, o| {
                 if (ingress, c) == (peer_port, at.class) {

@@ -55,9 +55,9 @@ impl World {
         let (together, is_first) = (self.others.exist(), self.others.is_first());
         let mut rows: Vec<(u32, Row)> = Vec::new();
         for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
-            let partition = &self.partitions[layout.partition_of[node as usize] as usize];
+            let partition = &self.partitions[layout.partition_of[node.index()] as usize];
             let tx_bytes = partition.core.lines[at].tx_bytes;
-            let state = &partition.nodes[node as usize];
+            let state = &partition.nodes[node.index()];
             if together && matches!(state, Node::Remote) {
                 continue; // the process that has it samples it
             }

@@ -6,7 +6,7 @@
 //! its share of the ports.
 
 use xoff_net::topology::{NodeKind, Topology};
-use xoff_units::Span;
+use xoff_units::{NodeId, Span};
 
 /// A network in partitions.
 pub(crate) struct Split {
@@ -26,30 +26,29 @@ impl Split {
     /// switches. The same network always splits alike.
     pub fn new(t: &Topology, partitions: usize) -> Split {
         const NOWHERE: u16 = u16::MAX;
-        let mut switches: Vec<u32> = t.switches().collect();
-        switches.sort_by_key(|&s| (t.nodes[s as usize].level, s));
+        let mut switches: Vec<NodeId> = t.switches().collect();
+        switches.sort_by_key(|&s| (t.nodes[s.index()].level, s));
         let partitions = partitions.min(switches.len()).clamp(1, NOWHERE as usize);
-        let hosts_of = |s: u32| {
-            t.nodes[s as usize]
+        let hosts_of = |s: NodeId| {
+            t.nodes[s.index()]
                 .ports
                 .iter()
-                .filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Host)
+                .filter(|p| t.nodes[p.peer.index()].kind == NodeKind::Host)
                 .map(|p| p.peer)
         };
         let mut partition_of = vec![NOWHERE; t.nodes.len()];
         // Shares are kept tier by tier: a tier works at a time of its own, and each should keep
         // every thread busy.
-        for tier in
-            switches.chunk_by(|&a, &b| t.nodes[a as usize].level == t.nodes[b as usize].level)
+        for tier in switches.chunk_by(|&a, &b| t.nodes[a.index()].level == t.nodes[b.index()].level)
         {
-            let ports: usize = tier.iter().map(|&s| t.nodes[s as usize].ports.len()).sum();
+            let ports: usize = tier.iter().map(|&s| t.nodes[s.index()].ports.len()).sum();
             let mut load = vec![0; partitions];
             let mut filling = 0;
             for &s in tier {
-                let size = t.nodes[s as usize].ports.len();
+                let size = t.nodes[s.index()].ports.len();
                 let mut votes = vec![0usize; partitions];
-                for p in &t.nodes[s as usize].ports {
-                    if let Some(v) = votes.get_mut(partition_of[p.peer as usize] as usize) {
+                for p in &t.nodes[s.index()].ports {
+                    if let Some(v) = votes.get_mut(partition_of[p.peer.index()] as usize) {
                         *v += 1;
                     }
                 }
@@ -67,14 +66,13 @@ impl Split {
                     filling
                 });
                 load[partition] += size;
-                partition_of[s as usize] = partition as u16;
-                hosts_of(s).for_each(|h| partition_of[h as usize] = partition as u16);
+                partition_of[s.index()] = partition as u16;
+                hosts_of(s).for_each(|h| partition_of[h.index()] = partition as u16);
             }
         }
         // A host without a switch: wherever its peer is, or the first partition.
         partition_of.iter_mut().filter(|p| **p == NOWHERE).for_each(|p| *p = 0);
-        let cut =
-            t.links.iter().filter(|l| partition_of[l.a as usize] != partition_of[l.b as usize]);
+        let cut = t.links.iter().filter(|l| partition_of[l.a.index()] != partition_of[l.b.index()]);
         let lookahead = cut.map(|l| l.delay).min().unwrap_or(Span(u64::MAX));
         Split { partition_of, lookahead }
     }
@@ -110,8 +108,8 @@ mod tests {
             assert_eq!((s.partitions(), s.lookahead), (partitions, Span::from_us(1)));
             for h in t.hosts() {
                 assert_eq!(
-                    s.partition_of[h as usize],
-                    s.partition_of[t.nodes[h as usize].ports[0].peer as usize]
+                    s.partition_of[h.index()],
+                    s.partition_of[(t.nodes[h.index()].ports[0].peer).index()]
                 );
             }
             let mut load = vec![0; partitions];

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use xoff_net::topology::routing::Tables;
-use xoff_net::topology::{LinkId, NodeId, NodeKind, Topology};
+use xoff_net::topology::{LinkId, NodeKind, Topology};
+use xoff_units::NodeId;
 
 use super::{Hole, Loop, NAMED_MAX};
 
@@ -61,9 +62,9 @@ impl<'a> Walk<'a> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut of_switch: HashMap<NodeId, usize> = HashMap::new();
         for host in t.hosts() {
-            for port in &t.nodes[host as usize].ports {
+            for port in &t.nodes[host.index()].ports {
                 let up = t.links[port.link as usize].up
-                    && t.nodes[port.peer as usize].kind == NodeKind::Switch;
+                    && t.nodes[port.peer.index()].kind == NodeKind::Switch;
                 match of_switch.get(&port.peer) {
                     _ if !up => {}
                     Some(&i) if lanes == 1 => entries[i].hosts += 1,
@@ -103,7 +104,7 @@ impl<'a> Walk<'a> {
     }
 
     pub fn is_switch(&self, node: NodeId) -> bool {
-        self.t.nodes[node as usize].kind == NodeKind::Switch
+        self.t.nodes[node.index()].kind == NodeKind::Switch
     }
 
     fn level(&self, host: NodeId, destination: u32) -> u8 {
@@ -116,7 +117,7 @@ impl<'a> Walk<'a> {
 
     /// The state of a frame that leaves a node by a port.
     fn state(&self, node: NodeId, ingress: u16, egress: u16, level: u8) -> State {
-        let port = self.t.nodes[node as usize].ports[egress as usize];
+        let port = self.t.nodes[node.index()].ports[egress as usize];
         let link = &self.t.links[port.link as usize];
         let lane = self
             .tables
@@ -136,7 +137,7 @@ impl<'a> Walk<'a> {
     /// The port at which a state arrives.
     pub fn ingress(&self, state: State) -> (NodeId, u16) {
         let (node, port) = self.egress(state);
-        let port = self.t.nodes[node as usize].ports[port as usize];
+        let port = self.t.nodes[node.index()].ports[port as usize];
         (port.peer, port.peer_port)
     }
 
@@ -153,7 +154,7 @@ impl<'a> Walk<'a> {
         level: u8,
     ) -> Option<Vec<State>> {
         let ports = self.tables.ports(switch, destination);
-        let link = |p: u16| self.t.nodes[switch as usize].ports[p as usize].link;
+        let link = |p: u16| self.t.nodes[switch.index()].ports[p as usize].link;
         let up = |&&p: &&u16| self.t.link_at(switch, p).up && !self.failed.contains(&link(p));
         let states: Vec<State> =
             ports.iter().filter(up).map(|&p| self.state(switch, ingress, p, level)).collect();
@@ -177,7 +178,7 @@ impl<'a> Walk<'a> {
             self.round += 1;
             for i in 0..self.entries.len() {
                 let Entry { host, switch, ingress, hosts } = self.entries[i];
-                let own = self.t.nodes[to as usize].ports.iter().any(|p| p.peer == switch);
+                let own = self.t.nodes[to.index()].ports.iter().any(|p| p.peer == switch);
                 if (self.lanes > 1 && host == to) || self.level(host, destination) != level {
                     continue;
                 }

@@ -6,9 +6,10 @@ mod shares;
 
 use super::*;
 use std::time::Instant;
+use xoff_net::topology::NodeKind;
 use xoff_net::topology::builders::find;
 use xoff_net::topology::failures::{fail_links, fail_random, is_connected_hosts};
-use xoff_net::topology::{NodeId, NodeKind};
+use xoff_units::NodeId;
 use xoff_units::params::Defaults;
 
 fn fabric(name: &str, given: &[(&str, &str)]) -> Topology {
@@ -123,7 +124,7 @@ fn gfc_fig_11_has_exactly_the_cycle_of_the_paper() {
         routes
             .candidates(from, dst)
             .iter()
-            .map(|&p| t.nodes[from as usize].ports[p as usize].peer)
+            .map(|&p| t.nodes[from.index()].ports[p as usize].peer)
             .collect()
     };
     for names in gfc_fig11::PATHS.iter().chain([&gfc_fig11::VICTIM_PATH]) {
@@ -164,7 +165,7 @@ fn all_shortest(
         return vec![vec![to]];
     }
     let peers =
-        routes.candidates(from, to).iter().map(|&p| t.nodes[from as usize].ports[p as usize].peer);
+        routes.candidates(from, to).iter().map(|&p| t.nodes[from.index()].ports[p as usize].peer);
     peers
         .flat_map(|p| all_shortest(t, routes, p, to))
         .map(|mut path| {
@@ -286,7 +287,7 @@ fn the_cycle_is_a_cycle_of_links_that_its_flows_use() {
                     c.path.windows(2).map(|w| format!("{}->{}", w[0], w[1])).collect();
                 assert!(steps.windows(2).any(|w| w[0] == c.from && w[1] == c.to), "{c:?}");
                 assert_eq!(c.flow, format!("{}->{}", c.path[0], c.path[c.path.len() - 1]));
-                let kind = |n: &String| t.nodes[t.find(n).unwrap() as usize].kind;
+                let kind = |n: &String| t.nodes[t.find(n).unwrap().index()].kind;
                 assert!(
                     kind(&c.path[0]) == NodeKind::Host
                         && c.path[1..c.path.len() - 1].iter().all(|n| kind(n) == NodeKind::Switch)

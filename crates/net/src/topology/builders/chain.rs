@@ -6,10 +6,11 @@
 //!   H1      H2      H3
 //! ```
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{DELAY, HOST_DELAY, HOST_RATE, PORTS_MAX, RATE, Wire, count, host_limit};
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
 pub const DOC: &str = "switches S1, S2, ... in a row, hosts H1, H2, ... numbered along it";
@@ -70,8 +71,8 @@ impl Row {
 
     /// Joins every host to the switch of its rack, after the links between switches.
     pub fn with_hosts(mut self) -> Topology {
-        for host in 0..self.switches[0] {
-            let rack = self.topology.nodes[host as usize].rack as usize;
+        for host in (0..self.switches[0].0).map(NodeId) {
+            let rack = self.topology.nodes[host.index()].rack as usize;
             self.host_wire.join(&mut self.topology, host, self.switches[rack]);
         }
         self.topology

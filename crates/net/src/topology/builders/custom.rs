@@ -9,10 +9,10 @@ use std::collections::{HashMap, VecDeque};
 
 use xoff_units::params::ParamError;
 use xoff_units::params::suggest::{clip, is_name};
-use xoff_units::{Rate, Span};
+use xoff_units::{NodeId, Rate, Span};
 
 use super::{HOSTS_MAX, NO_RACK, PORTS_MAX, positive};
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// A node as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
             ));
         }
         for (name, node) in [("a", a), ("b", b)] {
-            if t.nodes[node as usize].ports.len() as u64 == PORTS_MAX {
+            if t.nodes[node.index()].ports.len() as u64 == PORTS_MAX {
                 return Err(ParamError::new(
                     format!("link[{i}].{name}"),
                     format!("'{}' has too many links", t.name(node)),
@@ -129,12 +129,12 @@ fn derive_levels(t: &mut Topology, specs: &[NodeSpec]) {
     let mut distance = vec![u8::MAX; t.nodes.len()];
     let mut queue: VecDeque<NodeId> = t.hosts().collect();
     for &host in &queue {
-        distance[host as usize] = 0;
+        distance[host.index()] = 0;
     }
     while let Some(node) = queue.pop_front() {
-        let next = distance[node as usize].saturating_add(1);
-        for port in &t.nodes[node as usize].ports {
-            let d = &mut distance[port.peer as usize];
+        let next = distance[node.index()].saturating_add(1);
+        for port in &t.nodes[node.index()].ports {
+            let d = &mut distance[port.peer.index()];
             if *d == u8::MAX && next < u8::MAX {
                 *d = next;
                 queue.push_back(port.peer);
@@ -156,7 +156,7 @@ fn derive_racks(t: &mut Topology) {
     for s in 0..t.nodes.len() {
         let node = &t.nodes[s];
         if node.kind == NodeKind::Switch
-            && node.ports.iter().any(|p| t.nodes[p.peer as usize].kind == NodeKind::Host)
+            && node.ports.iter().any(|p| t.nodes[p.peer.index()].kind == NodeKind::Host)
         {
             t.nodes[s].rack = racks;
             racks += 1;
@@ -169,9 +169,9 @@ fn derive_racks(t: &mut Topology) {
                 .ports
                 .iter()
                 .map(|p| p.peer)
-                .filter(|&p| t.nodes[p as usize].kind == NodeKind::Switch)
+                .filter(|&p| t.nodes[p.index()].kind == NodeKind::Switch)
                 .min();
-            t.nodes[h].rack = switch.map_or(NO_RACK, |s| t.nodes[s as usize].rack);
+            t.nodes[h].rack = switch.map_or(NO_RACK, |s| t.nodes[s.index()].rack);
         }
     }
 }
@@ -210,7 +210,7 @@ mod tests {
         let levels: Vec<u8> = t.nodes.iter().map(|n| n.level).collect();
         assert_eq!(levels, [0, 0, 1, 1, 2]);
         assert_eq!(t.nodes.iter().map(|n| n.rack).collect::<Vec<_>>(), [0, 1, 0, 1, NO_RACK]);
-        assert_eq!(t.port_name(2, 2), "a->c#2");
+        assert_eq!(t.port_name(NodeId(2), 2), "a->c#2");
     }
 
     #[test]

@@ -8,13 +8,14 @@
 //!    H0 H1   H2 H3        port 0 leads to ToR a, port 1 to ToR b
 //! ```
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{
     DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, UPLINK_DELAY, UPLINK_RATE, Wire, count,
     host_limit, link_limit,
 };
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
 pub const DOC: &str = "racks of hosts H0.. with a port to each of two ToRs T0a, T0b, spines S1..";
@@ -49,18 +50,18 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     for i in 0..racks * hosts {
         t.add_node(format!("H{i}"), NodeKind::Host, 0, i / hosts);
     }
-    let tor = t.nodes.len() as NodeId;
+    let tor = NodeId(t.nodes.len() as u32);
     for i in 0..2 * racks {
         let side = if i % 2 == 0 { 'a' } else { 'b' };
         t.add_node(format!("T{}{side}", i / 2), NodeKind::Switch, 1, i / 2);
     }
-    let spine = t.nodes.len() as NodeId;
+    let spine = NodeId(t.nodes.len() as u32);
     for i in 0..spines {
         t.add_node(format!("S{}", i + 1), NodeKind::Switch, 2, NO_RACK);
     }
     for host in 0..racks * hosts {
-        host_wire.join(&mut t, host, tor + host / hosts * 2);
-        host_wire.join(&mut t, host, tor + host / hosts * 2 + 1);
+        host_wire.join(&mut t, NodeId(host), tor + host / hosts * 2);
+        host_wire.join(&mut t, NodeId(host), tor + host / hosts * 2 + 1);
     }
     for i in 0..2 * racks {
         (0..spines).for_each(|s| uplink.join(&mut t, tor + i, spine + s));

@@ -6,6 +6,7 @@
 //!   H(s-1)/            \-- H(s+r-1)
 //! ```
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{DELAY, HOST_DELAY, HOST_RATE, PORTS_MAX, RATE, Wire, count};
@@ -42,7 +43,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let s2 = t.add_node("S2", NodeKind::Switch, 1, 1);
     wire.join(&mut t, s1, s2);
     for host in 0..senders + receivers {
-        host_wire.join(&mut t, host, if host < senders { s1 } else { s2 });
+        host_wire.join(&mut t, NodeId(host), if host < senders { s1 } else { s2 });
     }
     Ok(t)
 }

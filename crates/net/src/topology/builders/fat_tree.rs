@@ -7,10 +7,11 @@
 //!   level 0   H0..H3 | H4..H7 | ...    k/2 hosts per edge switch
 //! ```
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{DELAY, HOST_DELAY, HOST_RATE, NO_RACK, RATE, Wire, count};
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
 pub const DOC: &str = "three-level fat-tree of k-port switches: hosts H0.., edge E1.., aggregation A1.., core C1.. (GFC Fig. 11)";
@@ -53,7 +54,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
         t.add_node(format!("H{i}"), NodeKind::Host, 0, i / half);
     }
     let mut level = |prefix: &str, n: u32, level: u8| -> NodeId {
-        let first = t.nodes.len() as NodeId;
+        let first = NodeId(t.nodes.len() as u32);
         for i in 0..n {
             t.add_node(
                 format!("{prefix}{}", i + 1),
@@ -68,7 +69,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let aggregation = level("A", edges, 2);
     let core = level("C", half * half, 3);
     for host in 0..hosts {
-        host_wire.join(&mut t, host, edge + host / half);
+        host_wire.join(&mut t, NodeId(host), edge + host / half);
     }
     for pod in 0..k {
         for e in pod * half..(pod + 1) * half {
@@ -101,7 +102,7 @@ mod tests {
             assert_eq!(t.hosts().count() as u64, k * k * k / 4);
             assert_eq!(t.switches().count() as u64, 5 * k * k / 4);
             assert_eq!(t.links.len() as u64, 3 * k * k * k / 4);
-            assert!(t.switches().all(|s| t.nodes[s as usize].ports.len() as u64 == k));
+            assert!(t.switches().all(|s| t.nodes[s.index()].ports.len() as u64 == k));
         }
     }
 
@@ -115,10 +116,10 @@ mod tests {
         assert_eq!(ports("A3"), ["A3->E3", "A3->E4", "A3->C1", "A3->C2"]);
         assert_eq!(ports("A8"), ["A8->E7", "A8->E8", "A8->C3", "A8->C4"]);
         assert_eq!(ports("C1"), ["C1->A1", "C1->A3", "C1->A5", "C1->A7"]);
-        assert_eq!(t.nodes[t.find("H13").unwrap() as usize].rack, 6);
+        assert_eq!(t.nodes[t.find("H13").unwrap().index()].rack, 6);
         let levels: Vec<u8> = ["H0", "E1", "A1", "C1"]
             .iter()
-            .map(|n| t.nodes[t.find(n).unwrap() as usize].level)
+            .map(|n| t.nodes[t.find(n).unwrap().index()].level)
             .collect();
         assert_eq!(levels, [0, 1, 2, 3]);
     }

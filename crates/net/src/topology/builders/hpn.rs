@@ -14,13 +14,14 @@
 //! NIC and 400 Gb/s upwards: 15,360 GPUs. Backup servers, the core and the frontend network are
 //! left out.
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::scale_up::{NIC_DELAY, NVSWITCHES, SCALE_UP_DELAY, SCALE_UP_RATE, ScaleUp, add_gpus};
 use super::{
     NO_RACK, PORTS_MAX, UPLINK_DELAY, Wire, count, host_limit, link_limit, port_limit, positive,
 };
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
 pub const DOC: &str = "pod of Alibaba HPN: GPUs G0.0.. with two ports each, ToRs T0.0a, T0.0b.. by segment and rail, planes of aggregation switches A0a.. and A0b..";
@@ -87,20 +88,20 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let scale_up = ScaleUp::read(v, servers * gpus as u64)?;
     let mut t = Topology::default();
     add_gpus(&mut t, servers as u32, gpus);
-    let tor = t.nodes.len() as NodeId;
+    let tor = NodeId(t.nodes.len() as u32);
     for i in 0..2 * tors {
         let name = format!("T{}.{}{}", i / 2 / gpus, i / 2 % gpus, ['a', 'b'][i as usize % 2]);
         t.add_node(name, NodeKind::Switch, 1, NO_RACK);
     }
-    let agg = t.nodes.len() as NodeId;
+    let agg = NodeId(t.nodes.len() as u32);
     for i in 0..2 * aggs {
         let name = format!("A{}{}", i % aggs, ['a', 'b'][(i / aggs) as usize]);
         t.add_node(name, NodeKind::Switch, 2, NO_RACK);
     }
-    for gpu in 0..tor {
+    for gpu in 0..tor.0 {
         let pair = tor + 2 * (gpu / gpus / of_segment * gpus + gpu % gpus);
-        wire.join(&mut t, gpu, pair);
-        wire.join(&mut t, gpu, pair + 1);
+        wire.join(&mut t, NodeId(gpu), pair);
+        wire.join(&mut t, NodeId(gpu), pair + 1);
     }
     for i in 0..2 * tors {
         (0..aggs).for_each(|a| uplink.join(&mut t, tor + i, agg + i % 2 * aggs + a));

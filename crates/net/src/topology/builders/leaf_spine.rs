@@ -7,6 +7,7 @@
 //!     H0.. ..  ..
 //! ```
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{
@@ -55,7 +56,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
         .map(|i| t.add_node(format!("S{}", i + 1), NodeKind::Switch, 2, NO_RACK))
         .collect();
     for host in 0..leaves * hosts {
-        host_wire.join(&mut t, host, leaf[(host / hosts) as usize]);
+        host_wire.join(&mut t, NodeId(host), leaf[(host / hosts) as usize]);
     }
     for &l in &leaf {
         for &s in &spine {

@@ -16,9 +16,9 @@ pub mod star;
 pub mod tcd_fig2;
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Rate, Span};
+use xoff_units::{NodeId, Rate, Span};
 
-use crate::topology::graph::{NodeId, Topology};
+use crate::topology::graph::Topology;
 
 /// A fabric that can be built from parameters alone.
 #[derive(Clone, Copy)]
@@ -243,10 +243,10 @@ mod tests {
             assert!(t.hosts().count() >= 2, "{}", b.name);
             assert!(crate::topology::failures::is_connected_hosts(&t), "{}", b.name);
             assert_eq!(find(b.name).unwrap().doc, b.doc);
-            assert!(t.hosts().all(|h| t.nodes[h as usize].level == 0));
+            assert!(t.hosts().all(|h| t.nodes[h.index()].level == 0));
             // Frames enter and leave the network at hosts, and pass switches between.
             assert!(t.links.iter().all(|l| {
-                [l.a, l.b].iter().any(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
+                [l.a, l.b].iter().any(|&n| t.nodes[n.index()].kind == NodeKind::Switch)
             }));
         }
         assert!(find("torus").is_none());

@@ -9,13 +9,14 @@
 //!       H0     H2 ..                     port p of a host leads into plane p
 //! ```
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{
     DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, UPLINK_DELAY, UPLINK_RATE, Wire, count,
     host_limit, link_limit,
 };
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
 pub const DOC: &str =
@@ -54,17 +55,17 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     for i in 0..leaves * hosts {
         t.add_node(format!("H{i}"), NodeKind::Host, 0, i / hosts);
     }
-    let leaf = t.nodes.len() as NodeId;
+    let leaf = NodeId(t.nodes.len() as u32);
     for i in 0..planes * leaves {
         t.add_node(format!("L{}.{}", i / leaves, i % leaves), NodeKind::Switch, 1, i % leaves);
     }
-    let spine = t.nodes.len() as NodeId;
+    let spine = NodeId(t.nodes.len() as u32);
     for i in 0..planes * spines {
         t.add_node(format!("S{}.{}", i / spines, i % spines), NodeKind::Switch, 2, NO_RACK);
     }
     for host in 0..leaves * hosts {
         for plane in 0..planes {
-            host_wire.join(&mut t, host, leaf + plane * leaves + host / hosts);
+            host_wire.join(&mut t, NodeId(host), leaf + plane * leaves + host / hosts);
         }
     }
     for i in 0..planes * leaves {

@@ -12,6 +12,7 @@
 //!
 //! Within a rack the scale-up network is taken, also where both GPUs are on one leaf.
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::scale_up::{NIC_DELAY, NIC_RATE, SCALE_UP_DELAY, ScaleUp, add_gpus};
@@ -19,7 +20,7 @@ use super::{
     NO_RACK, PORTS_MAX, UPLINK_DELAY, UPLINK_RATE, Wire, count, count_or_none, host_limit,
     link_limit, port_limit,
 };
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
 pub const DOC: &str = "racks of GPUs G0.0.. with NVSwitches NV0.0.. between, leaves L0.. and spines S1.. between racks";
@@ -84,7 +85,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let scale_up = ScaleUp::read(v, all)?;
     let mut t = Topology::default();
     add_gpus(&mut t, racks, gpus);
-    let leaf = t.nodes.len() as NodeId;
+    let leaf = NodeId(t.nodes.len() as u32);
     for i in 0..leaves {
         t.add_node(format!("L{i}"), NodeKind::Switch, 1, NO_RACK);
     }
@@ -92,8 +93,8 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
         for i in 0..spines {
             t.add_node(format!("S{}", i + 1), NodeKind::Switch, 2, NO_RACK);
         }
-        for gpu in 0..leaf {
-            wire.join(&mut t, gpu, leaf + gpu % gpus % leaves);
+        for gpu in 0..leaf.0 {
+            wire.join(&mut t, NodeId(gpu), leaf + gpu % gpus % leaves);
         }
     }
     for i in 0..leaves {

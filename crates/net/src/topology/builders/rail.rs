@@ -14,6 +14,7 @@
 //! different servers and rails have no route: a program forwards through a GPU of the right rail
 //! (PXN in NCCL), the network does not.
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::scale_up::{
@@ -83,7 +84,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let scale_up = ScaleUp::read(v, all)?;
     let mut t = Topology::default();
     add_gpus(&mut t, servers, gpus);
-    let first_leaf = all as u32;
+    let first_leaf = NodeId(all as u32);
     for i in 0..gpus * leaves {
         t.add_node(format!("R{}.{}", i / leaves, i % leaves), NodeKind::Switch, 1, NO_RACK);
     }
@@ -91,7 +92,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
         t.add_node(format!("S{}", i + 1), NodeKind::Switch, 2, NO_RACK);
     }
     for gpu in 0..all as u32 {
-        wire.join(&mut t, gpu, first_leaf + gpu % gpus * leaves + gpu / gpus / of_leaf);
+        wire.join(&mut t, NodeId(gpu), first_leaf + gpu % gpus * leaves + gpu / gpus / of_leaf);
     }
     for leaf in 0..gpus * leaves {
         for spine in 0..spines {

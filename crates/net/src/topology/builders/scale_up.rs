@@ -9,10 +9,11 @@
 //!
 //! An NVSwitch has level 0, as its GPUs have: see [`Node::level`](crate::topology::Node::level).
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{Wire, count_or_none, link_limit, positive};
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 pub(super) const NVSWITCHES: ParamSpec = ParamSpec::new(
     "nvswitches",
@@ -74,10 +75,10 @@ impl ScaleUp {
                 t.add_node(format!("NV{domain}.{i}"), NodeKind::Switch, 0, domain);
             }
         }
-        let first = t.nodes.len() as NodeId - domains * self.switches;
+        let first = NodeId(t.nodes.len() as u32 - domains * self.switches);
         for gpu in 0..domains * gpus {
             for i in 0..self.switches {
-                self.wire.join(t, gpu, first + gpu / gpus * self.switches + i);
+                self.wire.join(t, NodeId(gpu), first + gpu / gpus * self.switches + i);
             }
         }
     }

@@ -26,11 +26,13 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let hosts = count(v, "hosts", 1, PORTS_MAX)?;
     let wire = Wire::read(v)?;
     let mut t = Topology::default();
-    let first =
-        (0..hosts).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, 0)).min().unwrap_or(0);
+    let first = (0..hosts)
+        .map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, 0))
+        .min()
+        .unwrap_or_default();
     let switch = t.add_node("S1", NodeKind::Switch, 1, 0);
-    for host in first..first + hosts {
-        wire.join(&mut t, host, switch);
+    for host in 0..hosts {
+        wire.join(&mut t, first + host, switch);
     }
     Ok(t)
 }

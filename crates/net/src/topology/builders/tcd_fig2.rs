@@ -12,10 +12,11 @@
 //! congested in the paper's first scenario, so they are on T2 with the receivers; then F1's share
 //! of P3 is 40 Gb/s / 16 = 2.5 Gb/s, as section 3.1.2 says.
 
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{DELAY, NO_RACK, PORTS_MAX, RATE, Wire, count, positive};
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use crate::topology::graph::{NodeKind, Topology};
 
 /// Description.
 pub const DOC: &str = "senders S0, S1 on T0 and S2 on T1, receivers R0, R1 and bursts A0.. on T2, all three on L0 (TCD Fig. 2)";
@@ -90,7 +91,7 @@ mod tests {
 
     fn port(t: &Topology, from: &str, to: &str) -> u16 {
         let (from, to) = (t.find(from).unwrap(), t.find(to).unwrap());
-        t.nodes[from as usize].ports.iter().position(|p| p.peer == to).unwrap() as u16
+        t.nodes[from.index()].ports.iter().position(|p| p.peer == to).unwrap() as u16
     }
 
     #[test]
@@ -98,7 +99,7 @@ mod tests {
         let t = build(&mut Defaults::of(PARAMS)).unwrap();
         assert_eq!((t.hosts().count(), t.switches().count(), t.links.len()), (20, 4, 23));
         let below = |switch: &str| -> Vec<&str> {
-            let ports = &t.nodes[t.find(switch).unwrap() as usize].ports;
+            let ports = &t.nodes[t.find(switch).unwrap().index()].ports;
             ports.iter().map(|p| t.name(p.peer)).collect()
         };
         assert_eq!(below("T0"), ["L0", "S0", "S1"]);
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(below("L0"), ["T0", "T1", "T2"]);
         assert_eq!((below("T2").len(), &below("T2")[..4]), (18, &["L0", "R0", "R1", "A0"][..]));
         assert!(t.links.iter().all(|l| l.rate.0 == 40_000_000_000 && l.delay.0 == 4_000_000));
-        let rack = |n: &str| t.nodes[t.find(n).unwrap() as usize].rack;
+        let rack = |n: &str| t.nodes[t.find(n).unwrap().index()].rack;
         assert_eq!(["S0", "S1", "S2", "R0", "A14"].map(rack), [0, 0, 1, 2, 2]);
     }
 

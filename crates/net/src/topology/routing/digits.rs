@@ -19,10 +19,11 @@
 //! takes the destination's number modulo theirs. Failed links count in the divisors. Where some of a switch's ports are down, the digit counts
 //! modulo those left.
 
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
 use super::groups::is_switch;
-use crate::topology::graph::{NodeId, Topology};
+use crate::topology::graph::Topology;
 
 /// Facts about every node that the rule needs.
 #[derive(Clone, Debug)]
@@ -37,7 +38,8 @@ impl Digits {
     /// For a network that [`check`] accepts; any other gets some ports or other, and no promise.
     pub fn new(t: &Topology) -> Digits {
         let mut hosts = 0;
-        let number = (0..t.nodes.len() as NodeId)
+        let number = t
+            .node_ids()
             .map(|n| {
                 let own = hosts;
                 hosts += u32::from(!is_switch(t, n));
@@ -46,8 +48,8 @@ impl Digits {
             .collect();
         let levels = t.nodes.iter().map(|n| n.level as usize + 1).max().unwrap_or(0);
         let mut upwards = vec![1u32; levels];
-        for n in 0..t.nodes.len() as NodeId {
-            let up = &mut upwards[t.nodes[n as usize].level as usize];
+        for n in t.node_ids() {
+            let up = &mut upwards[t.nodes[n.index()].level as usize];
             *up = (*up).max(links_upwards(t, n));
         }
         // A product beyond 32 bits is above every number: the digit is 0.
@@ -60,7 +62,7 @@ impl Digits {
     /// The index, below `n`, of the candidate at `node` towards the host `dst`.
     #[inline]
     pub fn index(&self, node: NodeId, dst: NodeId, n: usize) -> usize {
-        (self.number[dst as usize] / self.divisor[node as usize]) as usize % n.max(1)
+        (self.number[dst.index()] / self.divisor[node.index()]) as usize % n.max(1)
     }
 
     /// Memory held [bytes].
@@ -76,9 +78,9 @@ pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
         let hint = "d-mod-k needs a tree of levels, such as a fat-tree or leaf-spine; elsewhere use ecmp, lowest-id or per-destination";
         Err(ParamError::new("routing", what, hint))
     };
-    let is_beside = |n: NodeId| is_switch(t, n) && t.nodes[n as usize].level == 0;
+    let is_beside = |n: NodeId| is_switch(t, n) && t.nodes[n.index()].level == 0;
     for link in t.links.iter().filter(|l| !is_beside(l.a) && !is_beside(l.b)) {
-        let level = |n: NodeId| t.nodes[n as usize].level;
+        let level = |n: NodeId| t.nodes[n.index()].level;
         if level(link.a).abs_diff(level(link.b)) != 1 {
             let (a, b) = (t.name(link.a), t.name(link.b));
             return refuse(format!(
@@ -90,9 +92,9 @@ pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
     }
     // The first node of each level, with its number of links upwards.
     let mut first: [Option<(NodeId, u32)>; 256] = [None; 256];
-    for n in (0..t.nodes.len() as NodeId).filter(|&n| !is_beside(n)) {
+    for n in t.node_ids().filter(|&n| !is_beside(n)) {
         let up = links_upwards(t, n);
-        let (other, expected) = *first[t.nodes[n as usize].level as usize].get_or_insert((n, up));
+        let (other, expected) = *first[t.nodes[n.index()].level as usize].get_or_insert((n, up));
         if up != expected {
             return refuse(format!(
                 "links upwards: {} has {expected}, {} has {up}",
@@ -106,6 +108,6 @@ pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
 
 /// Links of a node to higher levels, failed ones too.
 fn links_upwards(t: &Topology, node: NodeId) -> u32 {
-    let n = &t.nodes[node as usize];
-    n.ports.iter().filter(|p| t.nodes[p.peer as usize].level > n.level).count() as u32
+    let n = &t.nodes[node.index()];
+    n.ports.iter().filter(|p| t.nodes[p.peer.index()].level > n.level).count() as u32
 }

@@ -1,9 +1,10 @@
 //! Paths given node by node, for flows that must go a certain way, and for routing loops.
 
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
 use super::groups::{is_switch, up_ports};
-use crate::topology::graph::{NodeId, Topology};
+use crate::topology::graph::Topology;
 
 /// Index of an explicit path.
 pub type PathId = u32;
@@ -55,7 +56,7 @@ impl ExplicitPaths {
         let forward =
             nodes.windows(2).map(|w| hop(t, w[0], w[1])).collect::<Result<Vec<_>, _>>()?;
         let port_back = |&(node, port): &(NodeId, u16)| {
-            let p = t.nodes[node as usize].ports[port as usize];
+            let p = t.nodes[node.index()].ports[port as usize];
             (p.peer, p.peer_port)
         };
         let reverse = forward.iter().rev().map(port_back).collect();
@@ -168,7 +169,7 @@ fn hop(t: &Topology, a: NodeId, b: NodeId) -> Result<(NodeId, u16), ParamError> 
     if let Some((port, _)) = up_ports(t, a).find(|&(_, peer)| peer == b) {
         return Ok((a, port));
     }
-    let linked = t.nodes[a as usize].ports.iter().any(|p| p.peer == b);
+    let linked = t.nodes[a.index()].ports.iter().any(|p| p.peer == b);
     Err(if linked {
         refuse(
             format!("the link {}-{} has failed", t.name(a), t.name(b)),
@@ -247,7 +248,7 @@ mod tests {
         for _ in 0..6 {
             seen.push(t.name(node).to_owned());
             let port = paths.port(id, node).unwrap();
-            node = t.nodes[node as usize].ports[port as usize].peer;
+            node = t.nodes[node.index()].ports[port as usize].peer;
         }
         assert_eq!(seen, ["H1", "S1", "S2", "S3", "S1", "S2"]);
         assert!(paths.add_loop(&t, &["H1", "S1", "S2", "H2"]).is_err());

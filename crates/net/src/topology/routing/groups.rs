@@ -9,7 +9,9 @@
 
 use std::collections::HashMap;
 
-use crate::topology::graph::{NodeId, NodeKind, Topology};
+use xoff_units::NodeId;
+
+use crate::topology::graph::{NodeKind, Topology};
 
 /// The partition of the hosts.
 pub(super) struct Groups {
@@ -50,9 +52,9 @@ impl Groups {
                     g.neighbours.len() as u32 - 1
                 });
                 g.members[group as usize].push(host);
-                g.of[host as usize] = group;
+                g.of[host.index()] = group;
             }
-            g.source_of[host as usize] = *by_ports.entry(ports).or_insert_with_key(|ports| {
+            g.source_of[host.index()] = *by_ports.entry(ports).or_insert_with_key(|ports| {
                 g.sources.push(ports.clone());
                 g.sources.len() as u32 - 1
             });
@@ -65,11 +67,11 @@ impl Groups {
 
 /// The ports of a node whose links are up, with their peers.
 pub(super) fn up_ports(t: &Topology, node: NodeId) -> impl Iterator<Item = (u16, NodeId)> + '_ {
-    let ports = t.nodes[node as usize].ports.iter().enumerate();
+    let ports = t.nodes[node.index()].ports.iter().enumerate();
     ports.filter(|(_, p)| t.links[p.link as usize].up).map(|(i, p)| (i as u16, p.peer))
 }
 
 /// True for a switch.
 pub(super) fn is_switch(t: &Topology, node: NodeId) -> bool {
-    t.nodes[node as usize].kind == NodeKind::Switch
+    t.nodes[node.index()].kind == NodeKind::Switch
 }

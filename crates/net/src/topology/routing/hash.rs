@@ -1,6 +1,6 @@
 //! Choice of a flow among several equal candidates.
 
-use crate::topology::graph::NodeId;
+use xoff_units::NodeId;
 
 /// Fields of a frame that routing reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,10 +48,12 @@ impl EcmpHash {
     pub fn index(&self, key: &FlowKey, node: NodeId, n: usize) -> usize {
         match *self {
             EcmpHash::Native { seed } => scale(native_hash(seed, key, node), n),
-            EcmpHash::Polarised { seed } => (native_hash(seed, key, 0) % n.max(1) as u64) as usize,
+            EcmpHash::Polarised { seed } => {
+                (native_hash(seed, key, NodeId(0)) % n.max(1) as u64) as usize
+            }
             EcmpHash::Hpcc => {
                 let ports = key.src_port as u32 | (key.dst_port as u32) << 16;
-                murmur3(&[hpcc_ip(key.src), hpcc_ip(key.dst), ports], node) as usize % n.max(1)
+                murmur3(&[hpcc_ip(key.src), hpcc_ip(key.dst), ports], node.0) as usize % n.max(1)
             }
         }
     }
@@ -82,7 +84,7 @@ impl Choice {
             Choice::Hashed(hash) => hash.index(key, node, n),
             Choice::First => 0,
             Choice::PerDestination { seed } => {
-                scale(mix(mix(*seed ^ key.dst as u64) ^ node as u64), n)
+                scale(mix(mix(*seed ^ u64::from(key.dst)) ^ u64::from(node)), n)
             }
         }
     }
@@ -99,8 +101,8 @@ impl Choice {
 /// independently (no polarization).
 #[inline]
 pub fn native_hash(seed: u64, key: &FlowKey, node: NodeId) -> u64 {
-    let ends = (key.src as u64) << 32 | key.dst as u64;
-    let rest = (node as u64) << 32 | (key.src_port as u64) << 16 | key.dst_port as u64;
+    let ends = u64::from(key.src) << 32 | u64::from(key.dst);
+    let rest = u64::from(node) << 32 | (key.src_port as u64) << 16 | key.dst_port as u64;
     mix(mix(mix(seed) ^ ends) ^ rest)
 }
 
@@ -114,7 +116,7 @@ fn mix(x: u64) -> u64 {
 
 /// The index, below `n`, that every switch takes towards the hosts next to the switch `edge`.
 pub(super) fn index_towards(seed: u64, edge: NodeId, n: usize) -> usize {
-    scale(mix(mix(seed ^ edge as u64)), n)
+    scale(mix(mix(seed ^ u64::from(edge))), n)
 }
 
 /// Maps 64 bits evenly onto 0..n.
@@ -126,8 +128,8 @@ fn scale(hash: u64, n: usize) -> usize {
 /// The address of a node in the HPCC simulator (`scratch/third.cc:155`).
 pub fn hpcc_ip(node: NodeId) -> u32 {
     0x0b00_0001u32
-        .wrapping_add((node / 256).wrapping_mul(0x1_0000))
-        .wrapping_add(node % 256 * 0x100)
+        .wrapping_add((node.0 / 256).wrapping_mul(0x1_0000))
+        .wrapping_add(node.0 % 256 * 0x100)
 }
 
 /// MurmurHash3, x86, 32 bits, over whole words.
@@ -163,22 +165,25 @@ mod tests {
 
     #[test]
     fn hpcc_addresses() {
-        assert_eq!(hpcc_ip(0), 0x0b00_0001);
-        assert_eq!(hpcc_ip(255), 0x0b00_ff01);
-        assert_eq!(hpcc_ip(319), 0x0b01_3f01);
+        assert_eq!(hpcc_ip(NodeId(0)), 0x0b00_0001);
+        assert_eq!(hpcc_ip(NodeId(255)), 0x0b00_ff01);
+        assert_eq!(hpcc_ip(NodeId(319)), 0x0b01_3f01);
     }
 
     /// Values of an independent MurmurHash3 (the `mmh3` package) over the same 12 bytes: 0x014c6fd4
     /// and 0x41824de9.
     #[test]
     fn hpcc_hashes_addresses_and_ports_with_the_switch_as_seed() {
-        let up = key(0, 5, 10_000);
+        let up = key(NodeId(0), NodeId(5), 10_000);
         assert_eq!(
-            (EcmpHash::Hpcc.index(&up, 320, 4), EcmpHash::Hpcc.index(&up, 320, 1_000_000)),
+            (
+                EcmpHash::Hpcc.index(&up, NodeId(320), 4),
+                EcmpHash::Hpcc.index(&up, NodeId(320), 1_000_000)
+            ),
             (0x014c_6fd4 % 4, 0x014c_6fd4 % 1_000_000)
         );
-        let ack = key(1, 300, 10_003).reversed();
-        assert_eq!(EcmpHash::Hpcc.index(&ack, 17, 1_000_000), 0x4182_4de9 % 1_000_000);
+        let ack = key(NodeId(1), NodeId(300), 10_003).reversed();
+        assert_eq!(EcmpHash::Hpcc.index(&ack, NodeId(17), 1_000_000), 0x4182_4de9 % 1_000_000);
     }
 
     #[test]
@@ -188,8 +193,8 @@ mod tests {
         let mut seen = [[0u32; 4]; 4];
         let hash = EcmpHash::Native { seed: 1 };
         for i in 0..40_000 {
-            let k = key(i % 200, 200 + i / 200, 10_000);
-            seen[hash.index(&k, 400, 4)][hash.index(&k, 401, 4)] += 1;
+            let k = key(NodeId(i % 200), NodeId(200 + i / 200), 10_000);
+            seen[hash.index(&k, NodeId(400), 4)][hash.index(&k, NodeId(401), 4)] += 1;
         }
         for row in seen {
             assert!((9_600..10_400).contains(&row.iter().sum::<u32>()), "{seen:?}");
@@ -204,16 +209,16 @@ mod tests {
         let mut seen = [0u32; 5];
         let hash = EcmpHash::Polarised { seed: 1 };
         for i in 0..40_000 {
-            let k = key(i % 200, 200 + i / 200, 10_000);
-            let at = hash.index(&k, 400, 5);
-            assert_eq!(hash.index(&k, 401, 5), at);
+            let k = key(NodeId(i % 200), NodeId(200 + i / 200), 10_000);
+            let at = hash.index(&k, NodeId(400), 5);
+            assert_eq!(hash.index(&k, NodeId(401), 5), at);
             seen[at] += 1;
         }
         assert!(seen.iter().all(|n| (7_600..8_400).contains(n)), "{seen:?}");
         let other = EcmpHash::Polarised { seed: 2 };
         assert!(
-            (0..100)
-                .any(|i| other.index(&key(i, 200, 1), 0, 5) != hash.index(&key(i, 200, 1), 0, 5)),
+            (0..100).any(|i| other.index(&key(NodeId(i), NodeId(200), 1), NodeId(0), 5)
+                != hash.index(&key(NodeId(i), NodeId(200), 1), NodeId(0), 5)),
             "the seed decides"
         );
     }
@@ -222,9 +227,13 @@ mod tests {
     fn per_destination_ignores_the_source() {
         let c = Choice::PerDestination { seed: 3 };
         for dst in 0..64 {
-            assert_eq!(c.index(&key(1, dst, 7), 90, 5), c.index(&key(2, dst, 8), 90, 5));
+            assert_eq!(
+                c.index(&key(NodeId(1), NodeId(dst), 7), NodeId(90), 5),
+                c.index(&key(NodeId(2), NodeId(dst), 8), NodeId(90), 5)
+            );
         }
-        assert!((0..64).any(|d| c.index(&key(1, d, 7), 90, 5) != c.index(&key(1, d, 7), 91, 5)));
+        assert!((0..64).any(|d| c.index(&key(NodeId(1), NodeId(d), 7), NodeId(90), 5)
+            != c.index(&key(NodeId(1), NodeId(d), 7), NodeId(91), 5)));
         assert!(c.is_per_destination() && Choice::First.is_per_destination());
         assert!(!Choice::Hashed(EcmpHash::Hpcc).is_per_destination());
     }

@@ -18,7 +18,8 @@ use super::groups::{Groups, up_ports};
 use super::hash::index_towards;
 use super::search::{Search, sort_neighbours};
 use super::twins::Twins;
-use crate::topology::graph::{NodeId, Topology};
+use crate::topology::graph::Topology;
+use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
 /// Paths that count.
@@ -118,7 +119,7 @@ impl Routes {
             .map(|&class| class.wrapping_add(switches.len() as u32))
             .collect();
         for (row, &switch) in switches.iter().enumerate() {
-            rows[switch as usize] = row as u32;
+            rows[switch.index()] = row as u32;
         }
         let mut sets = Sets::new();
         let mut full = vec![0u32; (switches.len() + groups.sources.len()) * width];
@@ -130,8 +131,8 @@ impl Routes {
             let (column, neighbours) = (*column, &groups.neighbours[*column]);
             search.run(t, neighbours);
             for &switch in &search.queue {
-                let row = rows[switch as usize] as usize;
-                full[row * width + column] = if search.distance[switch as usize] == 1 {
+                let row = rows[switch.index()] as usize;
+                full[row * width + column] = if search.distance[switch.index()] == 1 {
                     LOCAL
                 } else {
                     search.candidates(switch, &mut ports, &mut scratch);
@@ -148,9 +149,9 @@ impl Routes {
                 full[row * width + column] = latest[row];
             }
             for &host in
-                neighbours.iter().filter(|&&node| groups.source_of[node as usize] != u32::MAX)
+                neighbours.iter().filter(|&&node| groups.source_of[node.index()] != u32::MAX)
             {
-                full[rows[host as usize] as usize * width + column] = LOCAL;
+                full[rows[host.index()] as usize * width + column] = LOCAL;
             }
             if others.is_empty() {
                 continue;
@@ -161,12 +162,12 @@ impl Routes {
             for &other in others {
                 let twin = groups.neighbours[other][0];
                 let mut set = |row: usize, entry: u32| full[row * width + other] = entry;
-                set(rows[twin as usize] as usize, LOCAL);
+                set(rows[twin.index()] as usize, LOCAL);
                 // From one twin to the other: through all that is next to both.
-                set(rows[first as usize] as usize, sets.intern(&search.ports(first)));
+                set(rows[first.index()] as usize, sets.intern(&search.ports(first)));
                 for between in search.peers(twin) {
                     set(
-                        rows[between as usize] as usize,
+                        rows[between.index()] as usize,
                         sets.intern(&search.ports_to(between, twin)),
                     );
                 }
@@ -225,7 +226,7 @@ impl Routes {
     #[inline]
     pub fn set_number(&self, node: NodeId, dst: NodeId) -> u32 {
         let entry = self.table
-            [self.rows[node as usize] as usize * self.width + self.columns[dst as usize] as usize];
+            [self.rows[node.index()] as usize * self.width + self.columns[dst.index()] as usize];
         if entry == LOCAL { self.last_hop(node, dst) } else { entry }
     }
 
@@ -237,7 +238,7 @@ impl Routes {
     /// The set of ports from `node`, a neighbour, to `dst`.
     fn last_hop(&self, node: NodeId, dst: NodeId) -> u32 {
         let own =
-            self.local_first[dst as usize] as usize..self.local_first[dst as usize + 1] as usize;
+            self.local_first[dst.index()] as usize..self.local_first[dst.index() + 1] as usize;
         self.local[own].iter().find(|(neighbour, _)| *neighbour == node).map_or(0, |(_, set)| *set)
     }
 
@@ -265,7 +266,7 @@ impl Routes {
 
     /// The group of a host; `None` for a switch and for a host without a working link.
     pub fn group_of(&self, host: NodeId) -> Option<usize> {
-        let column = self.columns[host as usize] as usize;
+        let column = self.columns[host.index()] as usize;
         (column < self.members.len()).then_some(column)
     }
 
@@ -292,7 +293,7 @@ fn last_hops(t: &Topology, order: Order, sets: &mut Sets) -> (Vec<u32>, Vec<(Nod
     for (i, node) in t.nodes.iter().enumerate() {
         first.push(local.len() as u32);
         if node.kind == crate::topology::NodeKind::Host {
-            let mut ends: Vec<(NodeId, u16)> = up_ports(t, i as NodeId)
+            let mut ends: Vec<(NodeId, u16)> = up_ports(t, NodeId(i as u32))
                 .map(|(port, peer)| (peer, node.ports[port as usize].peer_port))
                 .collect();
             ends.sort_unstable();
@@ -393,7 +394,7 @@ mod tests {
                         twins.apart()
                     });
                     for dst in t.hosts() {
-                        for n in (0..t.nodes.len() as NodeId).filter(|&n| n != dst) {
+                        for n in t.node_ids().filter(|&n| n != dst) {
                             assert_eq!(
                                 one.candidates(n, dst),
                                 each.candidates(n, dst),

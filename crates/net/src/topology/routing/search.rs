@@ -10,10 +10,12 @@
 //! and no set of flows can close a cycle. On a graph whose levels are not those of a tree a pair
 //! may be left without a route.
 
+use xoff_units::NodeId;
+
 use super::groups::{is_switch, up_ports};
 use super::ranks::up_down_ranks;
 use super::routes::{Order, Paths};
-use crate::topology::graph::{NodeId, Topology};
+use crate::topology::graph::Topology;
 
 /// Not reached.
 pub(super) const FAR: u32 = u32::MAX;
@@ -45,7 +47,7 @@ impl Search {
     pub fn new(t: &Topology, paths: Paths, order: Order) -> Search {
         let n = t.nodes.len();
         let (mut first, mut edges) = (Vec::with_capacity(n + 1), Vec::new());
-        for node in 0..n as NodeId {
+        for node in t.node_ids() {
             first.push(edges.len() as u32);
             if is_switch(t, node) {
                 edges.extend(
@@ -53,10 +55,10 @@ impl Search {
                         .filter(|&(_, peer)| is_switch(t, peer))
                         .map(|(port, peer)| (peer, port)),
                 );
-                sort_neighbours(&mut edges[first[node as usize] as usize..], order);
+                sort_neighbours(&mut edges[first[node.index()] as usize..], order);
                 if order == Order::DescendingPeerId {
                     // That simulator keeps one interface per pair of nodes, the one added last.
-                    let mut own = edges.split_off(first[node as usize] as usize);
+                    let mut own = edges.split_off(first[node.index()] as usize);
                     own.dedup_by(|next, kept| {
                         next.0 == kept.0 && {
                             *kept = *next;
@@ -87,8 +89,8 @@ impl Search {
     /// Fills `distance` and `queue` for the group next to `neighbours`.
     pub fn run(&mut self, t: &Topology, neighbours: &[NodeId]) {
         for &node in &self.queue {
-            self.distance[node as usize] = FAR;
-            self.down[node as usize] = FAR;
+            self.distance[node.index()] = FAR;
+            self.down[node.index()] = FAR;
         }
         self.queue.clear();
         self.queue.extend(neighbours.iter().filter(|&&n| is_switch(t, n)));
@@ -96,7 +98,7 @@ impl Search {
             self.queue.reverse();
         }
         for (place, &node) in self.queue.iter().enumerate() {
-            (self.distance[node as usize], self.place[node as usize]) = (1, place as u32);
+            (self.distance[node.index()], self.place[node.index()]) = (1, place as u32);
         }
         match self.paths {
             Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK => self.spread(|_, _| true),
@@ -104,7 +106,7 @@ impl Search {
                 // First the nodes with a way down, searched upwards from the destination...
                 self.spread(|here, next| next > here);
                 for &node in &self.queue {
-                    self.down[node as usize] = self.distance[node as usize];
+                    self.down[node.index()] = self.distance[node.index()];
                 }
                 // ... then those that must go up first, the nearest ones first.
                 self.climb();
@@ -116,14 +118,14 @@ impl Search {
     fn spread(&mut self, allowed: impl Fn(Rank, Rank) -> bool) {
         let mut head = 0;
         while head < self.queue.len() {
-            let node = self.queue[head] as usize;
+            let node = self.queue[head].index();
             head += 1;
             for e in self.first[node] as usize..self.first[node + 1] as usize {
-                let next = self.edges[e].0 as usize;
+                let next = self.edges[e].0.index();
                 if self.distance[next] == FAR && allowed(self.rank[node], self.rank[next]) {
                     self.distance[next] = self.distance[node] + 1;
                     self.place[next] = self.queue.len() as u32;
-                    self.queue.push(next as NodeId);
+                    self.queue.push(NodeId(next as u32));
                 }
             }
         }
@@ -132,28 +134,28 @@ impl Search {
     /// Gives every node without a way down its distance through the nearest upper neighbour. Upper
     /// nodes are final before lower ones ask, so one pass in falling rank is enough.
     fn climb(&mut self) {
-        let mut rest: Vec<NodeId> = (0..self.distance.len() as NodeId)
+        let mut rest: Vec<NodeId> = (0..self.distance.len() as u32)
+            .map(NodeId)
             .filter(|&n| {
-                self.distance[n as usize] == FAR
-                    && self.first[n as usize] < self.first[n as usize + 1]
+                self.distance[n.index()] == FAR && self.first[n.index()] < self.first[n.index() + 1]
             })
             .collect();
-        rest.sort_unstable_by_key(|&n| std::cmp::Reverse(self.rank[n as usize]));
+        rest.sort_unstable_by_key(|&n| std::cmp::Reverse(self.rank[n.index()]));
         for node in rest {
             let upper = self
                 .neighbours(node)
-                .filter(|&(next, _)| self.rank[next as usize] > self.rank[node as usize]);
-            let nearest = upper.map(|(next, _)| self.distance[next as usize]).min().unwrap_or(FAR);
+                .filter(|&(next, _)| self.rank[next.index()] > self.rank[node.index()]);
+            let nearest = upper.map(|(next, _)| self.distance[next.index()]).min().unwrap_or(FAR);
             if nearest != FAR {
-                self.distance[node as usize] = nearest + 1;
-                self.place[node as usize] = self.queue.len() as u32;
+                self.distance[node.index()] = nearest + 1;
+                self.place[node.index()] = self.queue.len() as u32;
                 self.queue.push(node);
             }
         }
     }
 
     fn neighbours(&self, node: NodeId) -> impl Iterator<Item = (NodeId, u16)> + '_ {
-        self.edges[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+        self.edges[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
             .iter()
             .copied()
     }
@@ -161,7 +163,7 @@ impl Search {
     /// Puts the candidate ports of a reached switch that is not next to the group into `ports`.
     pub fn candidates(&self, node: NodeId, ports: &mut Vec<u16>, peers: &mut Vec<(u32, u16)>) {
         ports.clear();
-        let nearer = self.distance[node as usize] - 1;
+        let nearer = self.distance[node.index()] - 1;
         let lists = self.neighbours(node);
         match self.paths {
             Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK
@@ -171,22 +173,22 @@ impl Search {
                 peers.clear();
                 peers.extend(
                     lists
-                        .filter(|&(p, _)| self.distance[p as usize] == nearer)
-                        .map(|(p, port)| (self.place[p as usize], port)),
+                        .filter(|&(p, _)| self.distance[p.index()] == nearer)
+                        .map(|(p, port)| (self.place[p.index()], port)),
                 );
                 peers.sort_unstable();
                 ports.extend(peers.iter().map(|&(_, port)| port));
             }
             Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK => ports.extend(
-                lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port),
+                lists.filter(|&(p, _)| self.distance[p.index()] == nearer).map(|(_, port)| port),
             ),
             Paths::UpDown => {
-                let rank = self.rank[node as usize];
-                let goes_down = self.down[node as usize] != FAR;
+                let rank = self.rank[node.index()];
+                let goes_down = self.down[node.index()] != FAR;
                 ports.extend(
                     lists
                         .filter(|&(p, _)| {
-                            let (at, d) = (p as usize, self.distance[p as usize]);
+                            let (at, d) = (p.index(), self.distance[p.index()]);
                             if goes_down {
                                 self.rank[at] < rank && self.down[at] == nearer
                             } else {
@@ -221,7 +223,7 @@ impl Search {
     /// Puts the candidate ports of a host with these ports into `ports`: those to its nearest
     /// switches. Of equally near ones a scale-up switch (level 0) comes before all others.
     pub fn source_candidates(&self, own: &[(u16, NodeId)], ports: &mut Vec<u16>) {
-        self.nearest(own, |p| self.distance[p as usize], ports);
+        self.nearest(own, |p| self.distance[p.index()], ports);
     }
 
     /// Candidates towards a twin of the switch that was searched from: all other switches are as
@@ -237,7 +239,7 @@ impl Search {
             p if p == twin => searched,
             p => p,
         };
-        self.nearest(own, |p| self.distance[swapped(p) as usize], ports);
+        self.nearest(own, |p| self.distance[swapped(p).index()], ports);
     }
 
     fn nearest(
@@ -247,7 +249,7 @@ impl Search {
         ports: &mut Vec<u16>,
     ) {
         ports.clear();
-        let near = |p: NodeId| (distance(p), self.rank[p as usize].0 > 0);
+        let near = |p: NodeId| (distance(p), self.rank[p.index()].0 > 0);
         let nearest = own.iter().map(|&(_, p)| near(p)).min();
         if let Some(nearest) = nearest.filter(|&(distance, _)| distance != FAR) {
             let mut at: Vec<(NodeId, u16)> = own

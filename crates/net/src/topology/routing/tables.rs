@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::topology::graph::NodeId;
+use xoff_units::NodeId;
 
 /// Destination of the tables: a host under one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,16 +96,19 @@ mod tests {
     #[test]
     fn what_is_not_set_is_dropped() {
         let to = |host| Destination { host, address: format!("lid {host}") };
-        let mut t = Tables::new(vec![to(0), to(1)]);
-        t.set(5, 1, vec![3, 2, 3]);
-        assert_eq!((t.ports(5, 1), t.ports(5, 0), t.ports(6, 1)), (&[2, 3][..], &[][..], &[][..]));
-        assert!(t.has(5) && !t.has(6));
+        let mut t = Tables::new(vec![to(NodeId(0)), to(NodeId(1))]);
+        t.set(NodeId(5), 1, vec![3, 2, 3]);
+        assert_eq!(
+            (t.ports(NodeId(5), 1), t.ports(NodeId(5), 0), t.ports(NodeId(6), 1)),
+            (&[2, 3][..], &[][..], &[][..])
+        );
+        assert!(t.has(NodeId(5)) && !t.has(NodeId(6)));
     }
 
     #[test]
     fn a_level_keeps_its_number_without_a_map() {
         let mut lanes = Lanes::default();
-        lanes.lane.insert((1, 2, 3), [7; 16]);
-        assert_eq!((lanes.of(1, 2, 3, 4), lanes.of(1, 2, 4, 4)), (7, 4));
+        lanes.lane.insert((NodeId(1), 2, 3), [7; 16]);
+        assert_eq!((lanes.of(NodeId(1), 2, 3, 4), lanes.of(NodeId(1), 2, 4, 4)), (7, 4));
     }
 }

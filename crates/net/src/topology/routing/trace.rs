@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, NodeId, Span};
 
 use super::{Choice, FlowKey, Routes};
-use crate::topology::graph::{NodeId, Topology};
+use crate::topology::graph::Topology;
 
 /// The egress ports a flow passes, from its host to the last switch, as (node, port); `None` when
 /// there is no route.
@@ -23,7 +23,7 @@ pub fn trace_path(
         // Every hop leads nearer to the destination, so the loop ends.
         let port = *candidates.get(choice.index(key, node, candidates.len()))?;
         path.push((node, port));
-        node = t.nodes[node as usize].ports[port as usize].peer;
+        node = t.nodes[node.index()].ports[port as usize].peer;
     }
     Some(path)
 }
@@ -86,7 +86,7 @@ pub fn fastest_path(
 }
 
 fn peer(t: &Topology, node: NodeId, port: u16) -> NodeId {
-    t.nodes[node as usize].ports[port as usize].peer
+    t.nodes[node.index()].ports[port as usize].peer
 }
 
 #[cfg(test)]
@@ -107,11 +107,11 @@ mod tests {
         let routes = Routing::named("ecmp", 1).unwrap().routes(&t);
         let counts: Vec<usize> = all_paths(&t, &routes, h0, h4).iter().map(Vec::len).collect();
         assert_eq!(counts, [1, 4, 4, 1]);
-        assert_eq!(all_paths(&t, &routes, h0, 1).len(), 2, "below one leaf");
-        let up = t.nodes[l1 as usize].ports.iter().position(|p| p.peer == s2).unwrap();
+        assert_eq!(all_paths(&t, &routes, h0, NodeId(1)).len(), 2, "below one leaf");
+        let up = t.nodes[l1.index()].ports.iter().position(|p| p.peer == s2).unwrap();
         let fastest = |t: &Topology| fastest_path(t, &routes, (h0, h4), Bytes(1500)).unwrap();
         assert_eq!(fastest(&t).0[1], (l1, up as u16 - 1), "of equal ones the first");
-        let link = t.nodes[l1 as usize].ports[up].link as usize;
+        let link = t.nodes[l1.index()].ports[up].link as usize;
         t.links[link].rate = t.links[link].rate * 2;
         let (path, spread) = fastest(&t);
         assert_eq!((path.len(), path[1], spread), (4, (l1, up as u16), 1..3));

@@ -13,10 +13,11 @@
 
 use std::collections::HashMap;
 
+use xoff_units::NodeId;
+
 use super::groups::Groups;
 use super::routes::Paths;
 use super::search::Search;
-use crate::topology::graph::NodeId;
 
 /// The columns of the table, by twins.
 pub(super) struct Twins {
@@ -35,7 +36,7 @@ impl Twins {
             // switches by theirs.
             let alike = matches!(paths, Paths::Shortest | Paths::DModK);
             match neighbours[..] {
-                [switch] if alike && groups.source_of[switch as usize] == u32::MAX => {
+                [switch] if alike && groups.source_of[switch.index()] == u32::MAX => {
                     let at = *known.entry(search.peers(switch)).or_insert(columns.len());
                     match columns.get_mut(at) {
                         Some((_, others)) => others.push(column),

@@ -7,9 +7,10 @@
 //! ```
 
 use std::collections::BTreeSet;
+use xoff_units::NodeId;
 
 use super::Routes;
-use crate::topology::{NodeId, NodeKind, Topology};
+use crate::topology::{NodeKind, Topology};
 
 /// Ports of a switch that are alternatives of one another: next hops of equal length to at least one
 /// destination, directly or through others of the group.
@@ -25,10 +26,10 @@ pub struct Uplinks {
 pub fn uplinks(t: &Topology, routes: &Routes) -> Vec<Uplinks> {
     let mut all = Vec::new();
     for switch in t.switches() {
-        let ports = &t.nodes[switch as usize].ports;
+        let ports = &t.nodes[switch.index()].ports;
         // Hosts of a group differ at their own switches only.
         let own =
-            ports.iter().map(|p| p.peer).filter(|&n| t.nodes[n as usize].kind == NodeKind::Host);
+            ports.iter().map(|p| p.peer).filter(|&n| t.nodes[n.index()].kind == NodeKind::Host);
         let others = (0..routes.groups()).map(|g| routes.members(g)[0]);
         let mut sets: Vec<u32> =
             own.chain(others).map(|dst| routes.set_number(switch, dst)).collect();
@@ -63,7 +64,7 @@ mod tests {
     fn of(t: &Topology) -> Vec<(&str, Vec<&str>)> {
         let groups = uplinks(t, &Routes::build(t, Paths::Shortest, Order::AscendingPeerId));
         let named = |u: &Uplinks| {
-            let peer = |&p: &u16| t.name(t.nodes[u.switch as usize].ports[usize::from(p)].peer);
+            let peer = |&p: &u16| t.name(t.nodes[u.switch.index()].ports[usize::from(p)].peer);
             (t.name(u.switch), u.ports.iter().map(peer).collect())
         };
         groups.iter().map(named).collect()
@@ -81,11 +82,11 @@ mod tests {
     #[test]
     fn groups_are_joined_through_a_common_port() {
         let mut t = Topology::default();
-        let s: Vec<u32> =
+        let s: Vec<NodeId> =
             (0..6).map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i)).collect();
-        let h: Vec<u32> =
+        let h: Vec<NodeId> =
             (0..4).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
-        let mut link = |a: u32, b: u32| {
+        let mut link = |a: NodeId, b: NodeId| {
             t.add_link(a, b, Rate::from_gbps(10), Span::ZERO);
         };
         // S0 reaches S4 by S1 or S2, S5 by S2 or S3, and H3 by itself.

@@ -17,9 +17,8 @@
 
 use std::sync::Arc;
 
-use crate::topology::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{NodeId, Rate, Span, Time};
 
 use super::constant_rate::late;
 use crate::workload::destinations::Destinations;
@@ -114,7 +113,7 @@ impl ClosedLoop {
     pub fn next(&self, host: NodeId, nth: u64) -> (NodeId, u64) {
         let mut rng = stream_at(
             self.seed,
-            self.entities[host as usize],
+            self.entities[host.index()],
             Purpose::ClosedLoop.of(self.label),
             nth,
         );

@@ -1,7 +1,7 @@
 //! Hosts that send at a constant rate, forever or for a while.
 
-use xoff_units::Span;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{NodeId, Span};
 
 use crate::workload::flow::DST_PORT;
 use crate::workload::random::{Purpose, below, entity, stream};
@@ -71,7 +71,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
 }
 
 /// The random delay of a host's start, uniform in [0, jitter) whole picoseconds.
-pub(crate) fn late(cx: &Context, host: u32, jitter: Span) -> Span {
+pub(crate) fn late(cx: &Context, host: NodeId, jitter: Span) -> Span {
     if jitter == Span::ZERO {
         return jitter;
     }

@@ -1,7 +1,8 @@
 //! One flow, given explicitly: a `[[flow]]` entry.
 
+use crate::topology::Topology;
 use crate::topology::routing::ExplicitPaths;
-use crate::topology::{NodeId, Topology};
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use crate::workload::flow::{DST_PORT, GivenPath};

@@ -1,9 +1,8 @@
 //! Incast: several senders to one receiver at about the same time.
 
-use crate::topology::NodeId;
 use rand_core::Rng;
-use xoff_units::Span;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{NodeId, Span};
 
 use super::constant_rate::late;
 use crate::workload::flow::DST_PORT;

@@ -18,9 +18,8 @@
 //! connection: every message is a flow of its own with its own rate, and messages of one pair may
 //! overlap. They share their ports, so that a hash sends them the same way.
 
-use crate::topology::NodeId;
-use xoff_units::Bytes;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, NodeId};
 
 use crate::workload::arrivals::{End, Poisson};
 use crate::workload::destinations::Destinations;
@@ -342,7 +341,7 @@ fn per_rack(
             "give a number above 0, name io_servers, or set io_share = 0",
         ));
     }
-    let rack = |h: NodeId| cx.topo.nodes[h as usize].rack;
+    let rack = |h: NodeId| cx.topo.nodes[h.index()].rack;
     hosts.sort_unstable_by_key(|&(draw, _, h)| (rack(h), draw, h));
     let mut servers = Vec::new();
     for members in hosts.chunk_by(|a, b| rack(a.2) == rack(b.2)) {

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::topology::NodeId;
 use rand_core::Rng;
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::constant_rate::late;
@@ -65,7 +65,7 @@ fn assign(
     hosts: &[NodeId],
     other_rack: bool,
 ) -> Result<BTreeMap<NodeId, NodeId>, ParamError> {
-    let group = |h: NodeId| if other_rack { cx.topo.nodes[h as usize].rack } else { h };
+    let group = |h: NodeId| if other_rack { cx.topo.nodes[h.index()].rack } else { h.0 };
     let mut racks: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
     for &h in hosts {
         racks.entry(group(h)).or_default().push(h);

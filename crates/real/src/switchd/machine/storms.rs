@@ -21,7 +21,7 @@ impl Machine {
         };
         for (n, storm) in world.storms().enumerate() {
             let Storm { node, port, priority, since, found, over, discarded } = *storm;
-            let a = &mut self.at[self.by_place[node as usize][port as usize]];
+            let a = &mut self.at[self.by_place[node.index()][port as usize]];
             let name = format!("{} priority {priority}", a.link.name);
             if n == self.storms.len() {
                 a.counters.storms += 1;

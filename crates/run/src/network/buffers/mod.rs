@@ -20,7 +20,7 @@ use xoff_net::topology::Topology;
 use xoff_node::{Classes, MemberConfig, PoolConfig, PoolsConfig};
 use xoff_sim::Side;
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, NodeId, Rate, Span};
 
 use super::pool;
 
@@ -35,7 +35,7 @@ pub(crate) struct PoolKeys {
     /// Headroom that its groups share; zero: each has its own.
     pub headroom: Bytes,
     /// `None`: all.
-    pub switches: Option<Vec<u32>>,
+    pub switches: Option<Vec<NodeId>>,
 }
 
 /// A `[[buffer_profile]]`.
@@ -47,9 +47,9 @@ pub(crate) struct ProfileKeys {
     pub side: Side,
     pub priorities: Vec<u8>,
     /// Ports of switches; `None`: those of the switches.
-    pub ports: Option<Vec<(u32, u16)>>,
+    pub ports: Option<Vec<(NodeId, u16)>>,
     /// `None`: all.
-    pub switches: Option<Vec<u32>>,
+    pub switches: Option<Vec<NodeId>>,
     pub reserve: Bytes,
     pub headroom: Option<Bytes>,
     pub xon: Option<Bytes>,
@@ -60,7 +60,7 @@ pub(crate) struct ProfileKeys {
 impl ProfileKeys {
     /// Precision with which the profile names a port: 2 by its own name, 1 by its switch, 0 as any;
     /// `None`: not at all.
-    fn rank(&self, node: u32, port: u16) -> Option<u8> {
+    fn rank(&self, node: NodeId, port: u16) -> Option<u8> {
         match (&self.ports, &self.switches) {
             (Some(ports), _) => ports.contains(&(node, port)).then_some(2),
             (None, Some(switches)) => switches.contains(&node).then_some(1),
@@ -90,7 +90,7 @@ pub(crate) struct Buffers {
 
 /// A switch with its links.
 pub(crate) struct SwitchLinks {
-    pub node: u32,
+    pub node: NodeId,
     /// By port: rate of the link, and bytes that arrive after a pause.
     ports: Vec<(Rate, Bytes)>,
     /// Priorities that no flow control pauses.
@@ -100,7 +100,7 @@ pub(crate) struct SwitchLinks {
 impl SwitchLinks {
     /// `ports`: rate and delay of each port's link; `lossy`: priorities that the file lists.
     pub fn new(
-        node: u32,
+        node: NodeId,
         ports: impl Iterator<Item = (Rate, Span)>,
         links: &[(LinkFacts, FlowControl)],
         listed: &[u8],
@@ -115,12 +115,12 @@ impl SwitchLinks {
     /// A switch of a network.
     pub fn of(
         topology: &Topology,
-        node: u32,
+        node: NodeId,
         links: &[(LinkFacts, FlowControl)],
         listed: &[u8],
     ) -> SwitchLinks {
         let ports =
-            topology.nodes[node as usize].ports.iter().map(|p| &topology.links[p.link as usize]);
+            topology.nodes[node.index()].ports.iter().map(|p| &topology.links[p.link as usize]);
         SwitchLinks::new(node, ports.map(|l| (l.rate, l.delay)), links, listed)
     }
 
@@ -188,7 +188,7 @@ impl Buffers {
     }
 
     /// The pool of this name at a switch: one that names the switch goes before one of all.
-    fn pool(&self, name: &str, node: u32) -> Option<usize> {
+    fn pool(&self, name: &str, node: NodeId) -> Option<usize> {
         let fits =
             |p: &PoolKeys| p.name == name && p.switches.as_ref().is_none_or(|s| s.contains(&node));
         let found = || self.pools.iter().enumerate().filter(|(_, p)| fits(p));
@@ -198,7 +198,7 @@ impl Buffers {
     /// The profile of a port and priority at one side: the one that names it most closely.
     fn profile(
         &self,
-        (node, port): (u32, u16),
+        (node, port): (NodeId, u16),
         side: Side,
         priority: u8,
     ) -> Result<Option<usize>, Refused> {

@@ -12,7 +12,7 @@ use xoff_record::{Folder, Format, Manifest, Sink};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::classes_in_use;
-use xoff_units::Time;
+use xoff_units::{NodeId, Time};
 
 use super::go_on::{Saved, newest};
 use super::{FOLDER, is_finished};
@@ -269,7 +269,7 @@ fn failures(s: &NetworkScenario, at: Time) -> Vec<(Time, u32)> {
 }
 
 /// Path of a flow: node and port of each hop.
-type Hops<'s> = &'s [(u32, u16)];
+type Hops<'s> = &'s [(NodeId, u16)];
 
 /// Flows in the order of a run, each with its path.
 fn flows(s: &NetworkScenario) -> Vec<(&Flow, Option<Hops<'_>>)> {

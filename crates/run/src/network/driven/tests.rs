@@ -1,5 +1,6 @@
 use super::*;
 use xoff_record::Sink;
+use xoff_units::NodeId;
 
 /// Hosts around one switch: 100 Gb/s, 1 us, frames of 1000 B payload and 48 B header.
 fn star(hosts: u32, more: &str) -> String {
@@ -13,7 +14,7 @@ fn driven(text: &str) -> Driven {
     Driven::new("driven.toml", text, &[], Path::new("."), &[3]).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> Message {
+fn message(src: NodeId, dst: NodeId, bytes: u64, tag: u64) -> Message {
     Message { src, dst, bytes, priority: 3, queue_pair: None, tag }
 }
 
@@ -79,7 +80,7 @@ fn a_ring_all_reduce_driven_from_outside_ends_when_the_collective_does() {
     for control in ["", "[rate_control]\nkind = \"dcqcn\"\n[detection]\nkind = \"red\"\n"] {
         let text = star(RANKS, control);
         let mut d = driven(&text);
-        let hosts: Vec<u32> = d.hosts().collect();
+        let hosts: Vec<NodeId> = d.hosts().collect();
         let next = |r: u32| hosts[((r + 1) % RANKS) as usize];
         for r in 0..RANKS {
             d.send(&Message {
@@ -156,7 +157,7 @@ fn random_messages_arrive_when_the_same_flows_of_a_scenario_do() {
         assert!(wanted.iter().all(Option::is_some), "{control}");
 
         let mut d = driven(&text);
-        let hosts: Vec<u32> = (0..9).map(|i| d.host(&format!("H{i}")).unwrap()).collect();
+        let hosts: Vec<NodeId> = (0..9).map(|i| d.host(&format!("H{i}")).unwrap()).collect();
         flows.iter().enumerate().for_each(|(i, f)| {
             d.schedule(Span(f.3 * 1000), i as u64);
         });
@@ -180,7 +181,7 @@ fn random_messages_arrive_when_the_same_flows_of_a_scenario_do() {
 fn messages_of_a_queue_pair_leave_one_after_the_other() {
     let ends = |pair: Option<u16>| -> Vec<u64> {
         let mut d = driven(&star(3, ""));
-        let hosts: Vec<u32> = d.hosts().collect();
+        let hosts: Vec<NodeId> = d.hosts().collect();
         for tag in 0..2 {
             d.send(&Message { queue_pair: pair, ..message(hosts[0], hosts[1], 100_000, tag) })
                 .unwrap();
@@ -199,7 +200,7 @@ fn messages_of_a_queue_pair_leave_one_after_the_other() {
 fn flows_of_the_scenario_run_beside_and_are_not_reported() {
     let with = star(3, "[[flow]]\nsrc = \"H2\"\ndst = \"H1\"\nsize = \"100KB\"\npriority = 3\n");
     let mut d = driven(&with);
-    let hosts: Vec<u32> = d.hosts().collect();
+    let hosts: Vec<NodeId> = d.hosts().collect();
     let id = d.send(&message(hosts[0], hosts[1], 100_000, 7)).unwrap();
     let all: Vec<Happened> = std::iter::from_fn(|| d.next(Time::NEVER)).collect();
     assert_eq!(
@@ -218,7 +219,7 @@ fn a_deadlock_ends_a_wait_without_a_limit() {
     let text = "[topology]\nkind = \"ring\"\nswitches = 5\nrate = \"10Gbps\"\ndelay = \"1us\"\n[switch]\nbuffer = \"1MB\"\n[flow_control]\nkind = \"pfc\"\n\
                 [flow_control.pfc]\nxoff = \"800KB\"\nxon = \"797KB\"\n[control_delay]\nprocessing = \"81.6us\"\n";
     let mut d = driven(text);
-    let hosts: Vec<u32> = d.hosts().collect();
+    let hosts: Vec<NodeId> = d.hosts().collect();
     // Each host to the one two switches on: each link of the ring carries two flows.
     for i in 0..5 {
         d.send(&message(hosts[i], hosts[(i + 2) % 5], 1 << 40, i as u64)).unwrap();
@@ -237,11 +238,11 @@ fn a_deadlock_ends_a_wait_without_a_limit() {
 #[test]
 fn what_cannot_be_sent_is_refused_with_the_argument() {
     let mut d = driven(&star(3, ""));
-    let hosts: Vec<u32> = d.hosts().collect();
+    let hosts: Vec<NodeId> = d.hosts().collect();
     let (a, b) = (hosts[0], hosts[1]);
-    let switch = (0..4).find(|n| !hosts.contains(n)).unwrap();
+    let switch = (0..4).map(NodeId).find(|n| !hosts.contains(n)).unwrap();
     for (m, key) in [
-        (message(99, b, 1, 0), "src"),
+        (message(NodeId(99), b, 1, 0), "src"),
         (message(switch, b, 1, 0), "src"),
         (message(a, switch, 1, 0), "dst"),
         (message(a, a, 1, 0), "dst"),

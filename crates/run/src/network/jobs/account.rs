@@ -21,7 +21,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_record::Cause;
 use xoff_sim::{FlowRecord, Lone, Outcome, ideal_time};
 use xoff_units::paged::{Flat, Items};
-use xoff_units::{Bytes, FlowId, Time};
+use xoff_units::{Bytes, FlowId, NodeId, Time};
 
 use super::answer::CAUSES;
 use super::computed::Computed;
@@ -68,7 +68,7 @@ impl Flat for Stretch {
 }
 
 /// Egress ports of a path, and its hops to which there are alternatives.
-type Path = Option<(Vec<(u32, u16)>, Range<usize>)>;
+type Path = Option<(Vec<(NodeId, u16)>, Range<usize>)>;
 
 /// Job and iteration, with the computation times by rank and stream.
 type OfIteration = ((usize, u32), HashMap<(u32, u16), Computed>);
@@ -81,7 +81,7 @@ pub(super) struct Accounts<'s> {
     pub pauses: &'s Pauses,
     ideals: Ideals<'s>,
     /// By source, destination, source port and epoch of the routes.
-    paths: RefCell<HashMap<(u32, u32, u16, usize), Path>>,
+    paths: RefCell<HashMap<(NodeId, NodeId, u16, usize), Path>>,
     /// Computation times of streams, by rank and stream, in the last requested iteration of a job
     /// [ps].
     computed: RefCell<OfIteration>,
@@ -203,13 +203,13 @@ impl<'s> Accounts<'s> {
     }
 
     /// The egress ports that a flow may go through.
-    pub fn ports_of(&self, f: &FlowRecord) -> Option<Vec<(u32, u16)>> {
+    pub fn ports_of(&self, f: &FlowRecord) -> Option<Vec<(NodeId, u16)>> {
         self.ideals.ports(self.ideals.epoch(f.flow.start), &f.flow)
     }
 
     /// The ports by which a flow may leave its host.
-    fn first_ports(&self, f: &FlowRecord) -> Vec<(u32, u16)> {
-        let of_host = |&(n, _): &(u32, u16)| n == f.flow.src;
+    fn first_ports(&self, f: &FlowRecord) -> Vec<(NodeId, u16)> {
+        let of_host = |&(n, _): &(NodeId, u16)| n == f.flow.src;
         let ports = self.ports_of(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
         ports.into_iter().filter(of_host).collect()
     }

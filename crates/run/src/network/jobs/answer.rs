@@ -10,7 +10,7 @@ use xoff_record::{
 };
 use xoff_sim::Outcome;
 use xoff_units::paged::Items;
-use xoff_units::{Bytes, FlowId, Rate, Span};
+use xoff_units::{Bytes, FlowId, NodeId, Rate, Span};
 
 use super::account::{Accounts, Pauses, Stretch, difference, joined};
 use super::straggler::{Straggler, Stragglers};
@@ -45,7 +45,7 @@ pub struct JobSummary {
     /// Name of the job.
     pub name: String,
     /// The host of each rank.
-    pub hosts: Vec<u32>,
+    pub hosts: Vec<NodeId>,
     /// Iterations that it was to do.
     pub planned: u32,
     /// Least time of these in any network [ps].
@@ -152,9 +152,8 @@ fn wire_times(s: &NetworkScenario, job: &Job) -> Vec<u64> {
             }
         }
     }
-    let time = |(&host, (sent, received)): (&u32, (u64, u64))| {
-        let ports = 0..s.topology.nodes[host as usize].ports.len() as u16;
-        let rate = ports.map(|p| s.topology.link_at(host, p).rate.0).sum();
+    let time = |(&host, (sent, received)): (&NodeId, (u64, u64))| {
+        let rate = s.topology.links_at(host).map(|l| l.rate.0).sum();
         Rate(rate).time_for(Bytes(sent.max(received))).0
     };
     job.hosts.iter().zip(bytes).map(time).collect()
@@ -201,7 +200,7 @@ fn write_ranks(
             job: Label(job.label),
             iteration,
             rank,
-            host: Node(*host),
+            host: Node(host.0),
             start_ps: start.0,
             end_ps: end.map(|t| t.0),
             ..RankRow::default()
@@ -221,7 +220,9 @@ fn write_ranks(
             row.path_rate_limit_ps = path[6];
             row.path_queueing_ps = path[7];
             row.ideal_ps = row.compute_ps.max(least[rank as usize]);
-            (row.frames_ahead, row.ahead_bytes_max, row.collided) = reordered[rank as usize];
+            let collided;
+            (row.frames_ahead, row.ahead_bytes_max, collided) = reordered[rank as usize];
+            row.collided = (!a.scenario.is_streamed()).then_some(collided);
             most = most.max(row.exposed_ps);
             ideal = ideal.max(row.ideal_ps);
         }

@@ -14,7 +14,7 @@ use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::paged::{Items, PageFile};
 use xoff_units::params::suggest::nearest;
 use xoff_units::params::{ParamError, Values};
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{NodeId, Rate, Span, Time};
 
 use super::traces::{graph, read_trace};
 use super::{keys, room};
@@ -156,9 +156,9 @@ fn page_file() -> Result<PageFile, Problem> {
     })
 }
 
-fn find_host(topology: &Topology, key: &str, name: &str) -> Result<u32, ParamError> {
+fn find_host(topology: &Topology, key: &str, name: &str) -> Result<NodeId, ParamError> {
     match topology.find(name) {
-        Some(n) if topology.nodes[n as usize].kind == NodeKind::Host => Ok(n),
+        Some(n) if topology.nodes[n.index()].kind == NodeKind::Host => Ok(n),
         Some(_) => Err(ParamError::new(key, format!("'{name}' is a switch"), "ranks run on hosts")),
         None => {
             let hint = match nearest(name, topology.hosts().map(|h| topology.name(h))) {
@@ -176,7 +176,7 @@ fn placed(
     topology: &Topology,
     (seed, nth): (u64, usize),
     trace: Option<u32>,
-) -> Result<Vec<u32>, ParamError> {
+) -> Result<Vec<NodeId>, ParamError> {
     let names = s.texts("hosts")?;
     if names.is_empty() && s.given("hosts") {
         return Err(ParamError::new(
@@ -197,7 +197,7 @@ fn placed(
         hosts = topology
             .hosts()
             .filter(|&h| {
-                topology.nodes[h as usize].ports.iter().any(|p| topology.links[p.link as usize].up)
+                topology.nodes[h.index()].ports.iter().any(|p| topology.links[p.link as usize].up)
             })
             .collect();
     }
@@ -220,7 +220,7 @@ fn placed(
         }
         "random" => {
             // Each host draws a key of its own: a host more leaves the order of the others.
-            let key = |h: &u32| {
+            let key = |h: &NodeId| {
                 below(
                     &mut stream(seed, entity(topology.name(*h)), Purpose::Placement.of(nth as u32)),
                     u64::MAX,

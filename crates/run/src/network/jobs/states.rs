@@ -68,7 +68,7 @@ pub fn rank_states(
 #[cfg(test)]
 mod tests {
     use xoff_net::jobs::{Graph, OpTimes};
-    use xoff_units::Span;
+    use xoff_units::{NodeId, Span};
 
     use super::*;
 
@@ -90,7 +90,7 @@ mod tests {
         let job = Job {
             name: String::new(),
             label: 0,
-            hosts: vec![0, 1],
+            hosts: vec![NodeId(0), NodeId(1)],
             graph: std::sync::Arc::new(graph),
             iterations: 1,
             start: Time::ZERO,

@@ -6,8 +6,8 @@ use xoff_net::topology::PortNumbers;
 use xoff_net::workload::UNLIMITED;
 use xoff_record::{Cause, StragglerAnswer};
 use xoff_sim::{FlowRecord, Outcome};
-use xoff_units::FlowId;
 use xoff_units::Span;
+use xoff_units::{FlowId, NodeId};
 
 use super::account::{Accounts, Stretch};
 use crate::network::NetworkScenario;
@@ -35,9 +35,9 @@ pub struct Straggler {
     pub queueing_ps: u64,
     /// The port of its path that was not allowed to transmit longest meanwhile, and for how long
     /// [ps]; `None`: all were, all the time.
-    pub paused: Option<((u32, u16), u64)>,
+    pub paused: Option<((NodeId, u16), u64)>,
     /// Hosts of the two ranks.
-    hosts: (u32, u32),
+    hosts: (NodeId, NodeId),
 }
 
 /// A message on a critical path, and the time that it lost there.
@@ -153,7 +153,7 @@ impl Straggler {
 
     /// In a sentence.
     pub(super) fn words(&self, s: &NetworkScenario, o: &Outcome) -> String {
-        let name = |node: u32| s.topology.name(node);
+        let name = |node: NodeId| s.topology.name(node);
         let mut text = format!(
             "the message waited for longest there is flow {}, rank {} on {} to rank {} on {}, under way from {} to {}",
             self.flow,
@@ -206,7 +206,7 @@ pub fn shared(
     o: &Outcome,
     flow: u32,
     (from, to): (u64, u64),
-) -> Option<((u32, u16), Vec<u32>)> {
+) -> Option<((NodeId, u16), Vec<u32>)> {
     let ideals = Ideals::new(s, o.now);
     let numbers = PortNumbers::new(&s.topology);
     let path = |f: &FlowRecord| ideals.ports(ideals.epoch(f.flow.start), &f.flow);

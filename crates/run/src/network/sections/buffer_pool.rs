@@ -3,8 +3,8 @@
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_scenario::suggest;
-use xoff_units::Bytes;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
+use xoff_units::{Bytes, NodeId};
 
 use super::switch::Memory;
 use super::{Context, Part, Read, Sections};
@@ -81,11 +81,11 @@ pub(super) fn refuse_without_pools(section: &Section<'_>, key: &str) {
 pub(super) fn switches(
     s: &mut Section<'_>,
     topology: &Topology,
-) -> Result<Option<Vec<u32>>, ParamError> {
+) -> Result<Option<Vec<NodeId>>, ParamError> {
     let names = s.texts("switches")?;
     let find = |name: &String| {
         let found =
-            topology.find(name).filter(|&n| topology.nodes[n as usize].kind == NodeKind::Switch);
+            topology.find(name).filter(|&n| topology.nodes[n.index()].kind == NodeKind::Switch);
         found.ok_or_else(|| {
             let switches: Vec<&str> = topology.switches().map(|n| topology.name(n)).collect();
             ParamError::new(

@@ -162,7 +162,7 @@ fn profile(s: &mut Section<'_>, topology: &Topology) -> Result<ProfileKeys, Para
     let priorities = priorities("priorities", &given)?;
     let find = |name: &String| {
         let (node, port) = find_port(topology, "ports", name, What::Port)?;
-        if topology.nodes[node as usize].kind == NodeKind::Host {
+        if topology.nodes[node.index()].kind == NodeKind::Host {
             let what = format!("'{name}' is a port of a host");
             return Err(ParamError::new(
                 "ports",

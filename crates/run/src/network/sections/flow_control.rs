@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use xoff_analysis::plan::{Configured, Pool, configured};
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses, REGISTRY};
-use xoff_net::topology::{NodeId, Topology};
+use xoff_net::topology::Topology;
 use xoff_net::workload::{Flows, UNLIMITED};
 use xoff_node::{ControlDelay, DisciplineKind};
 use xoff_scenario::document::{KindSpec, Section, SectionSpec};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Model, PerLink};
+use xoff_units::NodeId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use super::host::Host;
@@ -332,7 +333,7 @@ fn shared_ports_fit(
 /// The most flows of one host and priority that never end: all of them may be congested, behind its
 /// link, at once.
 fn endless_flows(flows: &Flows) -> u64 {
-    let mut by_source: BTreeMap<(u32, u8), u64> = BTreeMap::new();
+    let mut by_source: BTreeMap<(NodeId, u8), u64> = BTreeMap::new();
     for f in flows.flows.iter().filter(|f| f.size == UNLIMITED) {
         *by_source.entry((f.src, f.priority)).or_default() += 1;
     }
@@ -380,8 +381,8 @@ fn warn_of_entry_ports(
     }
     let tiers = topology.distances_to_hosts();
     let entries = |n: NodeId| {
-        let ports = &topology.nodes[n as usize].ports;
-        let entry = ports.iter().filter(|p| tiers[p.peer as usize] < tiers[n as usize]).count();
+        let ports = &topology.nodes[n.index()].ports;
+        let entry = ports.iter().filter(|p| tiers[p.peer.index()] < tiers[n.index()]).count();
         // A switch without other ports has no transit to protect.
         if entry < ports.len() { entry as u64 } else { 0 }
     };

@@ -11,8 +11,8 @@ use xoff_scenario::Problem;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, KindSpec, Section, SectionSpec};
 use xoff_sim::classes_in_use;
-use xoff_units::Time;
 use xoff_units::params::ParamError;
+use xoff_units::{NodeId, Time};
 
 use super::{Context, Part, Read, Sections};
 use crate::network::jobs;
@@ -75,7 +75,7 @@ impl Part for Flows {
 
 /// True if a host receives frames, of this priority if one is given. Flows that are added during
 /// the run may end at any host.
-pub(super) fn receives(flows: &Flows, answers: bool, host: u32, priority: Option<u8>) -> bool {
+pub(super) fn receives(flows: &Flows, answers: bool, host: NodeId, priority: Option<u8>) -> bool {
     let is_for = |f: &Flow| {
         f.dst == host && priority.is_none_or(|p| p == f.priority) || answers && f.src == host
     };

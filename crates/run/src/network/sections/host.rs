@@ -10,7 +10,7 @@ use xoff_node::{Delivery, LEN_MAX, Pacing, PausedWith, PortChoice, Recovery, Tra
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, NicModel, classes_in_use};
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, NodeId, Span};
 
 use super::{Context, Part, Read, Sections};
 
@@ -202,9 +202,9 @@ impl Part for Host {
 }
 
 /// The host that a section names by the key `host`.
-pub(super) fn find_host(s: &mut Section<'_>, topology: &Topology) -> Result<u32, ParamError> {
+pub(super) fn find_host(s: &mut Section<'_>, topology: &Topology) -> Result<NodeId, ParamError> {
     let name = s.text("host")?;
-    let found = topology.find(&name).filter(|&n| topology.nodes[n as usize].kind == NodeKind::Host);
+    let found = topology.find(&name).filter(|&n| topology.nodes[n.index()].kind == NodeKind::Host);
     found.ok_or_else(|| {
         let hosts: Vec<&str> = topology.hosts().map(|h| topology.name(h)).collect();
         ParamError::new(
@@ -451,7 +451,7 @@ fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topolo
         let over = |l: &Link| {
             l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2
         };
-        let links = |host: u32| topology.links_at(host);
+        let links = |host: NodeId| topology.links_at(host);
         let least = |host| links(host).map(over).min().unwrap_or_default();
         let direct = links(f.src).find(|&a| links(f.dst).any(|b| std::ptr::eq(a, b)));
         direct.map_or_else(|| least(f.src) + least(f.dst), over)

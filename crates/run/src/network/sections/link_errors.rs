@@ -6,8 +6,8 @@ use xoff_net::topology::Topology;
 use xoff_net::topology::names::{What, find_port};
 use xoff_scenario::document::{KindSpec, Section, SectionSpec};
 use xoff_sim::{Code, ErrorKind, HitFrames, LinkErrors, Model};
-use xoff_units::Bytes;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
+use xoff_units::{Bytes, NodeId};
 
 use super::{Context, Part, Read, Sections};
 
@@ -156,8 +156,9 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamErr
         ));
     }
     let ports = if names.iter().any(|n| n == "all") {
-        (0..topology.nodes.len() as u32)
-            .flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)))
+        topology
+            .node_ids()
+            .flat_map(|n| (0..topology.nodes[n.index()].ports.len() as u16).map(move |p| (n, p)))
             .collect()
     } else {
         let found = names
@@ -181,7 +182,7 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamErr
             "one of the two",
         ));
     }
-    let down = |&(n, p): &(u32, u16)| !topology.link_at(n, p).up;
+    let down = |&(n, p): &(NodeId, u16)| !topology.link_at(n, p).up;
     if ports.iter().all(down) {
         s.has_no_effect("ports", "every link of the list is down", "name links that carry frames");
     }

@@ -133,7 +133,7 @@ fn read(
             let far: Vec<PortId> = ports
                 .iter()
                 .map(|p| {
-                    let peer = topology.nodes[p.node as usize].ports[p.port as usize];
+                    let peer = topology.nodes[p.node.index()].ports[p.port as usize];
                     PortId { node: peer.peer, port: peer.peer_port }
                 })
                 .collect();

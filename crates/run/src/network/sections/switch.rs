@@ -481,7 +481,7 @@ pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
     2 * classes
         * topology
             .switches()
-            .map(|s| topology.nodes[s as usize].ports.len() as u64)
+            .map(|s| topology.nodes[s.index()].ports.len() as u64)
             .max()
             .unwrap_or(0)
 }
@@ -490,7 +490,7 @@ pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
 /// all ingresses.
 pub(super) fn most_at_an_egress(topology: &Topology, switch: &Switch) -> Bytes {
     let ports =
-        topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
+        topology.switches().map(|s| topology.nodes[s.index()].ports.len()).max().unwrap_or(0);
     match switch.memory {
         Memory::Shared { total, .. } => total,
         Memory::Pools(_) => Bytes(u64::MAX),

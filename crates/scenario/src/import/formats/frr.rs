@@ -21,6 +21,7 @@ use std::sync::Arc;
 use crate::{Place, Problem, Problems, Source};
 use xoff_net::topology::NodeKind;
 use xoff_net::topology::routing::{Destination, Tables};
+use xoff_units::NodeId;
 
 use super::routes;
 use crate::import::network::{End, Names};
@@ -252,13 +253,13 @@ fn peer_of(network: &Network, node: usize, port: u16) -> Option<usize> {
 
 /// The tables by destination, with every way of them followed.
 fn install(b: &Builder<'_>, hosts: &[Host]) -> Result<(Tables, Problems), Problems> {
-    let to = |h: &Host| Destination { host: h.node as u32, address: h.prefix.to_string() };
+    let to = |h: &Host| Destination { host: NodeId(h.node as u32), address: h.prefix.to_string() };
     let mut tables = Tables::new(hosts.iter().map(to).collect());
-    let mut places: BTreeMap<(u32, u32), routes::Entry> = BTreeMap::new();
+    let mut places: BTreeMap<(NodeId, u32), routes::Entry> = BTreeMap::new();
     for (name, table) in b.tables {
         let router = b.names.need(name, "table", &table.place)?;
         for (i, host) in hosts.iter().enumerate() {
-            let key = (router as u32, i as u32);
+            let key = (NodeId(router as u32), i as u32);
             let best = table
                 .routes
                 .iter()

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use crate::{Place, Problem, Problems};
 use xoff_net::topology::NodeKind;
 use xoff_net::topology::routing::Tables;
+use xoff_units::NodeId;
 
 use crate::import::Network;
 
@@ -19,9 +20,9 @@ pub(super) type Entry = Result<Place, Place>;
 pub(super) fn follow(
     network: &Network,
     tables: &Tables,
-    entry: impl Fn(u32, u32) -> Entry,
+    entry: impl Fn(NodeId, u32) -> Entry,
 ) -> Result<Problems, Problems> {
-    let place = |s: usize, d: u32| entry(s as u32, d).unwrap_or_else(|table| table);
+    let place = |s: usize, d: u32| entry(NodeId(s as u32), d).unwrap_or_else(|table| table);
     let mut findings = Problems::default();
     // Peer of each port, in the order of the links; and the switches that hosts send to.
     let mut peers: Vec<Vec<usize>> = vec![Vec::new(); network.nodes.len()];
@@ -40,7 +41,7 @@ pub(super) fn follow(
     let mut problems = Problems::default();
     let mut visited = vec![0u32; network.nodes.len()];
     for (d, destination) in tables.destinations.iter().enumerate() {
-        let (d, round, to) = (d as u32, d as u32 + 1, destination.host as usize);
+        let (d, round, to) = (d as u32, d as u32 + 1, destination.host.index());
         let name = format!("{} ({})", network.nodes[to].name, destination.address);
         let mut done: HashSet<usize> = HashSet::new();
         for &start in &first {
@@ -51,9 +52,9 @@ pub(super) fn follow(
             // The switches on the way, each with the next port to be looked at.
             let mut way = vec![(start, 0usize)];
             while let Some((at, next)) = way.last_mut() {
-                let (at, ports) = (*at, tables.ports(*at as u32, d));
+                let (at, ports) = (*at, tables.ports(NodeId(*at as u32), d));
                 if *next == 0 && ports.is_empty() {
-                    match entry(at as u32, d) {
+                    match entry(NodeId(at as u32), d) {
                         Err(table) => {
                             let what = format!(
                                 "switch '{}' has no entry for {name}, although it receives frames for it",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::{Problem, Source};
 use xoff_net::topology::routing::{Lanes, Tables};
+use xoff_units::NodeId;
 
 use super::Fabric;
 use crate::import::text::{Line, lines};
@@ -83,18 +84,23 @@ fn path(
     let level = line.count(level, "service level", 15)? as u8;
     for &node in nodes(line, source, fabric)? {
         if let Some(&destination) = destinations.get(&lid) {
-            lanes.level.insert((node as u32, destination), level);
+            lanes.level.insert((NodeId(node as u32), destination), level);
         }
     }
     Ok(())
 }
 
 /// The numbers of two ports in the topology, and who owns them; `None` where one has no link.
-fn ports(fabric: &Fabric, nodes: &[usize], ingress: u32, egress: u32) -> Option<(u32, u16, u16)> {
+fn ports(
+    fabric: &Fabric,
+    nodes: &[usize],
+    ingress: u32,
+    egress: u32,
+) -> Option<(NodeId, u16, u16)> {
     let node = *nodes.iter().find(|n| fabric.ports[**n].contains_key(&egress))?;
     let egress = fabric.ports[node][&egress];
     let ingress = if ingress == 0 { Lanes::LOCAL } else { *fabric.ports[node].get(&ingress)? };
-    Some((node as u32, ingress, egress))
+    Some((NodeId(node as u32), ingress, egress))
 }
 
 /// `0x0000000000200000 0 1 0x01 0x23 0x45 ...`: eight bytes of two virtual lanes each.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::{Place, Problem, Problems, Source, suggest};
 use xoff_net::topology::NodeKind;
 use xoff_net::topology::routing::{Destination, Tables};
+use xoff_units::NodeId;
 
 use super::Fabric;
 use crate::import::formats::routes;
@@ -29,7 +30,7 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
     let index: HashMap<u32, u32> =
         lids.keys().enumerate().map(|(i, lid)| (*lid, i as u32)).collect();
     let to = |(lid, node): (&u32, &usize)| Destination {
-        host: *node as u32,
+        host: NodeId(*node as u32),
         address: format!("lid 0x{lid:x}"),
     };
     let mut tables = Tables::new(lids.iter().map(to).collect());
@@ -43,8 +44,8 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
         .into());
     }
     // Where each entry stands, and each table's head.
-    let mut entries: HashMap<(u32, u32), u32> = HashMap::new();
-    let mut heads: HashMap<u32, Place> = HashMap::new();
+    let mut entries: HashMap<(NodeId, u32), u32> = HashMap::new();
+    let mut heads: HashMap<NodeId, Place> = HashMap::new();
     let mut seen = std::collections::HashSet::new();
     let mut table: Option<Table> = None;
     let all: Vec<Line<'_>> = lines(source).collect();
@@ -53,7 +54,7 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
         if text.starts_with("Unicast lids") || text.starts_with("dump_ucast_routes") {
             complete(&table, &line.place())?;
             let next = head(line, fabric)?;
-            if heads.insert(next.node as u32, next.place.clone()).is_some() {
+            if heads.insert(NodeId(next.node as u32), next.place.clone()).is_some() {
                 return Err(line
                     .problem("", "this switch already has a table", "keep one of the two")
                     .into());
@@ -94,15 +95,15 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
                 }
                 continue;
             };
-            entries.insert((table.node as u32, destination), number as u32);
-            tables.set(table.node as u32, destination, port.into_iter().collect());
+            entries.insert((NodeId(table.node as u32), destination), number as u32);
+            tables.set(NodeId(table.node as u32), destination, port.into_iter().collect());
         }
     }
     complete(&table, &end(source))?;
     let switches = (0..fabric.network.nodes.len())
         .filter(|&n| fabric.network.nodes[n].kind == NodeKind::Switch);
     for n in switches {
-        if !tables.has(n as u32) && !heads.contains_key(&(n as u32)) {
+        if !tables.has(NodeId(n as u32)) && !heads.contains_key(&NodeId(n as u32)) {
             let node = &fabric.network.nodes[n];
             return Err(Problem::new(
                 format!("switch '{}' has no table", node.name),
@@ -112,7 +113,7 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
             .into());
         }
     }
-    let place = |switch: u32, destination: u32| match entries.get(&(switch, destination)) {
+    let place = |switch: NodeId, destination: u32| match entries.get(&(switch, destination)) {
         Some(&number) => Ok(all[number as usize].place()),
         None => Err(heads.get(&switch).cloned().unwrap_or_else(|| source.place(0..0))),
     };
