@@ -54,3 +54,8 @@ def test_statistics_are_those_of_sweeps() -> None:
     assert mean.high - mean.mean == pytest.approx(half, rel=1e-4)
     assert lab.Share(3, 3).interval() == (pytest.approx(0.4385, abs=1e-3), 1.0)
     assert lab.quantile([3.0, 1.0, 2.0], 0.5) == 2.0
+
+
+def test_no_failure_at_all_is_no_number_of_failures() -> None:
+    with pytest.raises(ValueError, match="fail_any: expected 1 to"):
+        xoff.check("fat-tree", fail_any=0)
