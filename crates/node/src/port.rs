@@ -327,12 +327,8 @@ impl Port {
     /// True if no control frame waits, and no receiver half has anything due.
     pub(crate) fn rests(&self) -> bool {
         self.control.front().is_none()
-            && self.is_idle()
+            && self.retry_rests()
             && self.class_states().all(|c| c.rx.next_wake().is_none())
-    }
-    /// True if nothing waits or is due but messages of flow control.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.retry_rests()
     }
     /// Data frames record this port from now on.
     pub fn keep_telemetry(&mut self, format: Option<RecordFormat>) {

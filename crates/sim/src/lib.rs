@@ -52,9 +52,7 @@ pub use world::memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use world::model::{
     Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts, way,
 };
-pub use world::{
-    Leaving, MADE_UP_MAX, PAYS_WINDOW, PortNow, PortSample, SLICE, Waiter, World, classes_in_use,
-};
+pub use world::{Leaving, PAYS_WINDOW, PortNow, PortSample, SLICE, Waiter, World, classes_in_use};
 pub use xoff_node::{EventKey, PoolUse};
 /// Component types of the rows.
 pub use xoff_rows::{

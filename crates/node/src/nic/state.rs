@@ -196,20 +196,12 @@ impl Nic {
     /// True if it neither contains nor expects anything, so that only wake-ups without work are
     /// left.
     pub fn rests(&self) -> bool {
-        self.is_idle()
-            && self.flows.iter().all(|f| f.rests(&self.c))
-            && self.ports.iter().all(|p| p.port.rests())
-    }
-
-    /// True if it neither contains nor expects anything but messages of flow control, which some
-    /// send by the clock forever, and timers of rate control.
-    pub fn is_idle(&self) -> bool {
-        self.flows.iter().all(|f| f.finished(&self.c) && f.left() == 0)
+        self.flows.iter().all(|f| f.rests(&self.c))
             && self.ports.iter().all(|p| {
                 p.feedback.front().is_none()
                     && p.is_calm()
                     && p.drain.as_ref().is_none_or(|d| d.is_empty())
-                    && p.port.is_idle()
+                    && p.port.rests()
             })
     }
 

@@ -54,16 +54,10 @@ impl Switch {
     /// True if it neither contains nor expects anything, so that only wake-ups without work are
     /// left.
     pub fn rests(&self) -> bool {
-        self.is_idle() && self.ports.iter().all(Port::rests)
-    }
-
-    /// True if it neither contains nor expects anything but messages of flow control, which some
-    /// send by the clock forever.
-    pub fn is_idle(&self) -> bool {
         self.held().0 == 0
             && self.congestion_points.as_ref().is_none_or(|c| c.rest())
             && self.watchdog.as_ref().is_none_or(|w| w.rest())
-            && self.ports.iter().all(Port::is_idle)
+            && self.ports.iter().all(Port::rests)
     }
 
     /// A port, to change its state from outside.

@@ -16,7 +16,7 @@ use xoff_net::topology::routing::Routes;
 use xoff_net::workload::{DST_PORT, Flow, UNLIMITED, src_port};
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{MADE_UP_MAX, PathFacts, SLICE, World, path_facts};
+use xoff_sim::{PathFacts, SLICE, World, path_facts};
 use xoff_units::params::ParamError;
 use xoff_units::{FlowId, NodeId, Span, Time};
 
@@ -322,13 +322,7 @@ impl Driven {
     /// Runs the network until something becomes known, or until `limit`.
     fn run(&mut self, limit: Time) {
         loop {
-            // Nodes that send by the clock never come to rest, and have nothing to tell.
-            let until = match self.world.is_idle() {
-                true if limit == Time::NEVER => return,
-                true => limit.min(self.world.now() + MADE_UP_MAX),
-                false => limit,
-            };
-            let ended = self.world.run(until, SLICE);
+            let ended = self.world.run(limit, SLICE);
             for news in self.world.news() {
                 self.now = news.at;
                 let what = if news.delivered { What::Delivered } else { What::Sent };

@@ -24,7 +24,7 @@ use crate::world::partition::Partition;
 
 /// Clocks of idle nodes are made up for after such a wait at most: a node that is called later sends
 /// one message, not the missed ones.
-pub const MADE_UP_MAX: Span = Span::from_ms(10);
+const MADE_UP_MAX: Span = Span::from_ms(10);
 
 /// News of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +92,6 @@ impl World {
     /// True if results of flows have not been fetched.
     pub(crate) fn has_news(&self) -> bool {
         self.partitions[0].news.as_ref().is_some_and(|n| !n.is_empty())
-    }
-
-    /// True if no data is left and no flow waits for its start: there will be no news.
-    pub fn is_idle(&self) -> bool {
-        let rests = |p: &Partition| p.next_start().is_none() && p.has_no_data();
-        self.partitions.iter().all(rests)
     }
 
     /// Nothing happens until then: the next added flow begins at that time. Everything that is due

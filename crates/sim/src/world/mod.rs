@@ -69,7 +69,6 @@ pub(crate) mod window_run;
 
 pub use course::{PortSample, Waiter};
 pub use drive::SLICE;
-pub use handed_in::MADE_UP_MAX;
 pub use hardware::classes_in_use;
 pub use inspect::PortNow;
 use meeting::{Lookahead, Task};

@@ -307,16 +307,6 @@ impl Partition {
             })
     }
 
-    /// True if no node contains or expects data; messages of flow control may be under way.
-    pub fn has_no_data(&self) -> bool {
-        self.core.frames.live_data() == 0
-            && self.nodes.iter().all(|n| match n {
-                Node::Switch(s) => s.is_idle(),
-                Node::Nic(n) => n.is_idle(),
-                Node::Remote => true,
-            })
-    }
-
     /// Rows that have not been taken.
     pub(crate) fn rows_kept(&self) -> usize {
         self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len()
