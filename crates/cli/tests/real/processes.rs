@@ -260,7 +260,8 @@ fn a_receiver_that_begins_after_its_sender_says_what_it_received() {
             let h1 = host("H1", "b1", &file, &[]);
             std::thread::sleep(Duration::from_millis(500));
             let h0 = host("H0", "b0", &file, &["--for", "1s"]).end();
-            (h1.stop(), s1.stop());
+            h1.stop();
+            s1.stop();
             let json = h0.json();
             let arrived = json["flows"][0]["arrived"].as_u64().unwrap();
             assert!(arrived > 1_000_000, "{}", h0.out);

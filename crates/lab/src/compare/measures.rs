@@ -63,7 +63,8 @@ fn measured(run: &Run, jobs: &[&str]) -> Vec<Measured> {
 
 /// Balance of load; docs/tables.md defines each measure.
 fn of_uplinks(balance: Option<&LoadBalance>) -> Vec<Measured> {
-    let measures: [(&str, &str, fn(&LoadBalance) -> Option<f64>); 9] = [
+    type Measure = fn(&LoadBalance) -> Option<f64>;
+    let measures: [(&str, &str, Measure); 9] = [
         ("uplinks, Jain's index", "", |b| b.jain),
         ("uplinks, largest over mean", "", |b| b.max_over_mean),
         ("uplinks over time, Jain's index", "", |b| b.jain_sampled),

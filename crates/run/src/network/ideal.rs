@@ -1,9 +1,8 @@
 //! Ideal completion times: those of lone flows, on the paths that the flows of a run took.
 
 use std::cell::OnceCell;
-use std::ops::Range;
 
-use xoff_net::topology::routing::{FlowKey, Routes};
+use xoff_net::topology::routing::{FlowKey, Routes, Way};
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_sim::{FlowRecord, Lone, ideal_time};
 use xoff_units::{NodeId, Span, Time};
@@ -109,7 +108,7 @@ impl<'s> Ideals<'s> {
     }
 
     /// The path of its ideal time, see [`NetworkScenario::way`].
-    pub fn way(&self, epoch: usize, flow: &Flow) -> Option<(Vec<(NodeId, u16)>, Range<usize>)> {
+    pub fn way(&self, epoch: usize, flow: &Flow) -> Option<Way> {
         let all = self.routes.get_or_init(|| self.routes());
         self.scenario.way(&all[epoch].1, flow)
     }

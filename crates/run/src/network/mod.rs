@@ -1,6 +1,5 @@
 //! A scenario of a network as a run: from its file to everything a world is built from.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::Topology;
-use xoff_net::topology::routing::{FlowKey, Routes, Routing, all_paths};
+use xoff_net::topology::routing::{FlowKey, Routes, Routing, Way, all_paths};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::PoolConfig;
 use xoff_scenario::document::{Document, Given, Override};
@@ -156,11 +155,7 @@ impl NetworkScenario {
 
     /// The egress ports of a flow's path, or of the fastest that load balancing may choose, with the
     /// hops to which there are alternatives; `None`: there is no route, or it leads in a circle.
-    pub(crate) fn way(
-        &self,
-        routes: &Routes,
-        w: &Flow,
-    ) -> Option<(Vec<(NodeId, u16)>, Range<usize>)> {
+    pub(crate) fn way(&self, routes: &Routes, w: &Flow) -> Option<Way> {
         match w.path {
             Some(p) if self.flows.paths.is_loop(p) => None,
             Some(p) => Some((self.flows.paths.hops(p).to_vec(), 0..0)),

@@ -15,7 +15,7 @@ use crate::wire::layout::Layout;
 #[derive(Default)]
 pub(crate) struct Capacities {
     /// By node and destination.
-    from_node: FxHashMap<(NodeId, NodeId), u64>,
+    by_node: FxHashMap<(NodeId, NodeId), u64>,
 }
 
 impl Capacities {
@@ -23,25 +23,25 @@ impl Capacities {
     pub fn through(&mut self, at: PortId, dst: NodeId, routes: &Routes, layout: &Layout) -> Rate {
         let port = layout.port_index(at);
         let next = layout.ports.place(layout.ports.peer(port as u32)).node;
-        Rate(layout.rates[port].0.min(self.from_node(next, dst, routes, layout)))
+        Rate(layout.rates[port].0.min(self.of_node(next, dst, routes, layout)))
     }
 
-    fn from_node(&mut self, node: NodeId, dst: NodeId, routes: &Routes, layout: &Layout) -> u64 {
+    fn of_node(&mut self, node: NodeId, dst: NodeId, routes: &Routes, layout: &Layout) -> u64 {
         if node == dst {
             return u64::MAX;
         }
-        if let Some(&known) = self.from_node.get(&(node, dst)) {
+        if let Some(&known) = self.by_node.get(&(node, dst)) {
             return known;
         }
         // Every hop leads nearer to the destination, so the recursion ends.
         let ports = routes.candidates(node, dst).iter().map(|&port| PortId { node, port });
         let sum = ports.map(|at| self.through(at, dst, routes, layout).0).sum();
-        self.from_node.insert((node, dst), sum);
+        self.by_node.insert((node, dst), sum);
         sum
     }
 
     /// The routes have changed.
     pub fn clear(&mut self) {
-        self.from_node.clear();
+        self.by_node.clear();
     }
 }

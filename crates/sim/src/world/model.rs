@@ -1,6 +1,5 @@
 //! Everything a [`World`](crate::World) is built from, besides topology and flows.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
@@ -11,7 +10,7 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_mech::watchdog;
-use xoff_net::topology::routing::{FlowKey, Routes, Routing, fastest_path, trace_path};
+use xoff_net::topology::routing::{FlowKey, Routes, Routing, Way, fastest_path, trace_path};
 use xoff_net::topology::{LinkId, Topology};
 use xoff_node::{
     BufferPolicy, Classes, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PortChoice,
@@ -351,7 +350,7 @@ pub fn way(
     m: &Model<'_>,
     key: &FlowKey,
     frame: Bytes,
-) -> Option<(Vec<(NodeId, u16)>, Range<usize>)> {
+) -> Option<Way> {
     if !m.balances(topology) {
         return trace_path(topology, routes, &m.routing.choice, key).map(|path| (path, 0..0));
     }

@@ -164,7 +164,7 @@ const fn bytes(name: &'static str, label: &'static str, doc: &'static str) -> Kp
 }
 
 #[cfg(test)]
-mod tests {
+mod listed {
     use super::*;
 
     #[test]

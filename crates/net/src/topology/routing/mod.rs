@@ -22,7 +22,7 @@ pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};
 pub use ranks::up_down_ranks;
 pub use routes::{Order, Paths, Routes};
 pub use tables::{Destination, Lanes, Tables};
-pub use trace::{all_paths, fastest_path, trace_path};
+pub use trace::{Way, all_paths, fastest_path, trace_path};
 pub use uplinks::{Uplinks, uplinks};
 
 use xoff_units::params::{Kind, ParamError, ParamSpec};

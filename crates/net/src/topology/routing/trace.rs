@@ -52,6 +52,10 @@ pub fn all_paths(
     hops
 }
 
+/// Egress ports of a path, its host's first, as (node, port), and the range of its hops from the
+/// first to the last one to which there is an alternative.
+pub type Way = (Vec<(NodeId, u16)>, Range<usize>);
+
 /// The fastest of all paths from a host to another one for a single frame, and the range of its
 /// hops from the first to the last one to which there is an alternative; `None` when there is no
 /// route.
@@ -60,7 +64,7 @@ pub fn fastest_path(
     routes: &Routes,
     (src, dst): (NodeId, NodeId),
     frame: Bytes,
-) -> Option<(Vec<(NodeId, u16)>, Range<usize>)> {
+) -> Option<Way> {
     let hops = all_paths(t, routes, src, dst);
     // From the destination back: time from a node on, and the port that it takes.
     let mut best: HashMap<NodeId, (Span, u16)> = HashMap::from([(dst, (Span::ZERO, 0))]);

@@ -57,7 +57,7 @@ impl Part for Balancing {
         let Some(routing) = all.routing.value() else { return };
         let one_path = !matches!(routing.choice, Choice::Hashed(_));
         all.load_balancing.check(|_, law| {
-            if one_path && !(law.is_ecmp() && !hosts_choose) {
+            if one_path && (hosts_choose || !law.is_ecmp()) {
                 return Err(ParamError::new(
                     "kind",
                     "routing.kind gives each destination one path, and the switches balance over several",
