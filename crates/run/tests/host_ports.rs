@@ -208,7 +208,7 @@ fn faults_of_a_host_reach_each_of_its_ports() {
     }
 }
 
-/// What a host cannot be.
+/// Hosts without a meaning.
 #[test]
 fn hosts_that_cannot_be_are_refused() {
     let e = |text: &str| {

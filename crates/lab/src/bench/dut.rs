@@ -26,7 +26,7 @@ pub struct Dut {
     pub file: PathBuf,
     /// The scenario, with its traffic.
     pub scenario: NetworkScenario,
-    /// What its file gave, without what the tests replace.
+    /// Settings of its file, without those that the tests replace.
     base: Vec<Given>,
     /// Traffic of the scenario that no test uses, `[[flow]]`.
     pub ignored: Vec<String>,

@@ -335,7 +335,7 @@ fn not_run(chosen: &Chosen) -> Vec<String> {
     reasons.into_iter().map(words).collect()
 }
 
-/// What a run says against the fabric.
+/// Findings of a run against the fabric.
 fn against(test: &Test, case: &Case, cell: &Cell, s: &Shard) -> Vec<Finding> {
     let at = format!("{}, seed {}", case.name, cell.seed);
     let finding = |kind, what: &str| Finding { kind, what: format!("{at}: {what}") };

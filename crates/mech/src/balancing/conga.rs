@@ -88,7 +88,7 @@ struct Meter {
     bits: u32,
 }
 
-/// What a link has sent of late.
+/// Recent bytes of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 struct Load {
     bytes: u64,

@@ -37,7 +37,7 @@ pub(crate) struct Test {
     pub sections: &'static str,
     /// Title there.
     pub title: &'static str,
-    /// What is measured, and how.
+    /// Measured quantity and its method.
     pub definition: &'static str,
     /// Names of what differs between its cases.
     pub labels: &'static [&'static str],
@@ -54,7 +54,7 @@ pub(crate) type Values = Vec<(&'static str, f64)>;
 
 /// A scenario of a test.
 pub(crate) struct Case {
-    /// What differs.
+    /// Difference from the draft.
     pub labels: Vec<String>,
     /// Name of its file, without its ending.
     pub name: String,
@@ -103,7 +103,7 @@ pub(crate) enum Prepared {
         rows: Rows,
         /// Findings without a run, and choices, one sentence each.
         notes: Vec<String>,
-        /// What differs from the draft, one sentence each.
+        /// Differences from the draft, one sentence each.
         deviations: Vec<String>,
     },
     /// It does not apply to this fabric.
