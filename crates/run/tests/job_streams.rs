@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario};
 use xoff_sim::Engine;
@@ -71,6 +71,16 @@ fn tables(f: &Finished) -> Vec<(&str, Vec<Vec<ArrayRef>>)> {
     all.map(|t| (t.name, t.batches.iter().map(|b| plain(t.name, b)).collect())).collect()
 }
 
+/// Values of a column that are not null.
+fn values(f: &Finished, table: &str, column: &str) -> usize {
+    let batches = f.tables.memory.iter().filter(|t| t.name == table).flat_map(|t| &t.batches);
+    let known = |b: &RecordBatch| {
+        let column = b.column_by_name(column).expect("a column of the table");
+        b.num_rows() - column.null_count()
+    };
+    batches.map(known).sum()
+}
+
 /// A fabric with an incast and jobs.
 fn fabric(flow_control: &str, more: &str, jobs: &str) -> String {
     format!(
@@ -114,6 +124,12 @@ fn compare(name: &str, folder: &Path, jobs: &dyn Fn(&str) -> String, cases: &[(&
             let streamed = run(&text, folder, engine, threads);
             assert_eq!(answers(&streamed), wanted, "{case}, {engine:?} on {threads}");
             assert!(tables(&streamed) == tables(&kept), "{case}, {engine:?} on {threads}");
+            for (table, column) in NEED_ALL_MESSAGES {
+                // The flows of the incast are in memory, and have values.
+                let known = if table == "flows" { 11 } else { 0 };
+                assert!(values(&streamed, table, column) <= known, "{case}: {table}.{column}");
+                assert!(values(&kept, table, column) > known, "{case}: {table}.{column}");
+            }
             // Only the flows of the incast are in memory.
             assert_eq!(streamed.outcome.flows.len(), 11);
             split = split.max(streamed.manifest.threads);
