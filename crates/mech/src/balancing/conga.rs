@@ -4,7 +4,7 @@
 //! ```text
 //!   leaf A                               spine                        leaf B
 //!   tag = uplink, congestion = its own   max with the link's own      table "from A": congestion by tag
-//!   table "to B": congestion by tag  <---- any frame from B to A: one entry of that table, in turn
+//!   table "to B": congestion by tag  <---- any frame from B to A: one entry of that table, round robin
 //!
 //!   link      X += bytes sent; X -= X interval / tau at each multiple of interval; X / (C tau) in 2^bits levels
 //!   flowlet   uplink with the least max(own link, "to B"); its latest one if that is among the least, else at random
@@ -139,7 +139,7 @@ struct FromLeaf {
 }
 
 impl FromLeaf {
-    /// The next metric in turn that has changed since it was fed back, or else the next one.
+    /// The next metric, round robin, that has changed since it was fed back, or else the next one.
     fn feed_back(&mut self, now: Time, aging: Span) -> Option<Feedback> {
         let after = self.metrics.range((Bound::Excluded(self.latest), Bound::Unbounded));
         let in_turn = || after.clone().chain(self.metrics.range(..=self.latest));
