@@ -79,7 +79,8 @@ int64_t xoff_send(xoff *net, uint32_t src, uint32_t dst, uint64_t bytes, uint8_t
 int64_t xoff_schedule(xoff *net, uint64_t after_ps, uint64_t tag);
 
 /* What happens next: 1 with `event`; 0: nothing until `until_ps` (at most 2^63 - 1), which is now then, or, for XOFF_FOREVER, nothing ever;
- * -1: that failed. At equal times the network comes first, then timers in the order in which they were made. */
+ * -1: that failed. At equal times the network comes first, then timers in the order in which they were made.
+ * Receivers of cbfc, uec-cbfc and gfc-time send forever: there XOFF_FOREVER does not return once no event is left. */
 int xoff_next(xoff *net, uint64_t until_ps, xoff_event *event);
 
 #ifdef __cplusplus
