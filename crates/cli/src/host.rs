@@ -24,9 +24,10 @@ pub struct Args {
     /// Run this host of the scenario
     #[arg(long, value_name = "HOST")]
     node: String,
-    /// Use this interface to the switch
-    #[arg(long, value_name = "INTERFACE")]
-    port: String,
+    /// Use this interface to the switch; a host with several ports needs one for each, as
+    /// PEER=INTERFACE
+    #[arg(long, value_name = "[PEER=]INTERFACE", required = true)]
+    port: Vec<String>,
     /// Create an interface of this name for the machine's own stack, behind a shim
     #[arg(long, value_name = "NAME")]
     tap: Option<String>,
@@ -39,20 +40,17 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let mut s = args.options.load()?;
     let host = nodes::find(&s, &args.node, NodeKind::Host).map_err(|e| refused(&e))?;
+    let given = nodes::assign(&s, host, &args.port).map_err(|e| refused(&e))?;
+    let mut interfaces: Vec<String> = given.iter().map(|g| g.interface.clone()).collect();
     let Some(tap) = &args.tap else {
         args.options.refuse_watchdog()?;
-        let links = wiring::links(&s, &nodes::only(&s, host), |_, _| false);
-        let given: Vec<_> = links
-            .iter()
-            .map(|l| nodes::Given { link: l.clone(), interface: args.port.clone() })
-            .collect();
         let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
         let node = Node {
             command: "host",
             name: args.node.clone(),
             here: nodes::only(&s, host),
-            links,
-            interfaces: vec![args.port.clone()],
+            links: given.into_iter().map(|g| g.link).collect(),
+            interfaces,
             ports,
         };
         return args.options.run(&s, node, wiring::Real::default());
@@ -62,20 +60,12 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     let (shims, _) =
         shims::insert(&mut s, std::slice::from_ref(&args.node)).map_err(|e| refused(&e))?;
-    // Two ports need no table: frames received on one leave by the other, broadcasts too.
-    let real = wiring::Real { learns: true, ..wiring::Real::default() };
     let here = nodes::only(&s, shims[0].node);
     let links = wiring::links(&s, &here, |node, port| shims::is_plain(&s, node, port));
     let stack = (tap.as_str(), args.address.as_deref());
-    let ports = nodes::open_shim(&s, &links, &args.port, stack, args.options.fix_offloads)
-        .map_err(node_problem)?;
-    let node = Node {
-        command: "host",
-        name: args.node.clone(),
-        here,
-        links,
-        interfaces: vec![args.port.clone(), tap.clone()],
-        ports,
-    };
-    args.options.run(&s, node, real)
+    let ports =
+        nodes::open_shim(&s, &given, stack, args.options.fix_offloads).map_err(node_problem)?;
+    interfaces.push(tap.clone());
+    let node = Node { command: "host", name: args.node.clone(), here, links, interfaces, ports };
+    args.options.run(&s, node, wiring::Real::default())
 }

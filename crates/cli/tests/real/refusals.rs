@@ -66,6 +66,10 @@ fn hosts_name_what_is_wrong() {
         &["host", INCAST, "--node", "H1", "--port", "lo", "--tap", "t0", "--address", "10.0.0.1"],
         &["10.0.0.1/24"],
     );
+    refused(
+        &["host", INCAST, "--node", "H1", "--port", "H0=lo"],
+        &["H1 has no port to H0", "its neighbours are S1"],
+    );
 }
 
 #[test]

@@ -311,3 +311,116 @@ fn a_ring_of_processes_drains_under_gfc() {
     );
     assert!(out.join("S1").join("ports.parquet").is_file());
 }
+
+/// Two planes of two leaves and two spines; four hosts with a port in each. Frames of 1500 B.
+fn planes(name: &str, port: &str, duration: &str, traffic: &str) -> String {
+    let file = path(&folder(name), "planes.toml");
+    let text = format!(
+        "[run]\nduration = \"{duration}\"\n[topology]\nkind = \"multi-plane\"\nplanes = 2\nleaves = 2\n\
+         spines = 2\nhosts_per_leaf = 2\nrate = \"100Mbps\"\ndelay = \"1us\"\n[switch]\nbuffer = \"8MB\"\n\
+         [host]\nport = \"{port}\"\n[flow_control]\nkind = \"pfc\"\n{traffic}"
+    );
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+/// Frames that each port sent, by name, from the tables in a folder.
+fn frames_sent(folder: &str) -> std::collections::BTreeMap<String, u64> {
+    use xoff_record::read;
+    let mut all = std::collections::BTreeMap::new();
+    for b in read::batches(std::path::Path::new(folder), "ports").unwrap() {
+        let (names, sent) = (read::texts(&b, "port"), read::numbers(&b, "tx_frames"));
+        let rows = names.iter().zip(&sent);
+        all.extend(rows.filter_map(|(name, n)| Some((name.as_deref()?.to_owned(), (*n)?))));
+    }
+    all
+}
+
+/// A ring all-reduce and an all-to-all of four hosts with two ports each: as many real frames take
+/// each port of the network as in a simulation; sprayed ones take the port that is free first.
+#[test]
+fn hosts_of_two_ports_run_collectives() {
+    if !possible(&[]) {
+        return;
+    }
+    let collective = |kind: &str| format!("[[collective]]\nkind = \"{kind}\"\nsize = \"400KB\"\n");
+    let job = "[[job]]\nhosts = [\"H0\", \"H1\", \"H2\", \"H3\"]\n".to_owned();
+    let job = job + &collective("all-reduce") + &collective("all-to-all");
+    for port in ["round-robin", "hash", "destination", "spray"] {
+        let file = planes(&format!("planes-{port}"), port, "1s", &job);
+        let out = file.replace("planes.toml", "out");
+        let ran = xoff(&["testbed", &file, "--compare", "--json", "--out", &out]);
+        assert_eq!(ran.code, 0, "{port}: {}\n{}", ran.out, ran.err);
+        lost_nothing(&ran.json());
+        let (real, simulated) = (frames_sent(&out), frames_sent(&format!("{out}/simulated")));
+        let of = |all: &std::collections::BTreeMap<String, u64>, host: u32| {
+            [0, 1].map(|plane| all[&format!("H{host}->L{plane}.{}", host / 2)])
+        };
+        for host in 0..4 {
+            let (r, s) = (of(&real, host), of(&simulated, host));
+            assert_eq!(r.iter().sum::<u64>(), s.iter().sum::<u64>(), "{port}: H{host}");
+            let both = matches!(port, "round-robin" | "spray");
+            assert!(!both || r.iter().all(|&n| n > 50), "{port}: H{host} {r:?}");
+        }
+        if port != "spray" {
+            assert_eq!(real, simulated, "{port}");
+        }
+    }
+}
+
+/// Hosts of two ports as processes of their own, with an interface for each port.
+#[test]
+fn hosts_of_two_ports_are_processes() {
+    if !possible(&[]) {
+        return;
+    }
+    let flows: String = ["H2", "H3"]
+        .map(|dst| format!("[[flow]]\nsrc = \"H0\"\ndst = \"{dst}\"\nsize = \"300KB\"\n"))
+        .concat();
+    let file = planes("planes-processes", "round-robin", "2s", &flows);
+    let out = file.replace("planes.toml", "out");
+    let ran = xoff(&["testbed", &file, "--processes", "--json", "--out", &out]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    let answer = ran.json();
+    let node = |name: &str| {
+        let all = answer["nodes"].as_array().unwrap();
+        let one = all.iter().find(|n| n["node"] == name);
+        one.unwrap_or_else(|| panic!("no {name}: {answer:#}"))["answer"].clone()
+    };
+    let sent = &node("H0")["real"]["ports"];
+    assert_eq!([&sent[0]["sent"], &sent[1]["sent"]], [200, 200], "{sent:#}");
+    for host in ["H2", "H3"] {
+        let flows = node(host)["flows"].clone();
+        assert!(flows.as_array().unwrap().iter().any(|f| f["complete"] == true), "{flows:#}");
+    }
+}
+
+/// Eight TCP connections of a stack behind two ports: both carry some of them.
+#[test]
+fn a_stack_uses_both_ports_of_its_host() {
+    if !possible(&["iperf3", "tc"]) || !taps() {
+        return;
+    }
+    let flow = "[[flow]]\nsrc = \"H0\"\ndst = \"H2\"\nsize = \"1KB\"\n";
+    let file = planes("planes-stack", "hash", "20s", flow);
+    let out = file.replace("planes.toml", "out");
+    let ran = xoff(&[
+        "testbed",
+        &file,
+        "--out",
+        &out,
+        "--ip",
+        "H0,H2",
+        "--run",
+        "H2=iperf3 -s -1",
+        "--run",
+        "H0=iperf3 -c 10.88.0.3 -t 1 -P 8",
+        "--json",
+    ]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    let answer = ran.json();
+    lost_nothing(&answer);
+    for name in ["H0.shim->L0.0", "H0.shim->L1.0"] {
+        assert!(port(&answer, name)["sent"].as_u64().unwrap() > 500, "{name}: {answer:#}");
+    }
+}

@@ -44,6 +44,9 @@ pub struct Node {
     pub rack: u32,
     /// Ports in the order of their links.
     pub ports: Vec<Port>,
+    /// False for a switch that forwards only frames from and to its own hosts: no path between
+    /// other switches leads through it.
+    pub transit: bool,
 }
 
 /// A full-duplex link. A failed link keeps its place (and its port numbers) but carries nothing.
@@ -86,7 +89,14 @@ impl Topology {
         level: u8,
         rack: u32,
     ) -> NodeId {
-        self.nodes.push(Node { name: name.into(), kind, level, rack, ports: Vec::new() });
+        self.nodes.push(Node {
+            name: name.into(),
+            kind,
+            level,
+            rack,
+            ports: Vec::new(),
+            transit: true,
+        });
         NodeId(self.nodes.len() as u32 - 1)
     }
 

@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use crate::wire::ethernet;
 use xoff_mech::flow_control::Message;
 use xoff_mech::watchdog::Action;
+use xoff_net::topology::routing::{FlowKey, native_hash};
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
 use xoff_units::{FlowId, NodeId, PortId, Span, Time};
@@ -43,6 +44,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// Name of the neighbour; with parallel links it has the port's number: `S2#3`.
+    pub fn peer(&self) -> &str {
+        self.name.split_once("->").map_or("", |(_, peer)| peer)
+    }
+
     /// Port of the node.
     pub fn at(&self) -> PortId {
         PortId { node: self.node, port: self.port }
@@ -289,7 +295,11 @@ impl Machine {
             Frame::new(FrameKind::Data, FlowId(flow.0), class, (bytes.len() + FCS) as u32);
         frame.out_port = NO_PORT;
         let forward = match self.c.forwarding.get_mut(node.index()) {
-            Some(table) => table.forward(now, port, header.source, header.destination),
+            Some(table) => {
+                let key = FlowKey { src: NodeId(flow.0), dst: NodeId(0), src_port: 0, dst_port: 0 };
+                let hash = native_hash(0, &key, node);
+                table.forward(now, port, header.source, header.destination, hash)
+            }
             None => Forward::Nowhere,
         };
         let ports = match forward {

@@ -18,7 +18,7 @@ use xoff_units::NodeId;
 use xoff_units::params::ParamError;
 
 use crate::testbed::drive::Next;
-use crate::testbed::shims::{NETWORK, STACK, Shim};
+use crate::testbed::shims::Shim;
 use crate::testbed::stack::{StackPort, tc};
 use crate::testbed::veth_network::{self, NetworkError};
 
@@ -91,7 +91,7 @@ impl IpHosts {
         let mut hosts: Vec<(Shim, Host)> = Vec::new();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         for l in links {
-            let Some(shim) = shims.iter().find(|shim| shim.node == l.node && l.port == STACK)
+            let Some(shim) = shims.iter().find(|shim| (shim.node, shim.stack) == (l.node, l.port))
             else {
                 ports.extend(wired.next());
                 continue;
@@ -146,7 +146,7 @@ fn stack(
     let tc = host.spawn(tc()).map_err(|e| {
         failed(io::Error::new(e.kind(), format!("tc (iproute2) cannot be started: {e}")))
     })?;
-    let rate = s.topology.link_at(shim.node, NETWORK).rate;
+    let rate = s.topology.link_at(shim.node, shim.stack).rate;
     let port = StackPort::new(tap, tc, rate).map_err(failed)?;
     Ok((host, port))
 }

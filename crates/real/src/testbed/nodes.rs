@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   --node S1 --port H1=eth1 --port S2=eth2 ...    every port of the node gets an interface, and no other is touched
-//!   --node H1 --port eth1                          the host's NIC with its flows
+//!   --node H1 --port eth1                          the host's NIC with its flows; T0=eth1 where it has several ports
 //!   --node H1 --port eth1 --tap t0                 a shim instead, and this machine's stack behind it
 //! ```
 
@@ -21,7 +21,7 @@ use xoff_units::params::ParamError;
 use xoff_units::{NodeId, Span};
 
 use crate::testbed::hosts;
-use crate::testbed::shims::{self, NETWORK};
+use crate::testbed::shims;
 use crate::testbed::stack::{StackPort, tc};
 use crate::testbed::veth_network::NetworkError;
 use crate::testbed::wiring;
@@ -98,7 +98,8 @@ pub fn find(s: &NetworkScenario, name: &str, kind: NodeKind) -> Result<NodeId, P
     }
 }
 
-/// Assigns interfaces to all ports of a switch; each of `given` is `PEER=INTERFACE`.
+/// Assigns interfaces to all ports of a node; each of `given` is `PEER=INTERFACE`, or `INTERFACE`
+/// at a host with one port.
 pub fn assign(
     s: &NetworkScenario,
     node: NodeId,
@@ -108,14 +109,16 @@ pub fn assign(
     let ports = 0..t.nodes[node.index()].ports.len() as u16;
     let link = |port| Link { node, port, name: t.port_name(node, port), plain: false };
     let mut all: Vec<(Link, Option<String>)> = ports.map(|p| (link(p), None)).collect();
-    // With parallel links the name of a peer has the port's number: S2#3.
-    let peer =
-        |l: &Link| l.name.split_once("->").map_or(String::new(), |(_, peer)| peer.to_owned());
+    let peer = |l: &Link| l.peer().to_owned();
     let peers = all.iter().map(|(l, _)| peer(l)).collect::<Vec<_>>().join(", ");
+    let lone =
+        (all.len() == 1 && t.nodes[node.index()].kind == NodeKind::Host).then(|| peer(&all[0].0));
     for text in given {
-        let Some((name, interface)) =
-            text.split_once('=').filter(|(a, b)| !a.is_empty() && !b.is_empty())
-        else {
+        let named = match (text.split_once('='), &lone) {
+            (None, Some(only)) => Some((only.as_str(), text.as_str())),
+            (named, _) => named,
+        };
+        let Some((name, interface)) = named.filter(|(a, b)| !a.is_empty() && !b.is_empty()) else {
             return bad(
                 "--port",
                 format!("'{text}' is not PEER=INTERFACE"),
@@ -204,12 +207,11 @@ pub fn open(
     Ok(ports)
 }
 
-/// Opens the two ports of the shim before a host: the interface, and a new tap of this machine's
-/// stack, with an address if one is given (such as `10.0.0.1/24`).
+/// Opens the ports of the shim before a host: the interfaces `given` to the ports of the host, and a
+/// new tap of this machine's stack, with an address if one is given (such as `10.0.0.1/24`).
 pub fn open_shim(
     s: &NetworkScenario,
-    links: &[Link],
-    interface: &str,
+    given: &[Given],
     (tap, address): (&str, Option<&str>),
     fix_offloads: bool,
 ) -> Result<Vec<Box<dyn Port>>, NodeError> {
@@ -217,18 +219,14 @@ pub fn open_shim(
     let shim = shims::of(s)
         .next()
         .ok_or_else(|| NodeError::Asked(ParamError::new("--tap", "there is no shim", "")))?;
-    let network = links
-        .iter()
-        .filter(|l| l.port == NETWORK)
-        .map(|l| Given { link: l.clone(), interface: interface.to_owned() });
-    let mut ports = open(s, &network.collect::<Vec<_>>(), fix_offloads)?;
+    let mut ports = open(s, given, fix_offloads)?;
     let mtu = hosts::mtu(s).map_err(NodeError::Asked)?;
     let made = hosts::tap(tap, shim.host, mtu).map_err(NodeError::Tap)?;
     if let Some(address) = address {
         sandbox::ip(&format!("addr add {address} dev {tap}\n")).map_err(failed)?;
     }
     let tc = tc().spawn().map_err(failed)?;
-    let rate = s.topology.link_at(shim.node, NETWORK).rate;
+    let rate = s.topology.link_at(shim.node, shim.stack).rate;
     ports.push(Box::new(StackPort::new(made, tc, rate).map_err(failed)?));
     Ok(ports)
 }

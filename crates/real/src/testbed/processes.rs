@@ -265,11 +265,7 @@ fn command(
         .arg(spawn.out.join(name));
     for l in own {
         let interface = interface(l);
-        let peer = s.topology.name(s.topology.nodes[l.node.index()].ports[l.port as usize].peer);
-        c.args([
-            "--port".to_owned(),
-            if kind == NodeKind::Host { interface } else { format!("{peer}={interface}") },
-        ]);
+        c.args(["--port".to_owned(), format!("{}={interface}", l.peer())]);
     }
     c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     c

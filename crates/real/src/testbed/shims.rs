@@ -7,21 +7,20 @@
 //!            stack   a node here              H1 is an ordinary stack, and no node of the world any more
 //! ```
 //!
+//! A host of several ports has one stack and one shim, whose ports into the network are the host's.
+//! A flow of the stack takes one of those that lead to its destination, by hash.
+//!
 //! The stack gets no message: the shim reads from it only as long as it holds little from it
 //! ([`RunnerConfig::plain_backlog`](crate::switchd::RunnerConfig::plain_backlog)), and unread data
 //! waits in the stack.
 
 use std::net::Ipv4Addr;
 
-use xoff_net::topology::{NodeKind, Port};
+use xoff_net::topology::{Link, NodeKind, Port};
 use xoff_run::NetworkScenario;
-use xoff_units::NodeId;
 use xoff_units::params::ParamError;
+use xoff_units::{NodeId, Rate};
 
-/// Port of a shim that leads into the network.
-pub const NETWORK: u16 = 0;
-/// Port of a shim that leads to its stack.
-pub const STACK: u16 = 1;
 /// Most hosts that the addresses 10.88.0.1 to 10.88.0.254 are enough for.
 const ADDRESSES: usize = 254;
 
@@ -34,6 +33,8 @@ pub struct Shim {
     pub name: String,
     /// The shim.
     pub node: NodeId,
+    /// Port of the shim that leads to the stack; those before it lead into the network.
+    pub stack: u16,
     /// Address of the host in a testbed: 10.88.0.1 for the scenario's first host, and so on.
     pub address: Ipv4Addr,
 }
@@ -58,8 +59,8 @@ pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, u
                 format!("only the first {ADDRESSES} hosts have addresses"),
             );
         }
-        if s.topology.nodes[all[at].index()].ports.len() != 1 {
-            return bad(format!("host {name} does not have exactly one link"), String::new());
+        if s.topology.nodes[all[at].index()].ports.is_empty() {
+            return bad(format!("host {name} has no link"), String::new());
         }
         if !s.flows.loops.is_empty() {
             return bad(
@@ -79,20 +80,16 @@ pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, u
 /// The shims of a scenario, in the order in which they were put in.
 pub fn of(s: &NetworkScenario) -> impl Iterator<Item = Shim> + '_ {
     s.boundary.links_without_flow_control.iter().map(|&link| {
-        let (node, host) = (s.topology.links[link as usize].a, s.topology.links[link as usize].b);
+        let Link { a: node, a_port: stack, b: host, .. } = s.topology.links[link as usize];
         let at = s.topology.hosts().position(|h| h == host).unwrap_or_default();
         let address = Ipv4Addr::new(10, 88, 0, at as u8 + 1);
-        Shim { host, name: s.topology.name(host).to_owned(), node, address }
+        Shim { host, name: s.topology.name(host).to_owned(), node, stack, address }
     })
 }
 
 /// The port of a shim that leads to its stack?
 pub fn is_plain(s: &NetworkScenario, node: NodeId, port: u16) -> bool {
-    port == STACK
-        && s.boundary
-            .links_without_flow_control
-            .iter()
-            .any(|&l| s.topology.links[l as usize].a == node)
+    of(s).any(|shim| (shim.node, shim.stack) == (node, port))
 }
 
 /// Nodes of the world: all but the hosts behind a shim.
@@ -103,33 +100,38 @@ pub fn here(s: &NetworkScenario) -> Vec<bool> {
     s.topology.node_ids().map(|n| !stack(n)).collect()
 }
 
-/// Puts a shim between a host and its switch.
+/// Puts a shim between a host and its switches.
 fn shim(s: &mut NetworkScenario, host: NodeId) {
     let t = &mut s.topology;
-    let Port { peer, peer_port, link } = t.nodes[host.index()].ports[0];
-    let (rate, delay, rack) =
-        (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host.index()].rack);
+    let ports = std::mem::take(&mut t.nodes[host.index()].ports);
+    let links = || ports.iter().map(|p| &t.links[p.link as usize]);
+    // The stack is as fast as all of the host's links together.
+    let rate = Rate(links().map(|l| l.rate.0).sum());
+    let delay = links().map(|l| l.delay).min().unwrap_or_default();
+    let rack = t.nodes[host.index()].rack;
     // Up-down routing distinguishes up from down by levels: there has to be one between the host
     // and whatever it was linked to.
     let level = t.nodes[host.index()].level + 1;
-    if t.nodes[peer.index()].level <= level {
+    if ports.iter().any(|p| t.nodes[p.peer.index()].level <= level) {
         t.nodes
             .iter_mut()
             .filter(|n| n.kind == NodeKind::Switch && n.level >= level)
             .for_each(|n| n.level += 1);
     }
     let node = t.add_node(format!("{}.shim", t.name(host)), NodeKind::Switch, level, rack);
-    // The link to the switch is the shim's now ...
-    t.nodes[node.index()].ports.push(Port { peer, peer_port, link });
-    let far = &mut t.nodes[peer.index()].ports[peer_port as usize];
-    (far.peer, far.peer_port) = (node, NETWORK);
-    let l = &mut t.links[link as usize];
-    match l.a == host {
-        true => (l.a, l.a_port) = (node, NETWORK),
-        false => (l.b, l.b_port) = (node, NETWORK),
+    t.nodes[node.index()].transit = false;
+    // The links to the switches are the shim's now ...
+    for (&Port { peer, peer_port, link }, own) in ports.iter().zip(0..) {
+        let far = &mut t.nodes[peer.index()].ports[peer_port as usize];
+        (far.peer, far.peer_port) = (node, own);
+        let l = &mut t.links[link as usize];
+        match l.a == host {
+            true => (l.a, l.a_port) = (node, own),
+            false => (l.b, l.b_port) = (node, own),
+        }
     }
+    t.nodes[node.index()].ports = ports;
     // ... and the host has a new one.
-    t.nodes[host.index()].ports.clear();
     let links_without_flow_control = t.add_link(node, host, rate, delay);
     s.boundary.links_without_flow_control.push(links_without_flow_control);
 }
@@ -138,11 +140,63 @@ fn shim(s: &mut NetworkScenario, host: NodeId) {
 mod tests {
     use super::*;
     use std::path::Path;
+    use xoff_net::topology::Topology;
+    use xoff_units::Span;
 
     fn ring() -> NetworkScenario {
         let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"ring\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n[[flow]]\nsrc = \"H2\"\ndst = \"H3\"\n";
         NetworkScenario::from_text("ring", text, &[], Path::new(""))
             .unwrap_or_else(|e| panic!("{}", e.render(false)))
+    }
+
+    fn links_end_where_their_ports_have_them(t: &Topology) {
+        for (i, l) in t.links.iter().enumerate() {
+            for (node, port, peer, peer_port) in
+                [(l.a, l.a_port, l.b, l.b_port), (l.b, l.b_port, l.a, l.a_port)]
+            {
+                assert_eq!(
+                    t.nodes[node.index()].ports[port as usize],
+                    Port { peer, peer_port, link: i as u32 }
+                );
+            }
+        }
+    }
+
+    /// Two ToRs, two spines, four hosts with a port at each ToR. Without H0's link to T1 its frames
+    /// from T1 go over a spine, and never through the shim of another host, which is as near.
+    #[test]
+    fn a_shim_has_all_ports_of_its_host_and_is_on_the_way_to_nobody_else() {
+        let mut s = ring();
+        let mut t = Topology::default();
+        let (tors, spines) = (["T0", "T1"], ["S0", "S1"]);
+        let hosts: Vec<NodeId> =
+            (0..4).map(|h| t.add_node(format!("H{h}"), NodeKind::Host, 0, 0)).collect();
+        let tors = tors.map(|n| t.add_node(n, NodeKind::Switch, 1, 0));
+        let spines = spines.map(|n| t.add_node(n, NodeKind::Switch, 2, 0));
+        let delay = Span::from_us(1);
+        for &h in &hosts {
+            tors.map(|tor| t.add_link(h, tor, Rate::from_gbps(10), delay));
+        }
+        for tor in tors {
+            spines.map(|spine| t.add_link(tor, spine, Rate::from_gbps(10), delay));
+        }
+        t.links[1].up = false;
+        s.topology = t;
+        s.flows.flows.clear();
+        let (shims, _) = insert(&mut s, &["H0".into(), "H1".into(), "H2".into()]).unwrap();
+        let t = &s.topology;
+        links_end_where_their_ports_have_them(t);
+        assert_eq!(t.link_at(shims[1].node, shims[1].stack).rate, Rate::from_gbps(20));
+        let routes = s.routing().routes(t);
+        let next = |node: NodeId, dst: NodeId| -> Vec<&str> {
+            let ports = routes.candidates(node, dst).iter();
+            ports.map(|&p| t.name(t.nodes[node.index()].ports[p as usize].peer)).collect()
+        };
+        assert_eq!(next(shims[1].node, hosts[2]), ["T0", "T1"]);
+        assert_eq!(next(tors[1], hosts[1]), ["H1.shim"]);
+        assert_eq!(next(tors[1], hosts[0]), ["S0", "S1"]);
+        assert_eq!(next(tors[0], hosts[0]), ["H0.shim"]);
+        assert_eq!(next(shims[1].node, hosts[0]), ["T0"]);
     }
 
     #[test]
@@ -159,22 +213,12 @@ mod tests {
             t.nodes[switch.peer.index()].ports[switch.peer_port as usize].peer,
             shims[0].node
         );
-        assert_eq!(t.port_name(shims[0].node, STACK), "H1.shim->H1");
+        assert_eq!(t.port_name(shims[0].node, shims[0].stack), "H1.shim->H1");
         assert_eq!(
             t.nodes[h1.index()].ports,
-            [Port { peer: shims[0].node, peer_port: STACK, link: old.links.len() as u32 }]
+            [Port { peer: shims[0].node, peer_port: 1, link: old.links.len() as u32 }]
         );
-        // Every link still ends where its ports have them.
-        for (i, l) in t.links.iter().enumerate() {
-            for (node, port, peer, peer_port) in
-                [(l.a, l.a_port, l.b, l.b_port), (l.b, l.b_port, l.a, l.a_port)]
-            {
-                assert_eq!(
-                    t.nodes[node.index()].ports[port as usize],
-                    Port { peer, peer_port, link: i as u32 }
-                );
-            }
-        }
+        links_end_where_their_ports_have_them(t);
         let routes = s.routing().routes(t);
         assert!(t.node_ids().filter(|&n| n != h1).all(|n| routes.candidates(n, h1).len() == 1));
     }

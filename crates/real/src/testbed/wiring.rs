@@ -4,10 +4,13 @@ use crate::switchd::{Forwarding, Link, Machine, MachineConfig, format_of, mac};
 use crate::wire::ethernet::Mac;
 use xoff_mech::flow_control::{FlowControl, Pauses};
 use xoff_net::topology::NodeKind;
+use xoff_net::topology::routing::FlowKey;
 use xoff_run::NetworkScenario;
 use xoff_sim::World;
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, NodeId, Rate, Span};
+
+use crate::testbed::shims::{self, Shim};
 
 /// Above this rate one process cannot pace full frames on a machine that is not its own
 /// (`docs/testbed.md`).
@@ -176,24 +179,33 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
 /// mille of such a link.
 const REPEAT: Span = Span::from_ms(50);
 
-/// By node: the port that leads to each host, on the first of the shortest paths.
+/// By node: the ports that lead to each host.
 fn forwarding(s: &NetworkScenario, real: &Real) -> Vec<Forwarding> {
     let t = &s.topology;
-    let routes = s.routing().routes(t);
+    let (routes, choice) = (s.routing().routes(t), s.routing().choice);
+    let shims: Vec<Shim> = shims::of(s).collect();
     let own: Vec<(NodeId, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();
     t.node_ids()
         .map(|n| {
             let path = |&(host, address): &(NodeId, Mac)| {
-                routes.candidates(n, host).first().map(|&port| (address, port))
+                let mut ports = routes.candidates(n, host).to_vec();
+                if choice.is_per_destination() && !ports.is_empty() {
+                    let key = FlowKey { src: n, dst: host, src_port: 0, dst_port: 0 };
+                    ports = vec![ports[choice.index(&key, n, ports.len())]];
+                }
+                (!ports.is_empty()).then_some((address, ports))
             };
+            let known = own.iter().chain(&real.macs);
             match t.nodes[n.index()].kind {
                 NodeKind::Host => Forwarding::default(),
+                NodeKind::Switch if !t.nodes[n.index()].transit => {
+                    let stack = shims.iter().find(|s| s.node == n).map_or(0, |s| s.stack);
+                    Forwarding::shim(stack, known.filter_map(path))
+                }
                 NodeKind::Switch if real.learns => {
                     Forwarding::learning(real.macs.iter().filter_map(path))
                 }
-                NodeKind::Switch => {
-                    Forwarding::fixed(own.iter().chain(&real.macs).filter_map(path))
-                }
+                NodeKind::Switch => Forwarding::fixed(known.filter_map(path)),
             }
         })
         .collect()

@@ -135,8 +135,9 @@ impl World {
         forward: impl FnOnce(&Load) -> Box<dyn Advance>,
     ) -> Result<World, ParamError> {
         fits(&flows, m)?;
-        if m.outside.is_some() && flows.jobs.is_some() {
-            let what = "the ranks of a job send real frames to hosts that know nothing of it";
+        let elsewhere = |here: &Vec<bool>| topology.hosts().any(|h| !here[h.index()]);
+        if m.outside.as_ref().is_some_and(elsewhere) && flows.jobs.is_some() {
+            let what = "its ranks send real frames to hosts that know nothing of it";
             return Err(ParamError::new("job", what, "xoff run simulates it"));
         }
         if flows.jobs.as_ref().is_some_and(|j| j.are_streamed()) {

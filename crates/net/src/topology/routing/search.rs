@@ -33,6 +33,8 @@ pub(super) struct Search {
     edges: Vec<(NodeId, u16)>,
     /// Rank of each node for up-down.
     rank: Vec<Rank>,
+    /// Nodes through which paths lead.
+    transit: Vec<bool>,
     /// Hops to the group over the paths that count; 1 next to it.
     pub distance: Vec<u32>,
     /// Hops going down only.
@@ -79,6 +81,7 @@ impl Search {
             first,
             edges,
             rank,
+            transit: t.nodes.iter().map(|n| n.transit).collect(),
             distance,
             down,
             place,
@@ -120,6 +123,9 @@ impl Search {
         while head < self.queue.len() {
             let node = self.queue[head].index();
             head += 1;
+            if !self.transit[node] && self.distance[node] > 1 {
+                continue;
+            }
             for e in self.first[node] as usize..self.first[node + 1] as usize {
                 let next = self.edges[e].0.index();
                 if self.distance[next] == FAR && allowed(self.rank[node], self.rank[next]) {
@@ -164,7 +170,8 @@ impl Search {
     pub fn candidates(&self, node: NodeId, ports: &mut Vec<u16>, peers: &mut Vec<(u32, u16)>) {
         ports.clear();
         let nearer = self.distance[node.index()] - 1;
-        let lists = self.neighbours(node);
+        let leads_on = |p: NodeId| self.transit[p.index()] || nearer == 1;
+        let lists = self.neighbours(node).filter(|&(p, _)| leads_on(p));
         match self.paths {
             Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK
                 if self.order == Order::DescendingPeerId =>
