@@ -175,10 +175,14 @@ mod tests {
         let spines = spines.map(|n| t.add_node(n, NodeKind::Switch, 2, 0));
         let delay = Span::from_us(1);
         for &h in &hosts {
-            tors.map(|tor| t.add_link(h, tor, Rate::from_gbps(10), delay));
+            for tor in tors {
+                t.add_link(h, tor, Rate::from_gbps(10), delay);
+            }
         }
         for tor in tors {
-            spines.map(|spine| t.add_link(tor, spine, Rate::from_gbps(10), delay));
+            for spine in spines {
+                t.add_link(tor, spine, Rate::from_gbps(10), delay);
+            }
         }
         t.links[1].up = false;
         s.topology = t;
