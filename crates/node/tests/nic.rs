@@ -155,6 +155,7 @@ impl Bench {
             class: 0,
             size,
             app_rate,
+            rail: 0,
             controlled: true,
             window,
             base_rtt: None,

@@ -51,7 +51,7 @@ fn times(f: &Finished) -> Vec<u64> {
 #[test]
 fn a_lone_flow_takes_what_the_closed_form_gives() {
     let lone = |port| planes(2, 1, port, &flow("H0", "H1", "100KB"));
-    for port in ["hash", "least-loaded", "round-robin", "destination"] {
+    for port in ["hash", "least-loaded", "round-robin", "destination", "rail"] {
         let (text, f) = (lone(port), run(&lone(port)));
         assert_eq!(times(&f), [(99 + 4) * TX + 4 * D], "{port}");
         let mut bytes = sent(&text, &f, "H0");
@@ -86,8 +86,28 @@ fn laws_choose_the_port_of_a_flow() {
     // A large one keeps the small ones away.
     let uneven = flow("H0", "H8", "400KB") + &flow("H0", "H9", "50KB").repeat(4);
     assert_eq!(bytes("least-loaded", &uneven), [400 * 1048, 4 * 50 * 1048]);
+    assert_eq!(bytes("rail", &to_all), [2 * half, 0], "H0 is even");
     let hashed = bytes("hash", &to_all);
     assert!(hashed.iter().all(|&b| b > 0) && hashed.iter().sum::<u64>() == 2 * half, "{hashed:?}");
+}
+
+/// In a job `rail` is that of the rank that sends, wherever its host is and wherever it sends to.
+#[test]
+fn messages_of_a_rank_stay_on_its_rail() {
+    let ranks = ["H3", "H0", "H2", "H1", "H5", "H4"];
+    let hosts = ranks.map(|h| format!("\"{h}\"")).join(", ");
+    for kind in ["all-to-all", "all-reduce"] {
+        let job = format!(
+            "[[job]]\nhosts = [{hosts}]\n[[collective]]\nkind = \"{kind}\"\nsize = \"60KB\"\n"
+        );
+        let text = planes(3, 3, "rail", &job);
+        let f = run(&text);
+        for (rank, host) in ranks.iter().enumerate() {
+            let bytes = sent(&text, &f, host);
+            let used: Vec<usize> = (0..3).filter(|&p| bytes[p] > 0).collect();
+            assert_eq!(used, [rank % 3], "{kind}: rank {rank} on {host}: {bytes:?}");
+        }
+    }
 }
 
 /// Two servers of eight GPUs with an NVSwitch each, and NICs on rails: traffic within a server takes
@@ -134,6 +154,7 @@ fn flows_leave_a_plane_that_fails() {
         ("round-robin", "go-back-n"),
         ("least-loaded", "selective"),
         ("destination", "go-back-n"),
+        ("rail", "go-back-n"),
         ("spray", "selective"),
     ] {
         let rest = format!(
@@ -162,7 +183,7 @@ fn flows_leave_a_plane_that_fails() {
 /// Every law, also while a link fails: equal for both engines and any number of threads.
 #[test]
 fn results_are_equal_on_both_engines_and_any_number_of_threads() {
-    for port in ["hash", "least-loaded", "round-robin", "destination", "spray"] {
+    for port in ["hash", "least-loaded", "round-robin", "destination", "rail", "spray"] {
         for law in ["ecmp", "drill", "spray-round-robin"] {
             let rest = format!(
                 "[load_balancing]\nkind = \"{law}\"\n[[failure]]\nlink = \"H0-L0.0\"\nat = \"40us\"\n[[failure]]\nlink = \"L1.1-S1.2\"\nat = \"50us\"\n\

@@ -143,6 +143,9 @@ pub struct FlowStart {
     pub app_rate: Option<Rate>,
     /// True if the NIC's end-to-end control applies: its rate control, or its connections.
     pub controlled: bool,
+    /// Rail of its source: the number of its rank if it is a message of a job, otherwise of the
+    /// host.
+    pub rail: u16,
     /// Window of this flow [bytes]; overrides the NIC's.
     pub window: Option<u64>,
     /// Round-trip time of its way without queues; `None`: unknown.

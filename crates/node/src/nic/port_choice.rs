@@ -20,6 +20,8 @@ pub enum PortChoice {
     RoundRobin,
     /// One port, by the number of the destination: all flows to a host leave by the same port.
     Destination,
+    /// One port, by the rail of the source: all flows of a rank leave by the same port.
+    Rail,
     /// All ports: each frame leaves by the port that is free first.
     Spray,
 }
@@ -56,6 +58,7 @@ impl Nic {
                 env.hashed(self.node, &frame, 0, n as u64) as usize
             }
             PortChoice::Destination => start.dst.index() % n,
+            PortChoice::Rail => start.rail as usize % n,
             PortChoice::RoundRobin => {
                 self.next_port = self.next_port.wrapping_add(1);
                 self.node.0.wrapping_add(self.next_port).wrapping_sub(1) as usize % n

@@ -74,7 +74,7 @@ impl World {
         let only = &mut self.partitions[0];
         let number = only.core.monitor.flows.records.len() as u32;
         only.core.monitor.flows.records.push(FlowRecord::new(flow, 0));
-        only.begin_in(FlowId(number), facts, queue_pair);
+        only.begin_in(FlowId(number), facts, queue_pair, None);
         only.note_news();
         FlowId(number)
     }

@@ -160,7 +160,7 @@ impl Partition {
     fn act(&mut self, at: u32, action: Action) {
         let Some(ranks) = &mut self.jobs else { return };
         let r = &mut ranks.here[at as usize];
-        let (host, job, place) = (r.host, r.job, r.place);
+        let (host, job, place, rank) = (r.host, r.job, r.place, r.machine.rank());
         match action {
             Action::Begin { flow, pair } => {
                 let on_wire = self.core.on_wires(host);
@@ -174,14 +174,13 @@ impl Partition {
                     .get(flow as usize)
                     .or_else(|| self.starts.facts_of_ends.get(&ends));
                 let facts = facts.copied().unwrap_or_default();
-                self.begin_in(FlowId(flow), facts, Some(place << PAIR_BITS | pair));
+                self.begin_in(FlowId(flow), facts, Some(place << PAIR_BITS | pair), Some(rank));
             }
             Action::WakeAt(time) => self.core.call_at(host, time, Call::Clock { which: JOB }),
             Action::Inside { to, at, iteration, op } => {
-                let from = r.machine.rank();
                 let Some(&other) = ranks.by_rank.get(&(job, to)) else { return };
                 let other = &mut ranks.here[other as usize];
-                if let Some(time) = other.machine.expect(at, iteration, from, op) {
+                if let Some(time) = other.machine.expect(at, iteration, rank, op) {
                     self.core.call_at(other.host, time, Call::Clock { which: JOB });
                 }
             }

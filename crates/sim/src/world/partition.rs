@@ -530,7 +530,7 @@ impl Partition {
 
     pub fn begin(&mut self, flow: FlowId, facts: PathFacts) {
         let pair = self.connection_of(flow);
-        self.begin_in(flow, facts, pair);
+        self.begin_in(flow, facts, pair, None);
         self.after_flows();
     }
 
@@ -547,7 +547,14 @@ impl Partition {
     }
 
     /// A flow begins, in a queue pair of its source if it has one.
-    pub fn begin_in(&mut self, flow: FlowId, facts: PathFacts, queue_pair: Option<u32>) {
+    /// `rank`: that of the source, for a message of a job.
+    pub fn begin_in(
+        &mut self,
+        flow: FlowId,
+        facts: PathFacts,
+        queue_pair: Option<u32>,
+        rank: Option<u32>,
+    ) {
         let record = self.core.monitor.flows.records.at(flow);
         let f = &record.flow;
         let index = self
@@ -569,6 +576,7 @@ impl Partition {
             size: f.size,
             app_rate: f.rate,
             controlled: f.controlled,
+            rail: rank.unwrap_or(src.0) as u16,
             window: facts.window,
             base_rtt: facts.base_rtt,
             queue_pair,

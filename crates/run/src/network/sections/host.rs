@@ -112,9 +112,9 @@ const KEYS: &[ParamSpec] = &[
     ),
     ParamSpec::new(
         "port",
-        Kind::Choice(&["hash", "least-loaded", "round-robin", "destination", "spray"]),
+        Kind::Choice(&["hash", "least-loaded", "round-robin", "destination", "rail", "spray"]),
         "hash",
-        "port of a host with several links by which a flow leaves, of those on a shortest path to its destination: hash: by the hash of the flow; least-loaded: fewest bytes of flows left to send; round-robin: the next port with each flow; destination: by the number of the destination host; spray: all of them, each frame by the port that is free first",
+        "port of a host with several links by which a flow leaves, of those on a shortest path to its destination: hash: by the hash of the flow; least-loaded: fewest bytes of flows left to send; round-robin: the next port with each flow; destination: by the number of the destination host; rail: by the rank that sends in a job, otherwise by the number of the source host; spray: all of them, each frame by the port that is free first",
         "",
     ),
     ParamSpec::new(
@@ -564,6 +564,7 @@ fn read_port_choice(s: &mut Section<'_>, several: bool) -> Result<PortChoice, Pa
         "least-loaded" => PortChoice::LeastLoaded,
         "round-robin" => PortChoice::RoundRobin,
         "destination" => PortChoice::Destination,
+        "rail" => PortChoice::Rail,
         "spray" => PortChoice::Spray,
         _ => PortChoice::Hash,
     };
