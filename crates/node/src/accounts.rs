@@ -2,8 +2,8 @@
 //! that its classes share.
 
 use xoff_mech::flow_control::Occupancy;
-use xoff_units::Bytes;
 use xoff_units::state::State;
+use xoff_units::{Bytes, Class};
 
 use crate::buffer::{Ingress, Passage};
 use crate::pools::{PoolUse, Pools};
@@ -78,7 +78,7 @@ impl Accounts {
     }
 
     /// Occupancy of an ingress, as a receiver sees it.
-    pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
+    pub fn occupancy(&self, i: &Ingress, port: u16, class: Class) -> Occupancy {
         match self {
             Accounts::Pools(pools) => pools.occupancy(i, port, class),
             Accounts::Ports(ports) => ports.occupancy(i),
@@ -107,16 +107,16 @@ mod tests {
         let mut of = [policy.ingress(0, false); 3];
         let at = |port, class| move || Passage { now: Time::ZERO, port, out: 0, class };
         assert!(
-            b.admit(&mut of[0], at(0, 0), 1500).is_some()
-                && b.admit(&mut of[1], at(0, 1), 1500).is_some()
+            b.admit(&mut of[0], at(0, Class(0)), 1500).is_some()
+                && b.admit(&mut of[1], at(0, Class(1)), 1500).is_some()
         );
-        assert!(b.admit(&mut of[0], at(0, 0), 1).is_none(), "the other class has the rest");
-        assert!(b.admit(&mut of[2], at(1, 0), 3000).is_some(), "another port has its own");
+        assert!(b.admit(&mut of[0], at(0, Class(0)), 1).is_none(), "the other class has the rest");
+        assert!(b.admit(&mut of[2], at(1, Class(0)), 3000).is_some(), "another port has its own");
         assert_eq!(
-            (b.release(&mut of[1], at(0, 1), 1500).bytes, b.held()),
+            (b.release(&mut of[1], at(0, Class(1)), 1500).bytes, b.held()),
             (Bytes::ZERO, Bytes(4500))
         );
-        assert_eq!(b.admit(&mut of[0], at(0, 0), 1500).map(|o| o.bytes), Some(Bytes(3000)));
+        assert_eq!(b.admit(&mut of[0], at(0, Class(0)), 1500).map(|o| o.bytes), Some(Bytes(3000)));
         assert_eq!([of[0].highest(), of[1].highest()], [3000, 1500]);
     }
 }

@@ -5,7 +5,7 @@
 
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Class, Time};
 
 use crate::accounts::Accounts;
 use crate::pools::{PoolUse, Pools, PoolsConfig};
@@ -33,7 +33,7 @@ pub struct Passage {
     /// Egress port.
     pub out: u16,
     /// Class.
-    pub class: u8,
+    pub class: Class,
 }
 
 /// Part of the memory that had no room for a frame.
@@ -235,7 +235,7 @@ impl Buffer {
 
     /// Occupancy of the ingress of a port and class, as a receiver sees it.
     #[inline]
-    pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
+    pub fn occupancy(&self, i: &Ingress, port: u16, class: Class) -> Occupancy {
         match &self.accounts {
             Some(accounts) => accounts.occupancy(i, port, class),
             None => self.of_rule(i),
@@ -294,7 +294,7 @@ impl BufferPolicy {
 mod tests {
     use super::*;
 
-    const AT: Passage = Passage { now: Time::ZERO, port: 0, out: 0, class: 0 };
+    const AT: Passage = Passage { now: Time::ZERO, port: 0, out: 0, class: Class(0) };
 
     #[test]
     fn a_fixed_buffer_refuses_the_frame_that_does_not_fit() {
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn limit_is_a_share_of_the_free_pool() {
         let (mut b, mut i) = shared(pool(4 << 20));
-        assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes(508_689));
+        assert_eq!(b.occupancy(&i, 0, Class(0)).limit, Bytes(508_689));
         for _ in 0..3 {
             b.admit(&mut i, || AT, 1048).unwrap();
         }
@@ -356,14 +356,14 @@ mod tests {
     #[test]
     fn an_over_committed_pool_wraps_only_when_asked() {
         let (b, i) = shared(pool(1000));
-        assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes::ZERO);
+        assert_eq!(b.occupancy(&i, 0, Class(0)).limit, Bytes::ZERO);
         let (b, i) = shared(SharedPool { reserve: Bytes(u64::MAX / 2), ..pool(4 << 20) });
         assert_eq!(
-            b.occupancy(&i, 0, 0).limit,
+            b.occupancy(&i, 0, Class(0)).limit,
             Bytes::ZERO,
             "what is promised to the ports does not wrap either"
         );
         let (b, i) = wrapping(pool(1000), true);
-        assert!(b.occupancy(&i, 0, 0).limit > Bytes(1 << 28));
+        assert!(b.occupancy(&i, 0, Class(0)).limit > Bytes(1 << 28));
     }
 }

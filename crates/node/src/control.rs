@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use xoff_mech::flow_control::Message;
 use xoff_units::state::State;
-use xoff_units::{Span, Time};
+use xoff_units::{Class, Span, Time};
 
 /// A delay, constant or with a uniform jitter on top.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl ControlDelay {
 /// overtakes another would leave the sender at a wrong state forever.
 #[derive(Debug, Default, State)]
 pub(crate) struct DelayLine {
-    waiting: VecDeque<(Time, u8, Message)>,
+    waiting: VecDeque<(Time, Class, Message)>,
     #[state(deadline)]
     last: Time,
 }
@@ -59,7 +59,7 @@ impl DelayLine {
         now: Time,
         delay: &Delay,
         draw: impl FnOnce() -> f64,
-        class: u8,
+        class: Class,
         message: Message,
     ) -> Time {
         let jitter = if delay.jitter.0 > 0 {
@@ -74,7 +74,7 @@ impl DelayLine {
     }
 
     /// Takes the next message that is due.
-    pub fn pop(&mut self, now: Time) -> Option<(u8, Message)> {
+    pub fn pop(&mut self, now: Time) -> Option<(Class, Message)> {
         match self.waiting.front() {
             Some(&(due, class, message)) if due <= now => {
                 self.waiting.pop_front();
@@ -93,11 +93,11 @@ mod tests {
     fn jitter_never_reorders() {
         let mut line = DelayLine::default();
         let delay = Delay { constant: Span::from_us(1), jitter: Span::from_us(10) };
-        let first = line.push(Time::ZERO, &delay, || 0.9, 0, Message::Custom(2));
-        let second = line.push(Time::from_us(1), &delay, || 0.0, 0, Message::Custom(1));
+        let first = line.push(Time::ZERO, &delay, || 0.9, Class(0), Message::Custom(2));
+        let second = line.push(Time::from_us(1), &delay, || 0.0, Class(0), Message::Custom(1));
         assert_eq!((first, second), (Time::from_us(10), Time::from_us(10)));
         assert_eq!(line.pop(Time(9_999_999)), None);
-        assert_eq!(line.pop(first), Some((0, Message::Custom(2))));
-        assert_eq!(line.pop(first), Some((0, Message::Custom(1))));
+        assert_eq!(line.pop(first), Some((Class(0), Message::Custom(2))));
+        assert_eq!(line.pop(first), Some((Class(0), Message::Custom(1))));
     }
 }

@@ -19,8 +19,8 @@
 
 use std::collections::VecDeque;
 
-use xoff_units::Time;
 use xoff_units::state::State;
+use xoff_units::{Class, Time};
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::ClassState;
@@ -184,8 +184,8 @@ impl Discipline {
     }
 
     #[inline]
-    fn at(&self, port: u16, class: u8) -> usize {
-        port as usize * self.classes + class as usize
+    fn at(&self, port: u16, class: Class) -> usize {
+        port as usize * self.classes + class.index()
     }
 
     /// True if no frame waits for a FIFO egress.
@@ -240,7 +240,7 @@ impl Discipline {
                 list.push(id, store);
             }
             Queues::Input { lists, order, reading } => {
-                let list = &mut lists[f.in_port as usize * self.classes + f.class() as usize];
+                let list = &mut lists[f.in_port as usize * self.classes + f.class().index()];
                 let behind = list.front().is_some();
                 list.push(id, store);
                 if behind {
@@ -256,7 +256,7 @@ impl Discipline {
     /// Length of the frame that would leave next through an egress and class. Asking changes
     /// nothing, however often: deficit round robin moves its turn on when a frame leaves.
     #[inline]
-    pub fn head(&self, egress: &Egress, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+    pub fn head(&self, egress: &Egress, out: u16, class: Class, store: &FrameStore) -> Option<u32> {
         let at = self.at(out, class);
         let id = match &self.queues {
             Queues::Fifo => egress.fifo.front()?,
@@ -264,7 +264,7 @@ impl Discipline {
             Queues::RoundRobin { queues, quantum } => queues[at].next(*quantum, store)?.1,
             Queues::Input { lists, order, reading } => {
                 let ingress = *order[at].iter().find(|&&i| !reading[i as usize])? as usize;
-                lists[ingress * self.classes + class as usize].front()?
+                lists[ingress * self.classes + class.index()].front()?
             }
         };
         Some(store[id].len())
@@ -278,7 +278,7 @@ impl Discipline {
         &mut self,
         egress: &mut Egress,
         out: u16,
-        class: u8,
+        class: Class,
         store: &FrameStore,
     ) -> Option<(FrameId, Option<u16>)> {
         let at = self.at(out, class);
@@ -306,11 +306,11 @@ impl Discipline {
             Queues::Input { lists, order, reading } => {
                 let next = order[at].iter().position(|&i| !reading[i as usize])?;
                 let ingress = order[at].remove(next)?;
-                let list = &mut lists[ingress as usize * self.classes + class as usize];
+                let list = &mut lists[ingress as usize * self.classes + class.index()];
                 let id = list.pop(store)?;
                 if let Some(next) = list.front() {
                     let to = store[next].out_port;
-                    order[to as usize * self.classes + class as usize].push_back(ingress);
+                    order[to as usize * self.classes + class.index()].push_back(ingress);
                     exposed = (to != out).then_some(to);
                 }
                 id
@@ -344,7 +344,7 @@ impl Discipline {
         now: Time,
         class_state: &ClassState,
         out: u16,
-        class: u8,
+        class: Class,
         store: &FrameStore,
     ) -> Option<u32> {
         match self.queues {
@@ -360,7 +360,7 @@ impl Discipline {
         now: Time,
         class_state: &mut ClassState,
         out: u16,
-        class: u8,
+        class: Class,
         store: &FrameStore,
     ) -> Option<FrameId> {
         match self.queues {
@@ -375,7 +375,7 @@ impl Discipline {
         &mut self,
         class_state: &mut ClassState,
         out: u16,
-        class: u8,
+        class: Class,
         store: &FrameStore,
     ) -> Option<(FrameId, Option<u16>)> {
         match self.queues {
@@ -406,7 +406,7 @@ impl Discipline {
 
     /// For an input queue: the egress its head waits for. `None` where queues are per egress, so
     /// that no frame waits behind a frame for another port.
-    pub fn input_head(&self, ingress: u16, class: u8, store: &FrameStore) -> Option<u16> {
+    pub fn input_head(&self, ingress: u16, class: Class, store: &FrameStore) -> Option<u16> {
         match &self.queues {
             Queues::Input { lists, .. } => {
                 lists[self.at(ingress, class)].front().map(|id| store[id].out_port)
@@ -488,7 +488,7 @@ mod tests {
         let mut store = FrameStore::new();
         let (mut d, mut egress) = (Discipline::new(kind, 3, 1), Egress::default());
         for &(in_port, len) in frames {
-            let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, len);
+            let mut f = Frame::new(FrameKind::Data, FlowId(0), Class(0), len);
             (f.in_port, f.out_port) = (in_port, 2);
             let id = store.insert(f);
             d.push(&mut egress, id, &mut store);
@@ -496,7 +496,8 @@ mod tests {
         let total: u64 = frames.iter().map(|f| f.1 as u64).sum();
         assert_eq!((egress.bytes(), egress.highest()), (total, total));
         let out = std::iter::from_fn(|| {
-            d.pop(&mut egress, 2, 0, &store).map(|(id, _)| (store[id].in_port, store[id].len()))
+            d.pop(&mut egress, 2, Class(0), &store)
+                .map(|(id, _)| (store[id].in_port, store[id].len()))
         })
         .collect();
         assert_eq!(egress.bytes(), 0);
@@ -533,15 +534,15 @@ mod tests {
             Egress::default(),
         );
         for _ in 0..4 {
-            let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, 1000);
+            let mut f = Frame::new(FrameKind::Data, FlowId(0), Class(0), 1000);
             (f.in_port, f.out_port) = (0, 1);
             let id = store.insert(f);
             d.push(&mut egress, id, &mut store);
         }
         let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
         queues[1].deficit[0] = 500;
-        assert_eq!(d.head(&egress, 1, 0, &store), Some(1000));
-        assert!(d.pop(&mut egress, 1, 0, &store).is_some());
+        assert_eq!(d.head(&egress, 1, Class(0), &store), Some(1000));
+        assert!(d.pop(&mut egress, 1, Class(0), &store).is_some());
         let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
         assert_eq!(queues[1].deficit[0], u32::MAX - 1000);
     }
@@ -558,19 +559,19 @@ mod tests {
                 (Discipline::new(DisciplineKind::Drr { quantum: 500 }, 3, 1), Egress::default());
             let mut out = Vec::new();
             for (i, &(in_port, len)) in frames.iter().enumerate() {
-                let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, len);
+                let mut f = Frame::new(FrameKind::Data, FlowId(0), Class(0), len);
                 (f.in_port, f.out_port) = (in_port, 2);
                 let id = store.insert(f);
                 d.push(&mut egress, id, &mut store);
-                (0..asked).for_each(|_| _ = d.head(&egress, 2, 0, &store));
+                (0..asked).for_each(|_| _ = d.head(&egress, 2, Class(0), &store));
                 if i % 3 == 2 {
-                    let announced = d.head(&egress, 2, 0, &store);
-                    let (id, _) = d.pop(&mut egress, 2, 0, &store).unwrap();
+                    let announced = d.head(&egress, 2, Class(0), &store);
+                    let (id, _) = d.pop(&mut egress, 2, Class(0), &store).unwrap();
                     assert_eq!(announced, Some(store[id].len()));
                     out.push(store[id].len());
                 }
             }
-            while let Some((id, _)) = d.pop(&mut egress, 2, 0, &store) {
+            while let Some((id, _)) = d.pop(&mut egress, 2, Class(0), &store) {
                 out.push(store[id].len());
             }
             out
@@ -589,18 +590,18 @@ mod tests {
                    store: &mut FrameStore,
                    in_port,
                    out_port| {
-            let mut f = Frame::new(FrameKind::Data, FlowId(0), 0, 100);
+            let mut f = Frame::new(FrameKind::Data, FlowId(0), Class(0), 100);
             (f.in_port, f.out_port) = (in_port, out_port);
             let id = store.insert(f);
             d.push(&mut egress[out_port as usize], id, store)
         };
         assert!(add(&mut d, &mut egress, &mut store, 0, 1));
         assert!(!add(&mut d, &mut egress, &mut store, 0, 2), "waits behind the frame for port 1");
-        assert_eq!(d.head(&egress[2], 2, 0, &store), None);
-        assert_eq!(d.input_head(0, 0, &store), Some(1));
-        let (_, exposed) = d.pop(&mut egress[1], 1, 0, &store).unwrap();
+        assert_eq!(d.head(&egress[2], 2, Class(0), &store), None);
+        assert_eq!(d.input_head(0, Class(0), &store), Some(1));
+        let (_, exposed) = d.pop(&mut egress[1], 1, Class(0), &store).unwrap();
         assert_eq!(exposed, Some(2));
-        assert_eq!(d.head(&egress[2], 2, 0, &store), Some(100));
+        assert_eq!(d.head(&egress[2], 2, Class(0), &store), Some(100));
     }
 
     #[test]
@@ -619,20 +620,23 @@ mod tests {
             let id = store.insert(f);
             d.push(egress, id, store)
         };
-        assert!(add(&mut d, &mut egress, &mut store, 0, 0, 100));
+        assert!(add(&mut d, &mut egress, &mut store, 0, Class(0), 100));
         d.set_reading(0, true);
         assert!(
-            !add(&mut d, &mut egress, &mut store, 0, 1, 200),
+            !add(&mut d, &mut egress, &mut store, 0, Class(1), 200),
             "one frame at a time, whatever its class"
         );
-        assert_eq!((d.head(&egress, 2, 0, &store), d.pop(&mut egress, 2, 1, &store)), (None, None));
-        assert!(add(&mut d, &mut egress, &mut store, 1, 0, 300));
-        assert_eq!(d.head(&egress, 2, 0, &store), Some(300), "the next of the round robin");
-        let (id, _) = d.pop(&mut egress, 2, 0, &store).unwrap();
+        assert_eq!(
+            (d.head(&egress, 2, Class(0), &store), d.pop(&mut egress, 2, Class(1), &store)),
+            (None, None)
+        );
+        assert!(add(&mut d, &mut egress, &mut store, 1, Class(0), 300));
+        assert_eq!(d.head(&egress, 2, Class(0), &store), Some(300), "the next of the round robin");
+        let (id, _) = d.pop(&mut egress, 2, Class(0), &store).unwrap();
         assert_eq!(store[id].len(), 300);
         d.set_reading(0, false);
         assert_eq!(
-            (d.head(&egress, 2, 0, &store), d.head(&egress, 2, 1, &store)),
+            (d.head(&egress, 2, Class(0), &store), d.head(&egress, 2, Class(1), &store)),
             (Some(100), Some(200))
         );
     }

@@ -6,7 +6,7 @@ use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Loss, NodeId, PortId, Rate, Span, Time};
+use xoff_units::{Class, FlowId, Loss, NodeId, PortId, Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
@@ -96,14 +96,14 @@ pub enum Call {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
     },
     /// The timer of the congestion point of this port and class.
     CongestionPoint {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
     },
     /// A received control message takes effect.
     Apply {
@@ -205,7 +205,7 @@ pub enum NodeEvent {
         /// Egress port.
         out_port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// Held from this ingress and class [bytes].
         ingress: u64,
         /// Waiting for this egress and class [bytes].
@@ -216,7 +216,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// The message.
         message: Message,
     },
@@ -225,7 +225,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// The message.
         message: Message,
     },
@@ -234,7 +234,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// Rate; 0 while stopped.
         rate: Rate,
         /// Cause of the stop.
@@ -248,7 +248,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// True at the start.
         on: bool,
         /// Cause of the stop.
@@ -266,7 +266,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// Flow of the frame.
         flow: FlowId,
         /// Mark of the frame.
@@ -277,7 +277,7 @@ pub enum NodeEvent {
         /// Port of the buffer.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// Buffer of the port.
         side: Side,
         /// Flow whose source is notified.
@@ -295,7 +295,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// New state.
         state: PortState,
     },
@@ -304,7 +304,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// Finding of the watchdog.
         change: Change,
     },
@@ -320,7 +320,7 @@ pub enum NodeEvent {
         /// Ingress port.
         port: u16,
         /// Number of the class, from 0.
-        class: u8,
+        class: Class,
         /// Number of the flow.
         flow: FlowId,
         /// Length [bytes].

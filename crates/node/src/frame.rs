@@ -5,7 +5,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::rate_control::{HOPS_MAX, Hop};
 use xoff_units::state::{Meaning, State, Walk};
-use xoff_units::{Bytes, FlowId, Time, prefetch};
+use xoff_units::{Bytes, Class, FlowId, Time, prefetch};
 
 /// Handle of a frame in a [`FrameStore`].
 pub type FrameId = u32;
@@ -73,8 +73,8 @@ const IS_SIGNAL: u32 = 1 << 9;
 impl Frame {
     /// A frame of at most [`LEN_MAX`] bytes without content; callers set other fields.
     #[inline]
-    pub fn new(kind: FrameKind, flow: FlowId, class: u8, len: u32) -> Frame {
-        debug_assert!(len <= LEN_MAX && class < 8);
+    pub fn new(kind: FrameKind, flow: FlowId, class: Class, len: u32) -> Frame {
+        debug_assert!(len <= LEN_MAX && class < Class(8));
         Frame {
             seq: 0,
             sent_at: Time::ZERO,
@@ -83,13 +83,13 @@ impl Frame {
             len: len as u16,
             in_port: 0,
             out_port: 0,
-            bits: kind as u16 | (class as u16) << CLASS,
+            bits: kind as u16 | u16::from(class.0) << CLASS,
         }
     }
 
     /// A control frame that carries `message` for `class`. The message is packed into fields that
     /// control frames do not need otherwise, so that data frames stay small.
-    pub fn control(message: Message, class: u8, len: u32) -> Frame {
+    pub fn control(message: Message, class: Class, len: u32) -> Frame {
         let (tag, a, b) = message.to_words();
         let mut f = Frame::new(FrameKind::Control, FlowId(tag as u32), class, len);
         f.seq = a;
@@ -98,7 +98,7 @@ impl Frame {
     }
 
     /// A CNM of a congestion point, with its feedback value: 1 to 63.
-    pub fn cnm(flow: FlowId, class: u8, len: u32, value: u8) -> Frame {
+    pub fn cnm(flow: FlowId, class: Class, len: u32, value: u8) -> Frame {
         Frame {
             seq: value as u64,
             ..Frame::new(FrameKind::CongestionNotification, flow, class, len)
@@ -136,7 +136,7 @@ impl Frame {
         Frame {
             seq: u64::from(number) | u64::from(kind) << 32,
             flow,
-            ..Frame::new(FrameKind::Control, FlowId(0), 0, 8)
+            ..Frame::new(FrameKind::Control, FlowId(0), Class(0), 8)
         }
     }
 
@@ -178,8 +178,8 @@ impl Frame {
     }
     /// Priority class.
     #[inline]
-    pub fn class(&self) -> u8 {
-        (self.bits >> CLASS & 7) as u8
+    pub fn class(&self) -> Class {
+        Class((self.bits >> CLASS & 7) as u8)
     }
     /// Congestion mark.
     #[inline]
@@ -571,14 +571,14 @@ mod tests {
 
     #[test]
     fn a_frame_is_the_same_in_another_process() {
-        let mut f = Frame::new(FrameKind::Data, FlowId(u32::MAX - 1), 7, LEN_MAX);
+        let mut f = Frame::new(FrameKind::Data, FlowId(u32::MAX - 1), Class(7), LEN_MAX);
         (f.seq, f.sent_at) = (u64::MAX - 1, Time(u64::MAX - 2));
         f.add_mark(Mark::Ce);
         f.set_reported(Mark::from_code_point(0b10));
         f.set_ends_flow(true);
         (0..7).for_each(|_| f.pass_through(u16::MAX - 1, u16::MAX - 2));
         assert_eq!(format!("{f:?}"), format!("{:?}", again(&f)));
-        let control = Frame::control(Message::Custom(77), 3, 64);
+        let control = Frame::control(Message::Custom(77), Class(3), 64);
         assert_eq!(again(&control).message(), Message::Custom(77));
         let signal = Frame::link_signal(2, 0xfffff);
         assert_eq!(
@@ -591,13 +591,13 @@ mod tests {
             f.set_number(number);
             assert_eq!(
                 (f.number(), f.as_link_signal(), f.flow, f.class()),
-                (Some(number), None, FlowId(u32::MAX - 1), 7)
+                (Some(number), None, FlowId(u32::MAX - 1), Class(7))
             );
             assert_eq!(again(&f).number(), Some(number));
         }
         f.clear_number();
         assert_eq!(f.number(), None);
-        let mut control = Frame::control(Message::Custom(77), 3, 64);
+        let mut control = Frame::control(Message::Custom(77), Class(3), 64);
         assert_eq!(control.total(), None);
         for total in [0, 0x1234_5678_9abc, (1 << 48) - 1] {
             control.set_total(total);
@@ -611,14 +611,14 @@ mod tests {
         let mut store = FrameStore::new();
         let mut q = FrameList::default();
         let ids: Vec<_> = (0..3)
-            .map(|i| store.insert(Frame::new(FrameKind::Data, FlowId(i), 0, 100 + i)))
+            .map(|i| store.insert(Frame::new(FrameKind::Data, FlowId(i), Class(0), 100 + i)))
             .collect();
         ids.iter().for_each(|&id| q.push(id, &mut store));
         assert_eq!(q.iter(&store).map(|f| f.flow.0).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(q.pop(&store), Some(ids[0]));
         assert_eq!(store.remove(ids[0]).flow, FlowId(0));
-        assert_eq!(store.insert(Frame::new(FrameKind::Data, FlowId(9), 0, 1)), ids[0]);
-        let ack = store.insert(Frame::new(FrameKind::Ack, FlowId(9), 0, 1));
+        assert_eq!(store.insert(Frame::new(FrameKind::Data, FlowId(9), Class(0), 1)), ids[0]);
+        let ack = store.insert(Frame::new(FrameKind::Ack, FlowId(9), Class(0), 1));
         assert_eq!(
             (store.live_data(), store.remove(ack).kind(), store.live_data()),
             (3, FrameKind::Ack, 3)
@@ -634,7 +634,7 @@ mod tests {
         let mut store = FrameStore::new();
         let mut q = FrameList::default();
         let mut put = |q: &mut FrameList, flow: FlowId| {
-            let id = store.insert(Frame::new(FrameKind::Data, flow, 0, 100));
+            let id = store.insert(Frame::new(FrameKind::Data, flow, Class(0), 100));
             q.push_before(id, &mut store, |f| f.flow >= FlowId(10));
             q.iter(&store).map(|f| f.flow.0).collect::<Vec<_>>()
         };
@@ -650,8 +650,8 @@ mod tests {
             (0..4).map(|_| store[q.pop(&store).unwrap()].flow.0).collect::<Vec<_>>(),
             [0, 1, 11, 10]
         );
-        let ids =
-            [2, 3].map(|flow| store.insert(Frame::new(FrameKind::Data, FlowId(flow), 0, 100)));
+        let ids = [2, 3]
+            .map(|flow| store.insert(Frame::new(FrameKind::Data, FlowId(flow), Class(0), 100)));
         ids.iter().for_each(|&id| q.push_before(id, &mut store, |f| f.flow >= FlowId(10)));
         assert_eq!(
             [q.pop(&store), q.pop(&store), q.pop(&store)],
@@ -664,7 +664,7 @@ mod tests {
     #[test]
     fn a_large_store_is_moved_once() {
         let mut store = FrameStore::new();
-        let frame = Frame::new(FrameKind::Data, FlowId(1), 0, 100);
+        let frame = Frame::new(FrameKind::Data, FlowId(1), Class(0), 100);
         (0..FrameStore::LARGE).for_each(|_| _ = store.insert(frame));
         let id = store.insert(frame);
         assert!(
@@ -681,6 +681,6 @@ mod tests {
     #[test]
     fn control_frames_carry_a_message() {
         let m = Message::Custom(u64::MAX / 3);
-        assert_eq!(Frame::control(m, 3, 64).message(), m);
+        assert_eq!(Frame::control(m, Class(3), 64).message(), m);
     }
 }

@@ -9,6 +9,8 @@
 //! on a wire, be called again later, look up a route, draw a random number. It owns no clock, no
 //! socket and no file, and it names no mechanism: laws come as the traits of the mechanism crate.
 
+use xoff_units::Class;
+
 mod accounts;
 mod buffer;
 mod compat;
@@ -50,8 +52,8 @@ pub struct ClassSet(u8);
 impl ClassSet {
     /// True if this class is among them. The number of the unpaused control class never is.
     #[inline]
-    pub fn has(self, class: u8) -> bool {
-        class < 8 && self.0 & 1 << class != 0
+    pub fn has(self, class: Class) -> bool {
+        class.0 < 8 && self.0 & 1 << class.0 != 0
     }
     /// Number of classes in the set.
     pub fn count(self) -> u64 {
@@ -98,13 +100,21 @@ impl Classes {
     pub fn is_empty(&self) -> bool {
         self.priorities.is_empty()
     }
+    /// All classes.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = Class> + use<> {
+        Class::up_to(self.len())
+    }
+    /// The priorities of all classes, in their order.
+    pub fn priorities(&self) -> &[u8] {
+        &self.priorities
+    }
     /// The priority of a class, or of the number after the last one.
-    pub fn priority(&self, class: usize) -> u8 {
-        self.priorities.get(class).copied().or(self.unpaused).unwrap_or(0)
+    pub fn priority(&self, class: Class) -> u8 {
+        self.priorities.get(class.index()).copied().or(self.unpaused).unwrap_or(0)
     }
     /// The number that frames of the unpaused control class carry instead of a class.
-    pub fn unpaused(&self) -> Option<u8> {
-        self.unpaused.map(|_| self.priorities.len() as u8)
+    pub fn unpaused(&self) -> Option<Class> {
+        self.unpaused.map(|_| Class(self.priorities.len() as u8))
     }
     /// The classes of these priorities; those that are not in use have none.
     pub fn set(&self, priorities: &[u8]) -> ClassSet {
@@ -112,24 +122,32 @@ impl Classes {
         ClassSet(priorities.iter().filter_map(of).fold(0, |set, class| set | 1 << class))
     }
     /// The class of a priority in use.
-    pub fn class(&self, priority: u8) -> Option<u8> {
+    pub fn class(&self, priority: u8) -> Option<Class> {
         if self.unpaused == Some(priority) {
             return self.unpaused();
         }
-        self.priorities.iter().position(|&p| p == priority).map(|c| c as u8)
+        self.priorities.iter().position(|&p| p == priority).map(|c| Class(c as u8))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Classes;
+    use super::{Class, Classes};
 
     #[test]
     fn the_unpaused_class_has_a_number_of_its_own() {
         let c = Classes::with_unpaused_class([3, 0, 3], Some(0));
-        assert_eq!((c.len(), c.class(3), c.class(0), c.class(5)), (1, Some(0), Some(1), None));
-        assert_eq!((c.priority(0), c.priority(1), c.unpaused()), (3, 0, Some(1)));
+        let class = |c: &Classes, priority| c.class(priority).map(|c| c.0);
+        assert_eq!(
+            (c.len(), class(&c, 3), class(&c, 0), class(&c, 5)),
+            (1, Some(0), Some(1), None)
+        );
+        let named = (c.priority(Class(0)), c.priority(Class(1)), c.unpaused());
+        assert_eq!(named, (3, 0, Some(Class(1))));
         let c = Classes::new([3, 0]);
-        assert_eq!((c.len(), c.class(0), c.class(3), c.unpaused()), (2, Some(0), Some(1), None));
+        assert_eq!(
+            (c.len(), class(&c, 0), class(&c, 3), c.unpaused()),
+            (2, Some(0), Some(1), None)
+        );
     }
 }

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
-use xoff_units::{FlowId, Loss, NodeId, PortId, Time, prefetch, prefetch_whole};
+use xoff_units::{Class, FlowId, Loss, NodeId, PortId, Time, prefetch, prefetch_whole};
 
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
@@ -279,7 +279,7 @@ impl Nic {
     /// Prefetches the NIC's flows for the next call.
     #[inline]
     pub fn prefetch_flows(&self, port: u16) {
-        if let Some(turn) = self.ports[port].round_robin.of_class(0).first() {
+        if let Some(turn) = self.ports[port].round_robin.of_class(Class(0)).first() {
             prefetch(turn);
         }
         if let Some(flow) = self.flows.last() {
@@ -318,7 +318,7 @@ impl Nic {
     }
 
     /// A timer of the receiver half of a port expires.
-    pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+    pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
         let p = &mut self.ports[port];
         let occupancy = p.occupancy(class);
         if let Some(message) = p.port.on_receiver_wake(now, class, &occupancy) {

@@ -18,7 +18,7 @@ use xoff_mech::detection::Side;
 use xoff_mech::flow_control::Occupancy;
 use xoff_mech::sharing::{AnySharing, CONGESTED, Sharing, Supply};
 use xoff_units::state::State;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Class, Time};
 
 use crate::buffer::{Ingress, Passage};
 
@@ -240,8 +240,8 @@ impl Pools {
         }
     }
 
-    fn at(&self, port: u16, class: u8) -> usize {
-        port as usize * self.classes + class as usize
+    fn at(&self, port: u16, class: Class) -> usize {
+        port as usize * self.classes + class.index()
     }
 
     /// Takes a frame in, or refuses it.
@@ -323,7 +323,7 @@ impl Pools {
     }
 
     /// Occupancy of a group, as a receiver sees it.
-    pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
+    pub fn occupancy(&self, i: &Ingress, port: u16, class: Class) -> Occupancy {
         let at = self.at(port, class);
         let g = &self.groups.all[at];
         let limit = g.pool.map_or(u64::MAX, |pool| self.groups.limit(at, &self.pools[pool]));

@@ -8,7 +8,7 @@ use xoff_mech::flow_control::{
 };
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::state::{State, may_be_gone};
-use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, Class, FlowId, NodeId, PortId, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
@@ -29,7 +29,7 @@ pub struct Hold {
     /// Number of the port at its node, from 0.
     pub port: u16,
     /// Number of the class, from 0.
-    pub class: u8,
+    pub class: Class,
     /// Length of the frame that waits at the head [bytes].
     pub len: u32,
     /// Since when.
@@ -182,7 +182,7 @@ impl Port {
     pub(crate) fn new(
         at: PortId,
         facts: &LinkFacts,
-        of_class: impl Fn(u8) -> ClassState,
+        of_class: impl Fn(Class) -> ClassState,
         classes: usize,
         message_len: Bytes,
     ) -> Self {
@@ -209,8 +209,8 @@ impl Port {
             hold_changes: 0,
             rate: facts.rate,
             message_len: message_len.0 as u32,
-            class_state: of_class(0),
-            more: (1..classes).map(|class| of_class(class as u8)).collect(),
+            class_state: of_class(Class(0)),
+            more: Class::up_to(classes).skip(1).map(of_class).collect(),
             delays: None,
         };
         let shares = port.class_states().any(|c| c.tx.shared_use().is_some());
@@ -227,21 +227,25 @@ impl Port {
 
     /// State of a class.
     #[inline]
-    pub(crate) fn class_state(&self, class: u8) -> &ClassState {
-        if class == 0 { &self.class_state } else { &self.more[class as usize - 1] }
+    pub(crate) fn class_state(&self, class: Class) -> &ClassState {
+        if class == Class(0) { &self.class_state } else { &self.more[class.index() - 1] }
     }
 
     /// State of a class.
     #[inline]
-    pub(crate) fn class_state_mut(&mut self, class: u8) -> &mut ClassState {
-        if class == 0 { &mut self.class_state } else { &mut self.more[class as usize - 1] }
+    pub(crate) fn class_state_mut(&mut self, class: Class) -> &mut ClassState {
+        if class == Class(0) { &mut self.class_state } else { &mut self.more[class.index() - 1] }
     }
 
     /// State of a class; the unpaused control class, which travels with the control frames, has
     /// none.
     #[inline]
-    fn class_state_if_any(&mut self, class: u8) -> Option<&mut ClassState> {
-        if class == 0 { Some(&mut self.class_state) } else { self.more.get_mut(class as usize - 1) }
+    fn class_state_if_any(&mut self, class: Class) -> Option<&mut ClassState> {
+        if class == Class(0) {
+            Some(&mut self.class_state)
+        } else {
+            self.more.get_mut(class.index() - 1)
+        }
     }
 
     /// State of each class, in class order.
@@ -259,7 +263,7 @@ impl Port {
 
     /// Requests the first wake-ups of the receivers.
     pub fn start(&mut self, env: &mut impl Env) {
-        for class in 0..=self.more.len() as u8 {
+        for class in Class::up_to(1 + self.more.len()) {
             self.plan_receiver(class, env);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::Classes;
 use crate::vl_arbitration::{VlArbitration, VlState};
+use xoff_units::Class;
 use xoff_units::state::State;
 
 /// The rule between classes.
@@ -21,7 +22,7 @@ impl SchedulerKind {
     /// A priority in use that would never be served.
     pub fn passes_over(&self, classes: &Classes) -> Option<u8> {
         let SchedulerKind::VlArbitration(rule) = self else { return None };
-        (0..classes.len()).map(|c| classes.priority(c)).find(|&p| !rule.serves(p))
+        classes.priorities().iter().copied().find(|&p| !rule.serves(p))
     }
 
     /// Rule with classes instead of priorities.
@@ -84,10 +85,11 @@ impl Scheduler {
         &mut self,
         kind: &SchedulerKind,
         classes: usize,
-        mut ready: impl FnMut(usize) -> Option<u32>,
-    ) -> Option<usize> {
+        mut ready: impl FnMut(Class) -> Option<u32>,
+    ) -> Option<Class> {
+        let mut ready = |c: usize| ready(Class(c as u8));
         if classes == 1 {
-            return ready(0).map(|_| 0); // nothing to choose, whatever the rule
+            return ready(0).map(|_| Class(0)); // nothing to choose, whatever the rule
         }
         let picked = match kind {
             SchedulerKind::Strict => (0..classes).rev().find(|&c| ready(c).is_some()),
@@ -126,10 +128,8 @@ impl Scheduler {
                 self.account.vl(rule).pick(rule, &heads)
             }
         };
-        if let Some(c) = picked {
-            self.last = c;
-        }
-        picked
+        self.last = picked?;
+        Some(Class(self.last as u8))
     }
 }
 
@@ -139,7 +139,8 @@ mod tests {
 
     fn serve(kind: SchedulerKind, heads: &[Option<u32>], times: usize) -> Vec<usize> {
         let mut s = Scheduler::default();
-        (0..times).filter_map(|_| s.pick(&kind, heads.len(), |c| heads[c])).collect()
+        let pick = |_| s.pick(&kind, heads.len(), |c| heads[c.index()]);
+        (0..times).filter_map(pick).map(Class::index).collect()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState,
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::state::State;
-use xoff_units::{Bytes, FlowId, Loss, NodeId, PortId, Time, prefetch};
+use xoff_units::{Bytes, Class, FlowId, Loss, NodeId, PortId, Time, prefetch};
 
 use crate::ClassSet;
 use crate::buffer::{Buffer, BufferPolicy, Full, Passage};
@@ -55,7 +55,7 @@ pub struct SwitchConfig {
     pub message_len: Option<Bytes>,
     /// A class that travels with the control frames: first, never paused, neither counted nor
     /// marked. A detection that notifies sources needs one.
-    pub unpaused: Option<u8>,
+    pub unpaused: Option<Class>,
     /// Messages of the flow control go before frames of that class; off: FIFO.
     pub messages_first: bool,
     /// Data frames collect records of their way, kept like this.
@@ -88,7 +88,7 @@ pub struct Occupant {
 #[repr(C, align(64))]
 pub struct Switch {
     node: NodeId,
-    unpaused: Option<u8>,
+    unpaused: Option<Class>,
     failed_port_keeps_memory: bool,
     hairpin_overlap: bool,
     /// Frames that leave take something along: records of the port, or a header.
@@ -324,13 +324,13 @@ impl Switch {
     /// A frame will be put into the queue of a port soon.
     #[inline]
     pub fn prefetch_last(&self, port: u16, frames: &FrameStore) {
-        self.ports[port as usize].class_state(0).egress.prefetch_last(frames);
+        self.ports[port as usize].class_state(Class(0)).egress.prefetch_last(frames);
     }
 
     /// The frame at the head of a port will be asked for soon.
     #[inline]
     pub fn prefetch_head(&self, port: u16, frames: &FrameStore) {
-        if let Some(id) = self.ports[port as usize].class_state(0).egress.fifo_head() {
+        if let Some(id) = self.ports[port as usize].class_state(Class(0)).egress.fifo_head() {
             frames.prefetch(id);
         }
     }
@@ -338,7 +338,7 @@ impl Switch {
     /// The frame at the head of a port will leave very soon: where it came in is asked too.
     #[inline]
     pub fn prefetch_source(&self, port: u16, frames: &FrameStore) {
-        if let Some(id) = self.ports[port as usize].class_state(0).egress.fifo_head() {
+        if let Some(id) = self.ports[port as usize].class_state(Class(0)).egress.fifo_head() {
             self.ports[frames[id].in_port as usize].prefetch_in();
         }
     }
@@ -357,7 +357,7 @@ impl Switch {
     }
 
     /// A timer of a receiver expires.
-    pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+    pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
         let occupancy = self.occupancy(port, class);
         if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &occupancy) {
             self.send_control(now, port, class, message, env);
@@ -370,8 +370,8 @@ impl Switch {
     pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
         let (open, classes) = self.ports[port as usize].apply_due(now, env);
         if self.watchdog.is_some() {
-            (0..self.classes as u8)
-                .filter(|class| classes & 1 << class != 0)
+            Class::up_to(self.classes)
+                .filter(|class| classes & 1 << class.0 != 0)
                 .for_each(|class| self.note_message(now, port, class));
         }
         if open {
@@ -403,12 +403,12 @@ impl Switch {
 
     /// Frees every frame that waits for a failed port.
     fn throw_all_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        (0..self.classes as u8)
+        Class::up_to(self.classes)
             .for_each(|class| self.throw_away(now, port, class, Loss::FailedPort.into(), env));
     }
 
     /// Frees every frame of a class that waits for a port.
-    fn throw_away(&mut self, now: Time, port: u16, class: u8, why: Drop, env: &mut impl Env) {
+    fn throw_away(&mut self, now: Time, port: u16, class: Class, why: Drop, env: &mut impl Env) {
         loop {
             let class_state = self.ports[port as usize].class_state_mut(class);
             let Some((id, exposed)) = self.queues.discard(class_state, port, class, env.frames())
@@ -515,7 +515,7 @@ impl Switch {
         )
     }
 
-    fn flow_queue(&self, now: Time, out: u16, class: u8, flow: FlowId) -> Option<QueueState> {
+    fn flow_queue(&self, now: Time, out: u16, class: Class, flow: FlowId) -> Option<QueueState> {
         self.ports[out as usize].flows(class)?.queue(now, flow)
     }
 
@@ -523,7 +523,7 @@ impl Switch {
         &mut self,
         now: Time,
         port: u16,
-        class: u8,
+        class: Class,
         message: Message,
         env: &mut impl Env,
     ) {
@@ -541,7 +541,7 @@ impl Switch {
 
     /// A decision about a flow takes several messages.
     #[cold]
-    fn send_more_control(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+    fn send_more_control(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
         if let Some(message) = self.ports[port as usize].class_state_mut(class).rx.more() {
             self.send_control(now, port, class, message, env);
         }
@@ -563,7 +563,7 @@ impl Switch {
         now: Time,
         in_port: u16,
         out_port: u16,
-        class: u8,
+        class: Class,
         occupancy: &Occupancy,
         env: &mut impl Env,
     ) {
@@ -594,9 +594,8 @@ impl Switch {
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
         let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
-            let len =
-                queues.head_of(now, p.class_state(class as u8), port, class as u8, env.frames())?;
-            match p.gate(now, class as u8, len) {
+            let len = queues.head_of(now, p.class_state(class), port, class, env.frames())?;
+            match p.gate(now, class, len) {
                 Gate::Open => Some(len),
                 Gate::Until(t) => {
                     earliest = earliest.min(t);
@@ -607,7 +606,7 @@ impl Switch {
         });
         p.report_holds(now, env);
         match picked {
-            Some(class) => self.send(now, port, class as u8, env),
+            Some(class) => self.send(now, port, class, env),
             None => p.wake_at(earliest, env),
         }
     }
@@ -616,7 +615,7 @@ impl Switch {
     /// would be pushed, chosen and popped with the same result. Where the queues are recorded, or
     /// several classes take turns, it takes the long path.
     #[inline]
-    fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
+    fn passes(&mut self, now: Time, out: u16, class: Class, len: u32, env: &mut impl Env) -> bool {
         let p = &mut self.ports[out as usize];
         if self.classes > 1
             || env.records_queues()
@@ -633,7 +632,7 @@ impl Switch {
         true
     }
 
-    fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+    fn send(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
         if self.queues.reads_inputs() && self.discards(port, class) {
             // It waited behind a frame for another port when the storm was found.
             return self.throw_away(
@@ -667,7 +666,7 @@ impl Switch {
     /// An input has read its frame: its heads may go, those of higher classes first.
     pub fn on_input_read(&mut self, now: Time, port: u16, env: &mut impl Env) {
         self.queues.set_reading(port, false);
-        for class in (0..self.classes as u8).rev() {
+        for class in Class::up_to(self.classes).rev() {
             if let Some(out) = self.queues.input_head(port, class, env.frames()) {
                 self.try_send(now, out, env);
             }
@@ -686,7 +685,7 @@ impl Switch {
     }
 
     /// A frame that waits no longer leaves through a port that is free.
-    fn depart(&mut self, now: Time, port: u16, class: u8, id: FrameId, env: &mut impl Env) {
+    fn depart(&mut self, now: Time, port: u16, class: Class, id: FrameId, env: &mut impl Env) {
         let frame = &env.frames()[id];
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
         let class_state = self.ports[port as usize].class_state_mut(class);

@@ -57,7 +57,9 @@ impl VlArbitration {
         let table = |entries: &[VlEntry]| {
             let weighty = entries.iter().filter(|t| t.weight > 0);
             weighty
-                .filter_map(|t| classes.class(t.vl).map(|vl| VlEntry { vl, weight: t.weight }))
+                .filter_map(|t| {
+                    classes.class(t.vl).map(|vl| VlEntry { vl: vl.0, weight: t.weight })
+                })
                 .collect()
         };
         VlArbitration {

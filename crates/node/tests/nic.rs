@@ -12,7 +12,7 @@ use xoff_node::{
     Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore,
     Nic, NicConfig, NodeEvent, Pacing, PausedWith, Transport,
 };
-use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time, WireClock};
+use xoff_units::{Bytes, Class, FlowId, NodeId, PortId, Rate, Span, Time, WireClock};
 
 const LINE: Rate = Rate::from_gbps(100);
 const ME: NodeId = NodeId(0);
@@ -152,7 +152,7 @@ impl Bench {
         let start = FlowStart {
             flow,
             dst: NodeId(1),
-            class: 0,
+            class: Class(0),
             size,
             app_rate,
             rail: 0,
@@ -170,7 +170,7 @@ impl Bench {
     }
 
     fn ack(&mut self, kind: FrameKind, flow: FlowId, seq: u64, reports_mark: bool) {
-        let mut f = Frame::new(kind, flow, 0, 60);
+        let mut f = Frame::new(kind, flow, Class(0), 60);
         f.seq = seq;
         f.set_reported(if reports_mark { Mark::Ce } else { Mark::None });
         self.receives(f);
@@ -193,7 +193,7 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     b.flow(FlowId(1), 5000, Some(Rate::from_gbps(10)), None); // paced: next frame 838 ns later
     b.until(1000);
     assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)], "nothing wakes the NIC");
-    let mut late = Frame::new(Data, FlowId(7), 0, 1048);
+    let mut late = Frame::new(Data, FlowId(7), Class(0), 1048);
     late.seq = 3000;
     b.receives(late); // a gap: reported
     assert_eq!(b.sent(), [(1000, Nack, 7, 0)]);
@@ -228,9 +228,9 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
 
     let mut b = Bench::new(RateControlKind::Dcqcn(dcqcn::Params::of(dcqcn::Variant::Hpcc)));
     slow(&mut b);
-    b.receives(Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 43));
+    b.receives(Frame::control(Message::Pfc(pfc::Pause::STICKY), Class(0), 43));
     b.until(6000);
-    b.receives(Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 43));
+    b.receives(Frame::control(Message::Pfc(pfc::Pause::RESUME), Class(0), 43));
     b.until(7000);
     assert_eq!(b.sent(), [(5000, Data, 0, 1000)]);
 }
@@ -239,11 +239,11 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
 #[test]
 fn the_acknowledgement_reports_the_mark() {
     let mut b = Bench::new(RateControlKind::None);
-    let mut f = Frame::new(Data, FlowId(7), 0, 1048);
+    let mut f = Frame::new(Data, FlowId(7), Class(0), 1048);
     f.add_mark(Mark::Ce);
     b.receives(f);
     b.until(100);
-    let mut next = Frame::new(Data, FlowId(7), 0, 1048);
+    let mut next = Frame::new(Data, FlowId(7), Class(0), 1048);
     next.seq = 1000;
     b.receives(next);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Ack, 7, 2000)]);
@@ -267,7 +267,7 @@ fn a_cnp_carries_the_mark_it_reports() {
     let marked = |marks: &[Mark]| {
         let mut b = Bench::new(with_tcd());
         for (i, &mark) in marks.iter().enumerate() {
-            let mut f = Frame::new(Data, FlowId(7), 0, 1048);
+            let mut f = Frame::new(Data, FlowId(7), Class(0), 1048);
             f.seq = 1000 * i as u64;
             f.add_mark(mark);
             b.receives(f);
@@ -293,30 +293,30 @@ fn a_cnp_carries_the_mark_it_reports() {
 /// wait with them, 60 B being 4 ns here.
 #[test]
 fn a_cnp_of_its_own_class_is_held_by_nothing() {
-    let sent = |cnp_class: Option<u8>| {
+    let sent = |cnp_class: Option<Class>| {
         let mut b = Bench::with(with_tcd(), |c| c.cnp_class = cnp_class);
-        b.receives(Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 43));
+        b.receives(Frame::control(Message::Pfc(pfc::Pause::STICKY), Class(0), 43));
         b.until(100);
-        let mut f = Frame::new(Data, FlowId(7), 0, 1048);
+        let mut f = Frame::new(Data, FlowId(7), Class(0), 1048);
         f.add_mark(Mark::Ce);
         b.receives(f);
         b.until(200);
-        b.receives(Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 43));
+        b.receives(Frame::control(Message::Pfc(pfc::Pause::RESUME), Class(0), 43));
         b.until(300);
         b.sent()
     };
     let cnp = FrameKind::CongestionNotification;
     assert_eq!(sent(None), [(200, Ack, 7, 1000), (204, cnp, 7, 0)]);
-    assert_eq!(sent(Some(1)), [(100, cnp, 7, 0), (200, Ack, 7, 1000)]);
+    assert_eq!(sent(Some(Class(1))), [(100, cnp, 7, 0), (200, Ack, 7, 1000)]);
 }
 
 /// A CNP waits for the frame on the wire alone: 1048 B take 83 ns.
 #[test]
 fn a_cnp_of_its_own_class_goes_before_data_and_acknowledgements() {
-    let mut b = Bench::with(with_tcd(), |c| c.cnp_class = Some(1));
+    let mut b = Bench::with(with_tcd(), |c| c.cnp_class = Some(Class(1)));
     b.flow(FlowId(0), 3000, None, None);
     b.until(10);
-    let mut f = Frame::new(Data, FlowId(7), 0, 1048);
+    let mut f = Frame::new(Data, FlowId(7), Class(0), 1048);
     f.add_mark(Mark::Ce);
     b.receives(f);
     b.until(300);
@@ -340,7 +340,7 @@ fn only_ce_lowers_the_rate() {
         let mut b = Bench::new(with_tcd());
         b.flow(FlowId(0), 1_000_000, None, None);
         b.until(1000);
-        let mut cnp = Frame::new(FrameKind::CongestionNotification, FlowId(0), 0, 64);
+        let mut cnp = Frame::new(FrameKind::CongestionNotification, FlowId(0), Class(0), 64);
         cnp.set_reported(mark);
         b.receives(cnp);
         let mut rates = Vec::new();
@@ -364,12 +364,12 @@ fn a_value_reaches_the_rate_control() {
         b.nic.flow_rates(|flow, rate| rates.push((flow, rate)));
         rates
     };
-    let mut report = Frame::new(FrameKind::CongestionNotification, FlowId(3), 1, 64);
+    let mut report = Frame::new(FrameKind::CongestionNotification, FlowId(3), Class(1), 64);
     report.set_reported(Mark::Ce);
     b.receives(report);
-    b.receives(Frame::cnm(FlowId(4), 1, 64, 63));
+    b.receives(Frame::cnm(FlowId(4), Class(1), 64, 63));
     assert_eq!((rates(&b), b.world.notified.len()), (vec![(FlowId(3), LINE)], 0));
-    let cnm = Frame::cnm(FlowId(3), 1, 64, 63);
+    let cnm = Frame::cnm(FlowId(3), Class(1), 64, 63);
     assert_eq!(
         (cnm.kind(), cnm.value(), report.value(), cnm.len()),
         (FrameKind::CongestionNotification, 63, 0, 64)
@@ -380,7 +380,7 @@ fn a_value_reaches_the_rate_control() {
 
 #[test]
 fn a_mark_is_never_weakened() {
-    let mut f = Frame::new(Data, FlowId(0), 0, 1000);
+    let mut f = Frame::new(Data, FlowId(0), Class(0), 1000);
     let marks = [Mark::Ue, Mark::Ce, Mark::Ue].map(|m| {
         f.add_mark(m);
         f.mark()
@@ -388,7 +388,7 @@ fn a_mark_is_never_weakened() {
     assert_eq!(marks, [Mark::Ue, Mark::Ce, Mark::Ce]);
     assert_eq!(
         (f.kind(), f.class(), f.len(), f.reported(), f.ends_flow()),
-        (Data, 0, 1000, Mark::None, false)
+        (Data, Class(0), 1000, Mark::None, false)
     );
 }
 
@@ -399,7 +399,7 @@ fn the_acknowledgement_carries_the_records() {
     let mut b = Bench::new(RateControlKind::Hpcc(hpcc::Params::default()));
     let hop =
         |ns: u64| Hop { at: Time::from_ns(ns), tx_bytes: 5000 * ns, queue: Bytes(ns), rate: LINE };
-    let id = b.world.frames.insert(Frame::new(Data, FlowId(7), 0, 1048));
+    let id = b.world.frames.insert(Frame::new(Data, FlowId(7), Class(0), 1048));
     for ns in [10, 20] {
         b.world.frames.telemetry_mut(id).push(hop(ns));
     }
@@ -500,6 +500,6 @@ fn acknowledgements_that_nothing_uses() {
     b.ack(Nack, FlowId(0), 1000, false);
     assert_eq!(b.sent(), [(200, Data, 0, 0)], "back to the first byte");
     b.until(300);
-    b.receives(Frame::new(Data, FlowId(7), 0, 1048));
+    b.receives(Frame::new(Data, FlowId(7), Class(0), 1048));
     assert_eq!(b.sent(), [(300, Ack, 7, 1000)]);
 }

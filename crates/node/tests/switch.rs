@@ -7,7 +7,7 @@ use xoff_node::{
     BufferPolicy, Call, Compat, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId,
     FrameKind, FrameStore, NodeEvent, SchedulerKind, Switch, SwitchConfig,
 };
-use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time};
+use xoff_units::{Bytes, Class, FlowId, NodeId, PortId, Rate, Span, Time};
 
 const LINE: Rate = Rate::from_gbps(10);
 
@@ -97,16 +97,17 @@ fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
 fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
     use FrameKind::{CongestionNotification as Cnp, Control, Data};
     let sent = |messages_first: bool| {
-        let mut s = switch_with(|c| (c.unpaused, c.messages_first) = (Some(1), messages_first));
+        let mut s =
+            switch_with(|c| (c.unpaused, c.messages_first) = (Some(Class(1)), messages_first));
         let mut w = World { frames: FrameStore::new(), ..World::default() };
         let comes = |s: &mut Switch, w: &mut World, frame: Frame| {
             let id = w.frames.insert(frame);
             s.on_frame(w.now, 0, id, w);
         };
-        comes(&mut s, &mut w, Frame::new(Data, FlowId(0), 0, 1500));
-        comes(&mut s, &mut w, Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 64));
-        (0..3).for_each(|_| comes(&mut s, &mut w, Frame::new(Cnp, FlowId(0), 1, 64)));
-        (0..2).for_each(|_| comes(&mut s, &mut w, Frame::new(Data, FlowId(0), 0, 1500)));
+        comes(&mut s, &mut w, Frame::new(Data, FlowId(0), Class(0), 1500));
+        comes(&mut s, &mut w, Frame::control(Message::Pfc(pfc::Pause::STICKY), Class(0), 64));
+        (0..3).for_each(|_| comes(&mut s, &mut w, Frame::new(Cnp, FlowId(0), Class(1), 64)));
+        (0..2).for_each(|_| comes(&mut s, &mut w, Frame::new(Data, FlowId(0), Class(0), 1500)));
         let mut resumed = false;
         while let Some(at) = w.calls.iter().enumerate().min_by_key(|(_, c)| c.0).map(|(i, _)| i) {
             w.now = w.calls.remove(at).0;
@@ -114,7 +115,11 @@ fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
             if w.calls.is_empty() && !resumed {
                 resumed = true;
                 w.now = Time::from_ns(5000);
-                comes(&mut s, &mut w, Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 64));
+                comes(
+                    &mut s,
+                    &mut w,
+                    Frame::control(Message::Pfc(pfc::Pause::RESUME), Class(0), 64),
+                );
             }
         }
         w.sent.iter().map(|s| (s.0, s.2)).collect::<Vec<_>>()
@@ -143,7 +148,7 @@ fn a_port_that_sends_back_what_it_received_resumes_its_peer() {
         let (mut s, mut w) =
             (switch(overlaps), World { frames: FrameStore::new(), ..World::default() });
         for _ in 0..3 {
-            let id = w.frames.insert(Frame::new(FrameKind::Data, FlowId(0), 0, 1500));
+            let id = w.frames.insert(Frame::new(FrameKind::Data, FlowId(0), Class(0), 1500));
             s.on_frame(w.now, 0, id, &mut w);
         }
         let pause = Message::Pfc(pfc::Pause::STICKY);

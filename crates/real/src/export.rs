@@ -223,7 +223,7 @@ impl<W: Write> Tap<W> {
         f: &Frame,
         ends: Option<(NodeId, NodeId)>,
     ) {
-        let class = f.class() as usize & 7;
+        let class = f.class().index() & 7;
         let sender = &mut self.senders[interface][inbound as usize][class];
         let mut terms = Terms::default();
         let own = mac(from.0, from.1);

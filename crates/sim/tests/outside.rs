@@ -9,7 +9,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, Frame, FrameKind};
 use xoff_sim::{Ended, Model, NO_PORT, Outcome, PerLink, Row, UNKNOWN_SOURCE, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, FlowId, NodeId, PortId, Rate, Span, Time};
+use xoff_units::{Bytes, Class, FlowId, NodeId, PortId, Rate, Span, Time};
 
 /// Three hosts on three switches in a ring; flow i goes over two ring links.
 fn ring() -> (Topology, Flows) {
@@ -137,17 +137,17 @@ fn what_no_node_could_be_given_is_refused() {
     here[node("H3").index()] = false;
     let mut w = build("pfc", DisciplineKind::Fifo, Some(here));
     let mut refused = |at: &str, f: Frame| w.enter(Time(1), (node(at), 0).into(), f).err();
-    let data = |flow, len| Frame::new(FrameKind::Data, flow, 0, len);
+    let data = |flow, len| Frame::new(FrameKind::Data, flow, Class(0), len);
     // Flow 0 goes from H1 to H3, flow 1 from H2 to H1.
     assert_eq!(refused("S1", data(FlowId(3), 1500)), Some("a flow that does not exist"));
     assert_eq!(
-        refused("S1", Frame::new(FrameKind::Data, FlowId(0), 1, 1500)),
+        refused("S1", Frame::new(FrameKind::Data, FlowId(0), Class(1), 1500)),
         Some("a class that is not in use")
     );
     assert_eq!(refused("H1", data(FlowId(0), 1500)), Some("data for another host"));
     assert_eq!(refused("H1", data(FlowId(1), 0)), Some("data without payload"));
     assert_eq!(refused("H3", data(FlowId(0), 1500)), Some("a node that is not here"));
-    let mut ack = Frame::new(FrameKind::Ack, FlowId(0), 0, 64);
+    let mut ack = Frame::new(FrameKind::Ack, FlowId(0), Class(0), 64);
     ack.seq = 1;
     assert_eq!(refused("H1", ack), Some("an acknowledgement of bytes that were never sent"));
     let mut of_others = data(FlowId(UNKNOWN_SOURCE.0 | 7), 1500);
@@ -187,7 +187,7 @@ fn flows_of_others_pass_under_everything() {
                     let mut f = Frame::new(
                         FrameKind::Data,
                         FlowId(UNKNOWN_SOURCE.0 | (n % 5) << 20 | u32::from(port)),
-                        0,
+                        Class(0),
                         1518,
                     );
                     f.out_port = to_host;
@@ -237,12 +237,12 @@ fn a_pause_that_no_longer_counts_ends_in_the_counters() {
         w.enter(
             Time::from_us(10),
             (s1, port).into(),
-            Frame::control(Message::Pfc(Pause(65_535)), 0, 64),
+            Frame::control(Message::Pfc(Pause(65_535)), Class(0), 64),
         )
         .unwrap();
         w.run(Time::from_us(110), u64::MAX);
         if released {
-            w.release(Time::from_us(110), PortId { node: s1, port }.class(0), true);
+            w.release(Time::from_us(110), PortId { node: s1, port }.class(Class(0)), true);
         } else {
             w.restart(Time::from_us(110), (s1, port).into());
         }

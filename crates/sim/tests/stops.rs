@@ -11,7 +11,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{ControlDelay, Delay, Frame};
 use xoff_sim::{Model, Outcome, Port, PortTotals, Row, Selection, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, FlowId, NodeId, Rate, Span, Time};
+use xoff_units::{Bytes, Class, FlowId, NodeId, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);
 const US: u64 = 1_000_000;
@@ -96,7 +96,7 @@ fn host(
     let mut w = World::build(&t, flows, &m).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));
     for &(at, message) in messages {
-        w.enter(Time(at), (h, 0).into(), Frame::control(message, 0, 64)).unwrap();
+        w.enter(Time(at), (h, 0).into(), Frame::control(message, Class(0), 64)).unwrap();
     }
     let ended = w.run(Time(until), u64::MAX).unwrap();
     let left = w.leaving().filter(|l| l.frame.len() == 1500).map(|l| l.at.0 - US).collect();

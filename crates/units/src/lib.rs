@@ -25,7 +25,7 @@ pub mod state;
 pub use grouped::grouped;
 pub use loss::{Fate, Loss, Meaning};
 pub use parse::UnitError;
-pub use place::{At, FlowId, NodeId, PortId};
+pub use place::{At, Class, FlowId, NodeId, PortId};
 pub use quantity::{Bytes, Length, Rate, Span, Time};
 
 mod wire_clock;

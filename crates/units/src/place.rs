@@ -50,6 +50,16 @@ ids! {
     FlowId(u32);
     /// Number of a node; hosts and switches share one numbering.
     NodeId(u32);
+    /// Number of a class of a port, from 0: a priority in use. No priority of the wire; several classes
+    /// stand in the order of their priorities.
+    Class(u8);
+}
+
+impl Class {
+    /// The first `n` classes, which are all of a network of `n`; at most 8.
+    pub fn up_to(n: usize) -> impl DoubleEndedIterator<Item = Class> {
+        (0..n as u8).map(Class)
+    }
 }
 
 /// Port of a node.
@@ -64,7 +74,7 @@ pub struct PortId {
 impl PortId {
     /// Place of a class of the port.
     #[inline]
-    pub fn class(self, class: u8) -> At {
+    pub fn class(self, class: Class) -> At {
         let PortId { node, port } = self;
         At { node, port, class }
     }
@@ -90,7 +100,7 @@ pub struct At {
     /// Number of the port at its node, from 0.
     pub port: u16,
     /// Number of the class, from 0.
-    pub class: u8,
+    pub class: Class,
 }
 
 impl At {

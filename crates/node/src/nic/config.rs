@@ -4,7 +4,7 @@ use xoff_mech::entropy::Entropies;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_units::state::State;
-use xoff_units::{Bytes, FlowId, NodeId, Rate, Span, WireClock};
+use xoff_units::{Bytes, Class, FlowId, NodeId, Rate, Span, WireClock};
 
 use super::port_choice::PortChoice;
 use super::recovery::Recovery;
@@ -12,9 +12,10 @@ use crate::ClassSet;
 use crate::compat::Compat;
 use crate::control::ControlDelay;
 
-/// Delivery report to the source of a flow.
+/// Delivery report to the source of a flow. `C` names a class; in a model it is a priority, because
+/// classes are known only with the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
+pub enum Transport<C = Class> {
     /// None: a flow is complete for its source when its last byte is on the wire.
     None,
     /// Cumulative acknowledgements, go-back-N after a gap.
@@ -22,10 +23,10 @@ pub enum Transport {
         /// Length of an acknowledgement on the wire [bytes].
         ack_len: u32,
         /// Class of acknowledgements; `None`: that of the data.
-        class: Option<u8>,
+        class: Option<C>,
         /// Pause that holds back acknowledgements at their host (in switches it is the pause of
         /// their own class).
-        paused_with: PausedWith,
+        paused_with: PausedWith<C>,
         /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources
         /// ignore how far their data have come, so that no flow ever ends.
         interval: u64,
@@ -38,13 +39,45 @@ pub enum Transport {
     },
 }
 
+impl<C> Transport<C> {
+    /// The same with other names of classes; what has none is `None`.
+    pub fn map<D>(self, name: impl Fn(C) -> Option<D>) -> Transport<D> {
+        let Transport::Acks {
+            ack_len,
+            class,
+            paused_with,
+            interval,
+            chunk,
+            back_to_zero,
+            nack_interval,
+        } = self
+        else {
+            return Transport::None;
+        };
+        let paused_with = match paused_with {
+            PausedWith::OwnClass => PausedWith::OwnClass,
+            PausedWith::Class(class) => PausedWith::Class(class.and_then(&name)),
+        };
+        let class = class.and_then(&name);
+        Transport::Acks {
+            ack_len,
+            class,
+            paused_with,
+            interval,
+            chunk,
+            back_to_zero,
+            nack_interval,
+        }
+    }
+}
+
 /// Pause that holds back acknowledgements at their host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PausedWith {
+pub enum PausedWith<C = Class> {
     /// Pause of their own class.
     OwnClass,
     /// Pause of this class; `None`: no pause.
-    Class(Option<u8>),
+    Class(Option<C>),
 }
 
 /// Treatment of frames ahead of a gap at the receiver of a flow.
@@ -84,7 +117,7 @@ pub struct NicConfig {
     /// Class of CNPs, which nothing holds back: they wait behind messages of the flow control and
     /// go before everything else. `None`: that of acknowledgements, or of the data where there are
     /// none, with which they wait and are held.
-    pub cnp_class: Option<u8>,
+    pub cnp_class: Option<Class>,
     /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
     pub recovery: Option<Recovery>,
     /// Treatment of frames ahead of a gap; connections keep them.
@@ -135,7 +168,7 @@ pub struct FlowStart {
     /// Host to which it leads.
     pub dst: NodeId,
     /// Priority class.
-    pub class: u8,
+    pub class: Class,
     /// Payload [bytes]; `u64::MAX`: endless.
     #[state(saved)] // its rest bounds how often a state may recur
     pub size: u64,

@@ -11,7 +11,7 @@
 
 use xoff_mech::transport::{Acked, Answer, Sink, Source};
 use xoff_units::state::{State, Walk};
-use xoff_units::{FlowId, Time};
+use xoff_units::{Class, FlowId, Time};
 
 use super::receiving::accept;
 use super::recovery::Recovering;
@@ -48,7 +48,7 @@ pub(super) struct Connection {
 pub(super) struct Destination {
     sink: Sink,
     /// Class of its data.
-    class: u8,
+    class: Class,
     /// Port by which its latest segment came.
     port: u16,
 }
@@ -227,7 +227,7 @@ impl Nic {
         &mut self,
         now: Time,
         port: u16,
-        (flow, class): (FlowId, u8),
+        (flow, class): (FlowId, Class),
         until: u64,
         answer: Answer,
         env: &mut impl Env,
@@ -247,7 +247,7 @@ impl Nic {
         &mut self,
         now: Time,
         port: u16,
-        (flow, data): (FlowId, u8),
+        (flow, data): (FlowId, Class),
         until: u64,
         sent: Time,
         env: &mut impl Env,

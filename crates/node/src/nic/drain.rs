@@ -10,7 +10,7 @@
 
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Loss, Rate, Span, Time};
+use xoff_units::{Bytes, Class, Loss, Rate, Span, Time};
 
 use super::Nic;
 use crate::env::{Call, Env, NodeEvent};
@@ -67,8 +67,8 @@ impl Drain {
         self.memory.front().is_none()
     }
 
-    pub fn occupancy(&self, class: u8) -> Occupancy {
-        let bytes = Bytes(self.held.get(class as usize).copied().unwrap_or(0));
+    pub fn occupancy(&self, class: Class) -> Occupancy {
+        let bytes = Bytes(self.held.get(class.index()).copied().unwrap_or(0));
         let shared = bytes.min(self.c.plain);
         Occupancy { bytes, shared, headroom: bytes.saturating_sub(shared), limit: self.c.limit }
     }
@@ -107,7 +107,7 @@ impl Nic {
         let p = &mut self.ports[port];
         let Some(d) = &mut p.drain else { return };
         let room = d.c.buffer.0;
-        let Some(held) = d.held.get_mut(class as usize).filter(|held| **held + len as u64 <= room)
+        let Some(held) = d.held.get_mut(class.index()).filter(|held| **held + len as u64 <= room)
         else {
             env.discard(id);
             let (flow, kind) = (frame.flow, frame.kind());
@@ -137,7 +137,7 @@ impl Nic {
         d.done = Time::NEVER;
         let Some(id) = d.memory.pop(env.frames()) else { return false };
         let frame = env.frames()[id];
-        d.held[frame.class() as usize] -= frame.len() as u64;
+        d.held[frame.class().index()] -= frame.len() as u64;
         let occupancy = d.occupancy(frame.class());
         if let Some(next) = d.memory.front() {
             let next = env.frames()[next];

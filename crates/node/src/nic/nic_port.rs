@@ -14,7 +14,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_units::state::{Broken, Reader, State, Walk};
-use xoff_units::{Bytes, PortId, Rate, Time};
+use xoff_units::{Bytes, Class, PortId, Rate, Time};
 
 use super::NicConfig;
 use super::drain::Drain;
@@ -35,13 +35,13 @@ pub(super) enum Order {
 }
 
 impl Order {
-    pub fn push(&mut self, class: u8, slot: u32, len: u32) {
+    pub fn push(&mut self, class: Class, slot: u32, len: u32) {
         match self {
             Order::ByStart(t) => t.push(class, slot, len),
             Order::ByPlace(t) => t.flows.push(slot),
         }
     }
-    pub fn remove(&mut self, class: u8, slot: u32) {
+    pub fn remove(&mut self, class: Class, slot: u32) {
         match self {
             Order::ByStart(t) => t.remove(class, slot),
             Order::ByPlace(t) => t.flows.retain(|&s| s != slot),
@@ -56,7 +56,7 @@ impl Order {
     }
     /// Flows that take turns, those of a class at least, by start.
     #[inline]
-    pub fn of_class(&self, class: u8) -> &[u32] {
+    pub fn of_class(&self, class: Class) -> &[u32] {
         match self {
             Order::ByStart(t) => t.of_class(class),
             Order::ByPlace(t) => &t.flows,
@@ -70,12 +70,12 @@ impl Order {
         }
     }
     #[inline]
-    pub fn shorter(&mut self, class: u8, len: u32) {
+    pub fn shorter(&mut self, class: Class, len: u32) {
         if let Order::ByStart(t) = self {
             t.shorter(class, len);
         }
     }
-    pub fn over(&mut self, class: u8) {
+    pub fn over(&mut self, class: Class) {
         if let Order::ByStart(t) = self {
             t.over(class);
         }
@@ -134,7 +134,7 @@ impl NicPort {
     }
 
     /// Occupancy of a class, as a receiver half sees it.
-    pub fn occupancy(&self, class: u8) -> Occupancy {
+    pub fn occupancy(&self, class: Class) -> Occupancy {
         self.drain.as_ref().map_or(Occupancy { limit: self.memory, ..Occupancy::default() }, |d| {
             d.occupancy(class)
         })
@@ -153,7 +153,7 @@ impl NicPort {
     pub fn send_control(
         &mut self,
         now: Time,
-        class: u8,
+        class: Class,
         message: Message,
         c: &NicConfig,
         env: &mut impl Env,

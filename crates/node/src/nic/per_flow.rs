@@ -4,7 +4,7 @@
 //! Out of line throughout, so that a NIC of another kind pays for one look at a flag.
 
 use xoff_mech::flow_control::Gate;
-use xoff_units::{FlowId, Time};
+use xoff_units::{Class, FlowId, Time};
 
 use super::nic_port::NicPort;
 use super::{Nic, NicConfig};
@@ -16,7 +16,7 @@ use crate::port::{Hold, Port};
 /// flow pauses them all.
 #[cold]
 #[inline(never)]
-pub(super) fn flow_gate(port: &Port, now: Time, class: u8, flow: FlowId, whole: bool) -> Gate {
+pub(super) fn flow_gate(port: &Port, now: Time, class: Class, flow: FlowId, whole: bool) -> Gate {
     port.flows(class)
         .map_or(Gate::Open, |f| if whole { f.whole_gate(now) } else { f.flow_gate(now, flow) })
 }
@@ -29,7 +29,7 @@ impl Nic {
         &self,
         now: Time,
         port: u16,
-        class: u8,
+        class: Class,
         frames: &FrameStore,
     ) -> Option<Hold> {
         let p = &self.ports[port];
@@ -58,7 +58,7 @@ impl Nic {
     #[cold]
     #[inline(never)]
     pub(super) fn note_flows(&mut self, now: Time, port: u16, frames: &FrameStore) {
-        for class in 0..self.c.classes as u8 {
+        for class in Class::up_to(self.c.classes) {
             let held = self.flows_hold(now, port, class, frames).is_some();
             self.ports[port].port.note_flows(now, class, held);
         }
@@ -69,7 +69,13 @@ impl NicPort {
     /// A decision about a flow takes several messages: those after the first.
     #[cold]
     #[inline(never)]
-    pub fn send_more_control(&mut self, now: Time, class: u8, c: &NicConfig, env: &mut impl Env) {
+    pub fn send_more_control(
+        &mut self,
+        now: Time,
+        class: Class,
+        c: &NicConfig,
+        env: &mut impl Env,
+    ) {
         while let Some(message) = self.port.class_state_mut(class).rx.more() {
             self.send_control(now, class, message, c, env);
         }

@@ -1,6 +1,6 @@
 //! The ports through which a flow leaves a NIC that has several.
 
-use xoff_units::{Rate, Time};
+use xoff_units::{Class, Rate, Time};
 
 use super::nic_port::PortSet;
 use super::{FlowStart, Nic};
@@ -75,7 +75,7 @@ impl Nic {
         let p = &self.ports[port];
         let left = |slot: &u32| u128::from(self.flows[*slot as usize].left());
         let of_class = |class| p.round_robin.of_class(class).iter().map(left).sum::<u128>();
-        let bytes: u128 = (0..self.c.classes as u8).map(of_class).sum();
+        let bytes: u128 = Class::up_to(self.c.classes).map(of_class).sum();
         bytes * 8_000_000_000_000 / u128::from(p.line.0.max(1))
     }
 

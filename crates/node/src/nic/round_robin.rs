@@ -8,6 +8,7 @@
 //! The cost of a pick does not grow with the number of paused flows. If the first flow of a class
 //! may not send the shortest frame of the class, no flow of the class may.
 
+use xoff_units::Class;
 use xoff_units::state::State;
 
 /// The answer of a flow.
@@ -35,7 +36,7 @@ pub(super) trait Flows {
     /// True if this flow may send.
     fn ask(&mut self, slot: u32) -> Answer;
     /// True if the peer blocks every frame of this class of at least this length.
-    fn closed_from(&mut self, class: u8, len: u32) -> bool;
+    fn closed_from(&mut self, class: Class, len: u32) -> bool;
     /// True if the flow is over, with nothing left to send.
     fn gone(&self, slot: u32) -> bool;
     /// True if the flow is over, whatever is left.
@@ -118,7 +119,7 @@ impl Walk {
     fn step(
         &mut self,
         ring: &mut Ring,
-        class: u8,
+        class: Class,
         slot: u32,
         flows: &mut impl Flows,
     ) -> Option<Answer> {
@@ -165,19 +166,19 @@ impl RoundRobin {
         RoundRobin { first: Ring::EMPTY, more: Vec::new(), last: 0 }
     }
 
-    fn ring(&self, class: u8) -> Option<&Ring> {
-        if class == 0 { Some(&self.first) } else { self.more.get(class as usize - 1) }
+    fn ring(&self, class: Class) -> Option<&Ring> {
+        if class == Class(0) { Some(&self.first) } else { self.more.get(class.index() - 1) }
     }
 
     #[inline]
-    fn ring_mut(&mut self, class: u8) -> Option<&mut Ring> {
-        if class == 0 { Some(&mut self.first) } else { self.more.get_mut(class as usize - 1) }
+    fn ring_mut(&mut self, class: Class) -> Option<&mut Ring> {
+        if class == Class(0) { Some(&mut self.first) } else { self.more.get_mut(class.index() - 1) }
     }
 
     /// A flow begins; flows are numbered by their start. `len`: of its first frame [bytes]. One
     /// that comes from another port takes its place among those that began here.
-    pub fn push(&mut self, class: u8, slot: u32, len: u32) {
-        while self.more.len() < class as usize {
+    pub fn push(&mut self, class: Class, slot: u32, len: u32) {
+        while self.more.len() < class.index() {
             self.more.push(Ring::EMPTY);
         }
         if let Some(ring) = self.ring_mut(class) {
@@ -193,7 +194,7 @@ impl RoundRobin {
     }
 
     /// A flow goes on to another port.
-    pub fn remove(&mut self, class: u8, slot: u32) {
+    pub fn remove(&mut self, class: Class, slot: u32) {
         if let Some(ring) = self.ring_mut(class) {
             ring.flows.retain(|&f| f != slot);
         }
@@ -201,14 +202,14 @@ impl RoundRobin {
 
     /// The next frame of a flow became this long [bytes].
     #[inline]
-    pub fn shorter(&mut self, class: u8, len: u32) {
+    pub fn shorter(&mut self, class: Class, len: u32) {
         if let Some(ring) = self.ring_mut(class) {
             ring.shortest = ring.shortest.min(len);
         }
     }
 
     /// A flow is over.
-    pub fn over(&mut self, class: u8) {
+    pub fn over(&mut self, class: Class) {
         if let Some(ring) = self.ring_mut(class) {
             ring.over += 1;
         }
@@ -222,7 +223,7 @@ impl RoundRobin {
 
     /// Flows of a class, by start.
     #[inline]
-    pub fn of_class(&self, class: u8) -> &[u32] {
+    pub fn of_class(&self, class: Class) -> &[u32] {
         self.ring(class).map_or(&[], |r| &r.flows)
     }
 
@@ -251,7 +252,7 @@ impl RoundRobin {
         let mut walk = Walk::new(ring, self.last);
         while walk.left > 0 {
             let slot = walk.slot(ring);
-            if walk.step(ring, 0, slot, flows)? == Answer::Go {
+            if walk.step(ring, Class(0), slot, flows)? == Answer::Go {
                 return Some(slot);
             }
         }
@@ -274,7 +275,7 @@ impl RoundRobin {
                 .map(|(class, (r, w))| (w.slot(r), class, r, w));
             let (slot, class, ring, walk) =
                 round_robin.min_by_key(|t| t.0.wrapping_sub(last).wrapping_sub(1))?;
-            if walk.step(ring, class as u8, slot, flows) == Some(Answer::Go) {
+            if walk.step(ring, Class(class as u8), slot, flows) == Some(Answer::Go) {
                 return Some(slot);
             }
         }
@@ -308,8 +309,8 @@ mod tests {
                 _ => Answer::Go,
             }
         }
-        fn closed_from(&mut self, class: u8, len: u32) -> bool {
-            len >= self.held_from[class as usize]
+        fn closed_from(&mut self, class: Class, len: u32) -> bool {
+            len >= self.held_from[class.index()]
         }
         fn gone(&self, slot: u32) -> bool {
             self.finished(slot)
@@ -323,7 +324,7 @@ mod tests {
         let mut t = RoundRobin::new();
         let mut f = Group { held_from: [NOTHING; 2], ..Group::default() };
         for (slot, &(class, len, frames)) in flows.iter().enumerate() {
-            t.push(class, slot as u32, len);
+            t.push(Class(class), slot as u32, len);
             f.class.push(class);
             f.len.push(len);
             f.frames.push(frames);
@@ -338,7 +339,7 @@ mod tests {
             let Some(slot) = t.pick(f) else { break };
             f.frames[slot as usize] -= 1;
             if f.frames[slot as usize] == 0 {
-                t.over(f.class[slot as usize]);
+                t.over(Class(f.class[slot as usize]));
             }
             served.push(slot);
         }
@@ -419,7 +420,7 @@ mod tests {
         assert!(f.asked <= 51, "{}", f.asked);
         // A flow comes to a short last frame: it counts again.
         f.len[500] = 70;
-        t.shorter(0, 70);
+        t.shorter(Class(0), 70);
         assert_eq!(serve(&mut t, &mut f, 1), [500]);
     }
 

@@ -4,7 +4,7 @@ use xoff_mech::entropy::{AnyEntropy, Entropy};
 use xoff_mech::flow_control::Gate;
 use xoff_mech::rate_control::{AnyRateControl, FlowFacts, RateControl, Wakes};
 use xoff_units::state::{State, may_be_gone};
-use xoff_units::{Bytes, FlowId, Rate, Time};
+use xoff_units::{Bytes, Class, FlowId, Rate, Time};
 
 use super::connection::Repair;
 use super::nic_port::{NicPort, Order, PortSet};
@@ -226,7 +226,7 @@ impl Flows for Asked<'_> {
     }
 
     #[cold]
-    fn closed_from(&mut self, class: u8, len: u32) -> bool {
+    fn closed_from(&mut self, class: Class, len: u32) -> bool {
         match self.port.would_open(self.now, class, len) {
             Gate::Open => return false,
             Gate::Until(t) => self.earliest = self.earliest.min(t),
@@ -305,7 +305,7 @@ impl Nic {
         if p.port.pending_wake().is_some() {
             return;
         }
-        let round_robin = p.round_robin.of_class(0).iter().map(|&s| &self.flows[s as usize]);
+        let round_robin = p.round_robin.of_class(Class(0)).iter().map(|&s| &self.flows[s as usize]);
         if let Some(t) =
             round_robin.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now)
         {
@@ -445,7 +445,7 @@ impl Nic {
 
     /// The queue of a class at a port if the peer's flow control holds it: a flow or feedback waits
     /// and may not go.
-    pub fn hold(&self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
+    pub fn hold(&self, now: Time, port: u16, class: Class, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port];
         if p.per_flow {
             return self.flows_hold(now, port, class, frames);
@@ -454,7 +454,7 @@ impl Nic {
     }
 
     /// Length of the frame of a class that goes next at a port [bytes]; `None`: nothing waits.
-    fn waits(&self, port: &NicPort, class: u8, frames: &FrameStore) -> Option<u32> {
+    fn waits(&self, port: &NicPort, class: Class, frames: &FrameStore) -> Option<u32> {
         port.feedback
             .front()
             .map(|id| frames[id])

@@ -7,7 +7,7 @@
 
 use xoff_mech::flow_control::Message;
 use xoff_units::state::State;
-use xoff_units::{PortId, Span, Time};
+use xoff_units::{Class, PortId, Span, Time};
 
 use super::nic_port::NicPort;
 use super::{Nic, NicConfig};
@@ -17,7 +17,7 @@ use crate::env::{Call, Env};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StormConfig {
     /// Number of the class that it stops, from 0.
-    pub class: u8,
+    pub class: Class,
     /// Time of the first message.
     pub from: Time,
     /// Time of the release.
@@ -53,7 +53,7 @@ impl NicPort {
     /// The receiver half of a class wants to send a message. Returns whether a present storm
     /// withholds it.
     #[cold]
-    pub fn withholds(&mut self, now: Time, class: u8, message: Message) -> bool {
+    pub fn withholds(&mut self, now: Time, class: Class, message: Message) -> bool {
         let storm = self
             .storms
             .iter_mut()

@@ -1,6 +1,6 @@
 use xoff_mech::sharing::dynamic::Dynamic;
 use xoff_mech::sharing::{Alpha, AnySharing, CONGESTED};
-use xoff_units::Time;
+use xoff_units::{Class, Time};
 
 use super::*;
 use crate::buffer::Full;
@@ -54,7 +54,7 @@ impl Bench {
     }
 
     fn admit(&mut self, port: u16, out: u16, len: u64) -> Result<Occupancy, Full> {
-        let at = Passage { now: Time::ZERO, port, out, class: 0 };
+        let at = Passage { now: Time::ZERO, port, out, class: Class(0) };
         let full = if self.pools.queue_is_full(&at, len) { Full::Queue } else { Full::Ingress };
         self.pools.admit(&mut self.ingresses[port as usize], &at, len).ok_or(full)
     }
@@ -62,7 +62,7 @@ impl Bench {
     fn release(&mut self, port: u16, out: u16, len: u64) -> Occupancy {
         self.pools.release(
             &mut self.ingresses[port as usize],
-            &Passage { now: Time::ZERO, port, out, class: 0 },
+            &Passage { now: Time::ZERO, port, out, class: Class(0) },
             len,
         )
     }

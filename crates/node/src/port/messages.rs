@@ -1,11 +1,12 @@
 //! Flow control messages of a port: from its receiver halves, and to its sender halves.
 
 use super::*;
+use xoff_units::Class;
 
 impl Port {
     /// The peer of a class reports how much it has sent in all
     /// ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
-    pub fn on_peer_total(&mut self, class: u8, sent: u64) {
+    pub fn on_peer_total(&mut self, class: Class, sent: u64) {
         self.class_state_mut(class).rx.on_peer_total(sent);
     }
 
@@ -33,7 +34,7 @@ impl Port {
     pub fn on_arrival(
         &mut self,
         now: Time,
-        class: u8,
+        class: Class,
         flow: FlowId,
         occupancy: &Occupancy,
         len: u32,
@@ -51,7 +52,7 @@ impl Port {
     pub fn on_departure(
         &mut self,
         now: Time,
-        class: u8,
+        class: Class,
         flow: FlowId,
         occupancy: &Occupancy,
         len: u32,
@@ -70,7 +71,7 @@ impl Port {
     pub fn on_receiver_wake(
         &mut self,
         now: Time,
-        class: u8,
+        class: Class,
         occupancy: &Occupancy,
     ) -> Option<Message> {
         let state = self.class_state_mut(class);
@@ -83,7 +84,7 @@ impl Port {
 
     /// Requests the receiver's next timer.
     #[inline]
-    pub fn plan_receiver(&mut self, class: u8, env: &mut impl Env) {
+    pub fn plan_receiver(&mut self, class: Class, env: &mut impl Env) {
         if let Some(at) = self.class_state(class).rx.next_wake()
             && at < self.class_state(class).rx_wake
         {
@@ -94,7 +95,7 @@ impl Port {
 
     /// Message that stops the peer of a class for as long as a message can
     /// ([`xoff_mech::flow_control::Receiver::hold`]).
-    pub fn hold_message(&self, class: u8) -> Option<Message> {
+    pub fn hold_message(&self, class: Class) -> Option<Message> {
         self.class_state(class).rx.hold()
     }
 
@@ -103,7 +104,7 @@ impl Port {
     pub fn send_control(
         &mut self,
         now: Time,
-        class: u8,
+        class: Class,
         message: Message,
         delay: &ControlDelay,
         env: &mut impl Env,
@@ -130,7 +131,7 @@ impl Port {
         }
     }
 
-    fn emit(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
+    fn emit(&mut self, now: Time, class: Class, message: Message, env: &mut impl Env) {
         env.emit(self.node, now, NodeEvent::MessageSent { port: self.number, class, message });
         if self.failed {
             return; // there is no receiver
@@ -188,12 +189,12 @@ impl Port {
         let (mut open, mut classes) = (false, 0);
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.inbox.pop(now)) {
             open |= self.apply(now, class, message, env);
-            classes |= 1 << class;
+            classes |= 1 << class.0;
         }
         (open, classes)
     }
 
-    fn apply(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) -> bool {
+    fn apply(&mut self, now: Time, class: Class, message: Message, env: &mut impl Env) -> bool {
         self.class_state_mut(class).tx.on_message(now, message);
         if self.shares {
             self.note_shared_use();

@@ -9,7 +9,7 @@
 use xoff_mech::detection::{AnyCongestionPoint, Cnm, CongestionPoint, Detection, Place, Side};
 use xoff_mech::flow_control::Message;
 use xoff_units::state::State;
-use xoff_units::{Bytes, FlowId, PortId, Time};
+use xoff_units::{Bytes, Class, FlowId, PortId, Time};
 
 use super::Switch;
 use crate::buffer::Passage;
@@ -35,7 +35,7 @@ struct Sides {
 #[derive(State)]
 pub(super) struct CongestionPoints {
     /// Number that CNMs carry in place of a class: that of the unpaused control class.
-    class: u8,
+    class: Class,
     classes: usize,
     /// By port and class.
     #[state(each)]
@@ -47,7 +47,7 @@ impl CongestionPoints {
     pub fn new<'a>(
         ports: impl Iterator<Item = (&'a Detection, Place<'a>)>,
         classes: usize,
-        class: u8,
+        class: Class,
     ) -> Option<Box<CongestionPoints>> {
         let of = |(d, place): (&Detection, Place)| {
             let make = move || Sides {
@@ -70,8 +70,8 @@ impl CongestionPoints {
         !self.sides.iter().any(|s| due(&s.ingress) || due(&s.egress))
     }
 
-    fn at(&mut self, port: u16, class: u8) -> &mut Sides {
-        &mut self.sides[port as usize * self.classes + class as usize]
+    fn at(&mut self, port: u16, class: Class) -> &mut Sides {
+        &mut self.sides[port as usize * self.classes + class.index()]
     }
 }
 
@@ -124,7 +124,7 @@ impl Switch {
         &mut self,
         now: Time,
         port: u16,
-        class: u8,
+        class: Class,
         message: Message,
         env: &mut impl Env,
     ) {
@@ -143,7 +143,7 @@ impl Switch {
         &mut self,
         now: Time,
         port: u16,
-        class: u8,
+        class: Class,
         env: &mut impl Env,
     ) {
         let queue = self.occupancy(port, class).bytes;
@@ -159,7 +159,7 @@ impl Switch {
     }
 
     /// Requests the next timer, unless an earlier one is due.
-    fn schedule_congestion_point(&mut self, port: u16, class: u8, env: &mut impl Env) {
+    fn schedule_congestion_point(&mut self, port: u16, class: Class, env: &mut impl Env) {
         let Some(n) = &mut self.congestion_points else { return };
         let sides = n.at(port, class);
         let next = sides.ingress.as_ref().and_then(|n| n.next_wake());
@@ -173,7 +173,7 @@ impl Switch {
     fn report(
         &mut self,
         now: Time,
-        (port, class, side): (u16, u8, Side),
+        (port, class, side): (u16, Class, Side),
         cnm: Option<Cnm>,
         env: &mut impl Env,
     ) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pools::PoolUse;
+use xoff_units::Class;
 
 impl Switch {
     /// A port.
@@ -10,23 +11,23 @@ impl Switch {
     }
 
     /// Occupancy of an ingress and class, as flow control sees it.
-    pub fn occupancy(&self, port: u16, class: u8) -> Occupancy {
+    pub fn occupancy(&self, port: u16, class: Class) -> Occupancy {
         self.buffer.occupancy(&self.ports[port as usize].class_state(class).ingress, port, class)
     }
 
     /// Bytes waiting for an egress and class.
-    pub fn waiting(&self, port: u16, class: u8) -> u64 {
+    pub fn waiting(&self, port: u16, class: Class) -> u64 {
         self.ports[port as usize].class_state(class).egress.bytes()
     }
 
     /// State of an egress and class by its detector.
-    pub fn state(&self, now: Time, port: u16, class: u8) -> Option<PortState> {
+    pub fn state(&self, now: Time, port: u16, class: Class) -> Option<PortState> {
         self.ports[port as usize].class_state(class).detector.state(now)
     }
 
     /// The most that was ever held from an ingress, and the most that ever waited for the same port
     /// as an egress, of one class [bytes].
-    pub fn highest(&self, port: u16, class: u8) -> (u64, u64) {
+    pub fn highest(&self, port: u16, class: Class) -> (u64, u64) {
         let class_state = self.ports[port as usize].class_state(class);
         (class_state.ingress.highest(), class_state.egress.highest())
     }
@@ -66,7 +67,7 @@ impl Switch {
     }
 
     /// The queue of a port and class if the peer's flow control holds it.
-    pub fn hold(&self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
+    pub fn hold(&self, now: Time, port: u16, class: Class, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port as usize];
         let len = self.queues.head_of(now, p.class_state(class), port, class, frames)?;
         p.hold(now, class, len)
@@ -74,7 +75,7 @@ impl Switch {
 
     /// Occupants of the buffer of each ingress and class, by egress and flow:
     /// `f(ingress, class, occupant)`. One call per frame run; callers add up.
-    pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
+    pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, Class, Occupant)) {
         self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, |frame| {
             f(
                 frame.in_port,
@@ -90,7 +91,7 @@ impl Switch {
     }
 
     /// With input queues: the egress that the head of an ingress waits for.
-    pub fn input_head(&self, ingress: u16, class: u8, frames: &FrameStore) -> Option<u16> {
+    pub fn input_head(&self, ingress: u16, class: Class, frames: &FrameStore) -> Option<u16> {
         self.queues.input_head(ingress, class, frames)
     }
 }

@@ -9,6 +9,7 @@
 //! Switches without one pay a look at an `Option`.
 
 use xoff_mech::watchdog::{Action, Change, Config, Meter, Queue};
+use xoff_units::Class;
 use xoff_units::state::State;
 
 use super::*;
@@ -62,19 +63,19 @@ impl Switch {
     }
 
     /// Time until which the peer keeps a full frame of a class, if it does.
-    fn stopped_until(&self, now: Time, port: u16, class: u8) -> Option<Time> {
+    fn stopped_until(&self, now: Time, port: u16, class: Class) -> Option<Time> {
         let w = self.watchdog.as_ref()?;
         self.ports[port as usize].class_state(class).tx.stopped_until(now, w.len, w.config.detect)
     }
 
-    fn observed(&mut self, port: u16, class: u8) -> Option<&mut Observed> {
-        let at = port as usize * self.classes + class as usize;
+    fn observed(&mut self, port: u16, class: Class) -> Option<&mut Observed> {
+        let at = port as usize * self.classes + class.index();
         self.watchdog.as_mut()?.queues.get_mut(at)
     }
 
     /// A message for a class has taken effect.
     #[cold]
-    pub(super) fn note_message(&mut self, now: Time, port: u16, class: u8) {
+    pub(super) fn note_message(&mut self, now: Time, port: u16, class: Class) {
         let stopped = self.stopped_until(now, port, class);
         if let Some(q) = self.observed(port, class) {
             q.meter.note_message(now, stopped);
@@ -83,7 +84,7 @@ impl Switch {
 
     /// A frame of a class has left.
     #[cold]
-    pub(super) fn note_sent(&mut self, now: Time, port: u16, class: u8) {
+    pub(super) fn note_sent(&mut self, now: Time, port: u16, class: Class) {
         let stopped = self.stopped_until(now, port, class);
         if let Some(q) = self.observed(port, class) {
             q.meter.note_sent(now, stopped);
@@ -91,8 +92,8 @@ impl Switch {
     }
 
     /// True if frames for the queue of a port and class are discarded.
-    pub(super) fn discards(&self, port: u16, class: u8) -> bool {
-        let at = port as usize * self.classes + class as usize;
+    pub(super) fn discards(&self, port: u16, class: Class) -> bool {
+        let at = port as usize * self.classes + class.index();
         let stormed =
             |w: &Watchdog| w.config.action == Action::Drop && w.queues[at].queue.is_stormed();
         self.watchdog.as_ref().is_some_and(|w| stormed(w))
@@ -101,7 +102,7 @@ impl Switch {
     /// Reason to discard a frame that arrived through a port, for the queue of another one; `None`:
     /// the frame is kept.
     #[cold]
-    pub(super) fn discarded(&self, port: u16, out: u16, class: u8) -> Option<Drop> {
+    pub(super) fn discarded(&self, port: u16, out: u16, class: Class) -> Option<Drop> {
         [out, port]
             .into_iter()
             .find(|&p| self.discards(p, class))
@@ -116,9 +117,9 @@ impl Switch {
             if self.ports[port as usize].failed() {
                 continue;
             }
-            for class in 0..self.classes as u8 {
-                let (stopped, waiting) =
-                    (self.stopped_until(now, port, class), Bytes(self.waiting(port, class)));
+            for class in Class::up_to(self.classes) {
+                let stopped = self.stopped_until(now, port, class);
+                let waiting = Bytes(self.waiting(port, class));
                 let Some(config) = self.watchdog.as_ref().map(|w| w.config) else { return false };
                 let Some(q) = self.observed(port, class) else { continue };
                 q.meter.note(now, stopped);
@@ -137,7 +138,7 @@ impl Switch {
         &mut self,
         now: Time,
         port: u16,
-        class: u8,
+        class: Class,
         change: Change,
         action: Action,
         env: &mut impl Env,
@@ -165,7 +166,7 @@ impl Switch {
     /// The link of a port has been down: the watchdog forgets its state, and its storms are over.
     pub fn reset_watchdog(&mut self, now: Time, port: u16, env: &mut impl Env) {
         let action = self.watchdog.as_ref().map(|w| w.config.action);
-        for class in 0..self.classes as u8 {
+        for class in Class::up_to(self.classes) {
             let before = self.observed(port, class).map(std::mem::take);
             if let (Some(q), Some(action)) = (before.filter(|q| q.queue.is_stormed()), action) {
                 self.act(
@@ -181,8 +182,8 @@ impl Switch {
     }
 
     /// True if the watchdog has let a class of a port send more than the peer allowed.
-    pub fn was_freed(&self, port: u16, class: u8) -> bool {
-        let at = port as usize * self.classes + class as usize;
+    pub fn was_freed(&self, port: u16, class: Class) -> bool {
+        let at = port as usize * self.classes + class.index();
         self.watchdog
             .as_ref()
             .is_some_and(|w| w.config.action == Action::Forward && w.queues[at].queue.was_stormed())

@@ -5,7 +5,7 @@ use crate::wire::pffc::{Addresses, Key};
 use crate::wire::{crc32, ipv4, ipv6, vlan};
 use xoff_node::Classes;
 use xoff_sim::UNKNOWN_SOURCE;
-use xoff_units::FlowId;
+use xoff_units::{Class, FlowId};
 
 /// Class and flow of a frame.
 ///
@@ -13,8 +13,10 @@ use xoff_units::FlowId;
 /// selector (RFC 2474, section 4.2.2); otherwise 0. A priority that is not in use is treated as the
 /// lowest that is. The flow is a hash of addresses, protocol and ports, of the two MAC addresses
 /// where that is not IP, among the numbers from [`UNKNOWN_SOURCE`] on.
-pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, FlowId) {
-    let Ok((ether_type, at)) = vlan::inner(bytes) else { return (0, FlowId(UNKNOWN_SOURCE.0)) };
+pub fn classify(bytes: &[u8], classes: &Classes) -> (Class, FlowId) {
+    let Ok((ether_type, at)) = vlan::inner(bytes) else {
+        return (Class(0), FlowId(UNKNOWN_SOURCE.0));
+    };
     let payload = bytes.get(at..).unwrap_or_default();
     let (dscp, key) = match ether_type {
         ethernet::IPV4 => {
@@ -26,7 +28,7 @@ pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, FlowId) {
         _ => (0, None),
     };
     let priority = vlan::outer(bytes).map_or(dscp >> 3, |tag| tag.pcp);
-    let class = classes.class(priority).filter(|&c| (c as usize) < classes.len()).unwrap_or(0);
+    let class = classes.class(priority).filter(|&c| c.index() < classes.len()).unwrap_or(Class(0));
     let hash = key.map_or_else(|| Frame::new(bytes).map_or(0, |f| macs(&f)), |k| k.hash());
     (class, FlowId(UNKNOWN_SOURCE.0 | hash))
 }
@@ -104,14 +106,18 @@ mod tests {
     #[test]
     fn the_tag_decides_before_dscp() {
         let classes = Classes::new([0, 3, 5]);
-        assert_eq!(classify(&udp(0, 1), &classes).0, 0);
-        assert_eq!(classify(&udp(3 << 3 | 2, 1), &classes).0, 1, "AF32 is of class selector 3");
-        assert_eq!(classify(&udp(7 << 3, 1), &classes).0, 0, "7 is unused");
+        assert_eq!(classify(&udp(0, 1), &classes).0, Class(0));
+        assert_eq!(
+            classify(&udp(3 << 3 | 2, 1), &classes).0,
+            Class(1),
+            "AF32 is of class selector 3"
+        );
+        assert_eq!(classify(&udp(7 << 3, 1), &classes).0, Class(0), "7 is unused");
         let mut tagged = udp(3 << 3, 1);
         tagged.extend([0; 4]);
         vlan::push(&mut tagged, 64, vlan::Tag { tpid: vlan::C_TAG, pcp: 5, dei: false, vid: 0 })
             .unwrap();
-        assert_eq!(classify(&tagged, &classes).0, 2);
+        assert_eq!(classify(&tagged, &classes).0, Class(2));
     }
 
     #[test]
@@ -119,6 +125,6 @@ mod tests {
         let classes = Classes::new([0]);
         let flow = |port| classify(&udp(0, port), &classes).1;
         assert!(flow(1) >= UNKNOWN_SOURCE && flow(1) == flow(1) && flow(1) != flow(2));
-        assert_eq!(classify(&[1, 2, 3], &classes), (0, UNKNOWN_SOURCE), "no frame at all");
+        assert_eq!(classify(&[1, 2, 3], &classes), (Class(0), UNKNOWN_SOURCE), "no frame at all");
     }
 }

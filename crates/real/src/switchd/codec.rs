@@ -17,7 +17,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
 use xoff_sim::UNKNOWN_SOURCE;
-use xoff_units::{FlowId, NodeId, Time};
+use xoff_units::{Class, FlowId, NodeId, Time};
 
 use crate::switchd::formats::{self, Terms};
 
@@ -98,7 +98,7 @@ pub fn encode(
     now: Time,
     out: &mut [u8],
 ) -> Option<usize> {
-    let priority = classes.priority(f.class() as usize);
+    let priority = classes.priority(f.class());
     if f.kind() == FrameKind::Control {
         return encode_message(f.message(), priority, from, terms, out);
     }
@@ -156,7 +156,7 @@ pub fn decode(
         }
         let class = classes
             .class(priority)
-            .filter(|&c| (c as usize) < classes.len())
+            .filter(|&c| c.index() < classes.len())
             .ok_or(Refused::Priority)?;
         each(Decoded::Control(Frame::control(message, class, len), terms));
         Ok(())
@@ -261,10 +261,10 @@ mod tests {
     fn every_message_comes_back_as_it_was() {
         let resume = Message::Pfc(Pause::RESUME);
         for m in FORMATS.iter().flat_map(|f| f.carries.iter().copied()).chain([resume]) {
-            let back = there_and_back(Frame::control(m, 1, 64));
+            let back = there_and_back(Frame::control(m, Class(1), 64));
             assert_eq!(
                 back.iter().map(|f| (f.kind(), f.class(), f.message())).collect::<Vec<_>>(),
-                [(FrameKind::Control, 1, m)]
+                [(FrameKind::Control, Class(1), m)]
             );
         }
     }
@@ -277,7 +277,7 @@ mod tests {
             (FrameKind::Nack, 64),
             (FrameKind::CongestionNotification, 64),
         ] {
-            let mut f = Frame::new(kind, FlowId(41), 1, len);
+            let mut f = Frame::new(kind, FlowId(41), Class(1), len);
             // A CNM carries six bits of feedback there.
             let seq =
                 if kind == FrameKind::CongestionNotification { FEEDBACK_MAX } else { 1 << 40 };
@@ -288,7 +288,7 @@ mod tests {
             let [b] = there_and_back(f)[..] else { panic!("one frame") };
             assert_eq!(
                 (b.kind(), b.class(), b.len(), b.flow, b.seq),
-                (kind, 1, len, FlowId(41), seq)
+                (kind, Class(1), len, FlowId(41), seq)
             );
             assert_eq!(
                 (b.sent_at, b.mark(), b.reported(), b.ends_flow()),
@@ -319,7 +319,7 @@ mod tests {
         );
         assert_eq!(
             (r, received),
-            (Ok(()), vec![(0, Message::Pfc(Pause(10))), (1, Message::Pfc(Pause(0)))])
+            (Ok(()), vec![(Class(0), Message::Pfc(Pause(10))), (Class(1), Message::Pfc(Pause(0)))])
         );
         let r =
             decode(&out[..len], &Classes::new([1]), 64, |_| true, |_| panic!("none is used here"));

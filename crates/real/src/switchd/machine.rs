@@ -10,7 +10,7 @@ use xoff_mech::watchdog::Action;
 use xoff_net::topology::routing::{FlowKey, native_hash};
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
-use xoff_units::{FlowId, NodeId, PortId, Span, Time};
+use xoff_units::{Class, FlowId, NodeId, PortId, Span, Time};
 
 use crate::switchd::classify::classify;
 use crate::switchd::codec::{Decoded, Refused, decode, encode, mac, rewrite_mark};
@@ -249,7 +249,7 @@ impl Machine {
         let a = &mut self.at[link];
         let at = a.link.at().class(f.class());
         a.counters.control_received += 1;
-        let inbound = &mut a.class_states[at.class as usize].inbound;
+        let inbound = &mut a.class_states[at.class.index()].inbound;
         if !inbound.accepts(now, f.message(), terms) {
             a.counters.stale += 1;
             return;
@@ -276,7 +276,7 @@ impl Machine {
                         world,
                         now,
                         link,
-                        Frame::control(message, class as u8, self.c.control_len),
+                        Frame::control(message, Class(class as u8), self.c.control_len),
                     );
                 }
             }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use xoff_net::jobs::Jobs;
 use xoff_node::{Frame, FrameStore};
 use xoff_units::state::{Meaning, State, Walk};
-use xoff_units::{FlowId, NodeId, Time};
+use xoff_units::{Class, FlowId, NodeId, Time};
 
 use crate::wire::layout::Layout;
 
@@ -73,10 +73,10 @@ pub(super) struct Writer<'w> {
     /// meant instead of its own.
     port: u32,
     of_feeder: bool,
-    class: u8,
+    class: Class,
     /// The next port of the node at hand, and the next class of the port at hand.
     next_port: u32,
-    next_class: u8,
+    next_class: Class,
     /// Words written.
     pub count: usize,
 }
@@ -100,9 +100,9 @@ impl<'w> Writer<'w> {
             job: 0,
             port: 0,
             of_feeder: false,
-            class: 0,
+            class: Class(0),
             next_port: 0,
-            next_class: 0,
+            next_class: Class(0),
             count: 0,
         }
     }
@@ -183,8 +183,8 @@ impl Walk for Writer<'_> {
             Meaning::Deadline if value < self.at.0 => self.put(Group::Plain, 0),
             Meaning::Deadline if !never => self.put(Group::Time, value),
             Meaning::Sequence => self.put(self.flow, value),
-            Meaning::Counter => self.put(Group::Counter(self.link(), self.class), value),
-            Meaning::Number => self.put(Group::Number(self.link(), self.class), value),
+            Meaning::Counter => self.put(Group::Counter(self.link(), self.class.0), value),
+            Meaning::Number => self.put(Group::Number(self.link(), self.class.0), value),
             Meaning::Ticks => self.put(Group::Plain, self.at.0 % value.max(1)),
             Meaning::Flow => self.flow(FlowId(value as u32)),
             Meaning::Slot => self.put(Group::Slot(self.node), value),
@@ -209,12 +209,12 @@ impl Walk for Writer<'_> {
     fn structure(&mut self, name: &'static str) {
         match name {
             "Port" => {
-                (self.port, self.next_class) = (self.next_port, 0);
+                (self.port, self.next_class) = (self.next_port, Class(0));
                 self.next_port += 1;
             }
             "ClassState" => {
                 self.class = self.next_class;
-                self.next_class += 1;
+                self.next_class = self.next_class + 1;
             }
             _ => {}
         }

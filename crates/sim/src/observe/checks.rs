@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Loss, NodeId, Time};
+use xoff_units::{Class, FlowId, Loss, NodeId, Time};
 
 use crate::observe::lost::Dropped;
 use crate::wire::layout::Layout;
@@ -168,13 +168,13 @@ impl Layout {
         };
         format!(
             "{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}",
-            self.classes.priority(class as usize)
+            self.classes.priority(class)
         )
     }
 
     /// A port that sent more than its credits.
-    pub fn describe_overdrawn(&self, (node, to): (NodeId, NodeId), class: u8) -> String {
-        let priority = self.classes.priority(class as usize);
+    pub fn describe_overdrawn(&self, (node, to): (NodeId, NodeId), class: Class) -> String {
+        let priority = self.classes.priority(class);
         format!(
             "{} sent more to {}, priority {priority}, than its credits allowed",
             self.name(node),

@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_units::state::State;
-use xoff_units::{At, Bytes, NodeId, Time};
+use xoff_units::{At, Bytes, Class, NodeId, Time};
 
 /// A port of a deadlock cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
@@ -136,10 +136,10 @@ mod tests {
         free
     }
 
-    const A: At = At { node: NodeId(1), port: 0, class: 0 };
-    const B: At = At { node: NodeId(2), port: 0, class: 0 };
-    const C: At = At { node: NodeId(3), port: 0, class: 0 };
-    const HOST: At = At { node: NodeId(9), port: 0, class: 0 };
+    const A: At = At { node: NodeId(1), port: 0, class: Class(0) };
+    const B: At = At { node: NodeId(2), port: 0, class: Class(0) };
+    const C: At = At { node: NodeId(3), port: 0, class: Class(0) };
+    const HOST: At = At { node: NodeId(9), port: 0, class: Class(0) };
 
     #[test]
     fn a_ring_of_three_is_stuck_and_so_is_who_waits_for_it() {
@@ -159,7 +159,7 @@ mod tests {
         // B's buffer drains through a port that is not held: everything behind it then drains, too.
         let w = BTreeMap::from([
             (A, waits(&[(B, 10)])),
-            (B, waits(&[(At { node: NodeId(7), port: 1, class: 0 }, 10)])),
+            (B, waits(&[(At { node: NodeId(7), port: 1, class: Class(0) }, 10)])),
         ]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
     }
@@ -168,7 +168,7 @@ mod tests {
     fn a_cycle_that_drains_enough_opens() {
         // 6 of 10 bytes leave through a free port; the rest is below the hold threshold.
         let w = BTreeMap::from([
-            (A, waits(&[(B, 4), (At { node: NodeId(7), port: 1, class: 0 }, 6)])),
+            (A, waits(&[(B, 4), (At { node: NodeId(7), port: 1, class: Class(0) }, 6)])),
             (B, waits(&[(A, 10)])),
         ]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());

@@ -4,7 +4,7 @@
 //! it changes again.
 
 use xoff_units::state::State;
-use xoff_units::{Bytes, Span, Time};
+use xoff_units::{Bytes, Class, Span, Time};
 
 /// Chosen polls, and the interval of stored counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +77,8 @@ impl Histogram {
     }
 
     /// A queue has a new length.
-    pub fn set(&mut self, port: usize, class: u8, bytes: u64) {
-        let partition = &mut self.partitions[port * self.classes + class as usize];
+    pub fn set(&mut self, port: usize, class: Class, bytes: u64) {
+        let partition = &mut self.partitions[port * self.classes + class.index()];
         let queue = &mut self.queues[port];
         Self::settle(queue, self.taken, self.looks.bin);
         queue.bytes = queue.bytes - *partition + bytes;
@@ -131,10 +131,10 @@ mod tests {
         let mut h = Histogram::new(looks, 3, 2);
         let nodes = [0, 1]; // one port, two ports
         assert_eq!(h.look(us(1), us(2), &nodes), Some(us(2)));
-        h.set(2, 0, 2500);
-        h.set(2, 1, 600);
+        h.set(2, Class(0), 2500);
+        h.set(2, Class(1), 600);
         assert_eq!(h.look(us(2), us(4), &nodes), Some(us(4)), "3 us sees the same");
-        h.set(2, 0, 0);
+        h.set(2, Class(0), 0);
         assert_eq!(h.look(us(4), Time::NEVER, &nodes), Some(us(5)));
         assert_eq!(h.look(us(5), Time::NEVER, &nodes), None, "the last one");
         assert_eq!(

@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 
 use xoff_node::{Drop, Frame, FrameKind, RetryEvent};
 use xoff_units::state::State;
-use xoff_units::{Fate, FlowId, Loss, Meaning, PortId};
+use xoff_units::{Class, Fate, FlowId, Loss, Meaning, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::ViolationKind;
@@ -159,7 +159,7 @@ pub(crate) struct Dropped {
     pub at: usize,
     /// The port at the far end of that.
     pub from: u32,
-    pub class: u8,
+    pub class: Class,
     pub flow: FlowId,
     pub len: u32,
     pub kind: FrameKind,

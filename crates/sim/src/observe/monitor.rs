@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xoff_mech::detection::Side;
 use xoff_node::{EventKey, NodeEvent};
 use xoff_units::state::State;
-use xoff_units::{At, FlowId, NodeId, PortId};
+use xoff_units::{At, Class, FlowId, NodeId, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::Checks;
@@ -258,7 +258,7 @@ impl Monitor {
         self.counts.delivered += 1;
         let record = self.flows.records.at(flow);
         record.out_of_order += payload as u64;
-        let class = self.layout.classes.class(record.flow.priority).unwrap_or(0);
+        let class = self.layout.classes.class(record.flow.priority).unwrap_or(Class(0));
         // A frame that arrives twice was sent twice: sources with a timer, and those of
         // connections, repeat frames that are only late.
         let twice = (self.layout.connections || self.layout.sends_again) && got < expected;

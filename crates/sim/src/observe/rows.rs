@@ -15,7 +15,7 @@ use xoff_rows::{
     RateSource, Side, StateRow, StoppedBy,
 };
 use xoff_units::state::State;
-use xoff_units::{At, FlowId, NodeId, PortId, Rate, Time};
+use xoff_units::{At, Class, FlowId, NodeId, PortId, Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
@@ -58,8 +58,8 @@ impl RowBuffer {
 }
 
 impl Monitor {
-    fn priority(&self, class: u8) -> u8 {
-        self.layout.classes.priority(class as usize)
+    fn priority(&self, class: Class) -> u8 {
+        self.layout.classes.priority(class)
     }
 
     fn port(&self, at: PortId) -> Port {
@@ -162,7 +162,7 @@ impl Monitor {
     fn record_queue_change(
         &mut self,
         clock: &Clock,
-        (node, class): (NodeId, u8),
+        (node, class): (NodeId, Class),
         ingress: (u16, u64),
         egress: (u16, u64),
     ) {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use xoff_mech::flow_control::StoppedBy;
 use xoff_node::EventKey;
 use xoff_units::state::State;
-use xoff_units::{At, FlowId, Rate, Time};
+use xoff_units::{At, Class, FlowId, Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
@@ -137,7 +137,7 @@ impl Monitor {
     fn record_rate(&mut self, at: EventKey, class_at: usize, rate: Rate, change: Option<bool>) {
         let classes = self.layout.classes.len();
         let place =
-            self.layout.ports.places()[class_at / classes].class((class_at % classes) as u8);
+            self.layout.ports.places()[class_at / classes].class(Class((class_at % classes) as u8));
         self.record_allowed_rate(at, place, rate, change);
     }
 

@@ -69,7 +69,7 @@ impl Monitor {
         let found = clock.of_run();
         match change {
             Change::Began(since) => {
-                let priority = self.layout.classes.priority(class as usize);
+                let priority = self.layout.classes.priority(class);
                 let storm = Storm {
                     node,
                     port,

@@ -14,8 +14,8 @@
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
-use xoff_units::NodeId;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
+use xoff_units::{Class, NodeId};
 
 /// Purpose of the random streams of links (ports draw with 2000).
 const LINK_ERRORS: u64 = 2001;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn data(len: u32) -> Frame {
-        Frame::new(FrameKind::Data, FlowId(1), 0, len)
+        Frame::new(FrameKind::Data, FlowId(1), Class(0), len)
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn only_frames_that_are_meant_are_hit() {
-        let control = Frame::control(xoff_mech::flow_control::Message::Custom(1), 0, 64);
+        let control = Frame::control(xoff_mech::flow_control::Message::Custom(1), Class(0), 64);
         let mut d = direction(ErrorKind::Nth(vec![1, 3]), HitFrames::Control);
         let hits: Vec<bool> = [control, data(64), control, control, control]
             .iter()

@@ -4,7 +4,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::{Choice, ExplicitPaths};
 use xoff_net::workload::Flow;
 use xoff_node::{ClassSet, Classes};
-use xoff_units::{At, NodeId, PortId, Rate, WireClock};
+use xoff_units::{At, Class, NodeId, PortId, Rate, WireClock};
 
 /// Data that all partitions of a network share and that a run does not change.
 pub(crate) struct Layout {
@@ -61,13 +61,13 @@ impl Layout {
     }
 
     /// True if the class is lossless.
-    pub fn is_lossless(&self, class: u8) -> bool {
+    pub fn is_lossless(&self, class: Class) -> bool {
         self.lossless && !self.lossy.has(class)
     }
 
     /// The index of a port and class in the columns by both.
     #[inline]
     pub fn class_index(&self, at: At) -> usize {
-        self.port_index(at.port_id()) * self.classes.len() + at.class as usize
+        self.port_index(at.port_id()) * self.classes.len() + at.class.index()
     }
 }

@@ -5,7 +5,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Gate, Law, Message, Occupancy, Receiver, Sender, pfc};
 use xoff_net::topology::NodeKind;
 use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, NodeEvent};
-use xoff_units::NodeId;
+use xoff_units::{Class, NodeId};
 
 use super::*;
 
@@ -169,7 +169,7 @@ fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
         |c| c.monitor.counts.injected += 1,
         |c| c.monitor.counts.injected -= 1,
         |c| c.monitor.counts.delivered += 1,
-        |c| _ = c.frames.insert(Frame::new(FrameKind::Data, FlowId(0), 0, 1500)),
+        |c| _ = c.frames.insert(Frame::new(FrameKind::Data, FlowId(0), Class(0), 1500)),
     ];
     for spoil in spoils {
         let seen = broken(|partition| spoil(&mut partition.core));
@@ -178,7 +178,7 @@ fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
     // Frames other than data are counted apart.
     assert_eq!(
         broken(|partition| _ =
-            partition.core.frames.insert(Frame::new(FrameKind::Ack, FlowId(0), 0, 64))),
+            partition.core.frames.insert(Frame::new(FrameKind::Ack, FlowId(0), Class(0), 64))),
         []
     );
 }
@@ -239,7 +239,7 @@ fn accounting_that_differs_from_the_queues_is_seen() {
         let before = (s.held().0, s.queued());
         assert_eq!(before.0, before.1);
         core.monitor.counts.injected += 1;
-        let frame = core.frames.insert(Frame::new(FrameKind::Data, FlowId(0), 0, 1500));
+        let frame = core.frames.insert(Frame::new(FrameKind::Data, FlowId(0), Class(0), 1500));
         s.on_frame(now, 0, frame, &mut Liar { core, frame, len });
         assert_eq!((s.held().0, s.queued()), (before.0 + 1500, before.1 + len as u64), "it waits");
         w.audit();

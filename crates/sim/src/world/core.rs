@@ -481,9 +481,11 @@ impl Env for Core {
             }
             Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
             Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
-            Call::Receiver { port: p, class } => (Kind::Receiver, port(p), class as u32, class, 0),
+            Call::Receiver { port: p, class } => {
+                (Kind::Receiver, port(p), u32::from(class.0), class.0, 0)
+            }
             Call::CongestionPoint { port: p, class } => {
-                (Kind::CongestionPoint, port(p), class as u32, class, 0)
+                (Kind::CongestionPoint, port(p), u32::from(class.0), class.0, 0)
             }
             Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
             Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),

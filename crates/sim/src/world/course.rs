@@ -2,8 +2,8 @@
 //! reads and changes nothing: no event, no row, no result depends on it.
 
 use xoff_rows::Port;
-use xoff_units::NodeId;
 use xoff_units::state::State;
+use xoff_units::{Class, NodeId};
 
 use super::*;
 
@@ -55,21 +55,21 @@ fn transmitter(node: &Node, port: u16) -> Option<&xoff_node::Port> {
 impl World {
     /// Every port, in the order of their numbers.
     pub fn sample_ports(&self) -> Vec<PortSample> {
-        let (layout, classes) = (&self.layout, self.layout.classes.len() as u8);
+        let (layout, classes) = (&self.layout, &self.layout.classes);
         let mut all = vec![PortSample::default(); layout.ports.len()];
         for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
             let home = &self.partitions[layout.partition_of[node.index()] as usize];
             let (line, monitor) = (&home.core.lines[at], &home.core.monitor);
             let totals = &monitor.ports[at];
             let (mut paused, mut held) = (totals.paused_ps, totals.blocked_ps);
-            for class in 0..classes as usize {
-                let (pause, hold) = monitor.open_stops(at * classes as usize + class, self.now);
+            for class_at in at * classes.len()..(at + 1) * classes.len() {
+                let (pause, hold) = monitor.open_stops(class_at, self.now);
                 (paused, held) = (paused + pause, held + hold);
             }
             let state = &home.nodes[node.index()];
             if let Node::Switch(s) = state {
                 let (mut egress, mut ingress) = (0, 0);
-                for class in 0..classes {
+                for class in classes.all() {
                     egress += s.waiting(port, class);
                     ingress += s.occupancy(port, class).bytes.0;
                 }
@@ -83,7 +83,7 @@ impl World {
             let sample = &mut all[at];
             if let Some(out) = transmitter(state, port) {
                 sample.allowed =
-                    (0..classes).map(|class| part(out, class)).fold(1.0, f64::min) as f32;
+                    classes.all().map(|class| part(out, class)).fold(1.0, f64::min) as f32;
             }
             (sample.tx_bytes, sample.paused_ps) = (line.tx_bytes, paused.max(held));
             sample.marked = u32::try_from(totals.marked.total()).unwrap_or(u32::MAX);
@@ -94,14 +94,14 @@ impl World {
     /// Ports that flow control stops, and ports that it slows down while the far end holds their
     /// frames; with the buffers that they wait for.
     pub fn waiters(&self) -> Vec<Waiter> {
-        let (layout, classes) = (&self.layout, self.layout.classes.len());
+        let (layout, classes) = (&self.layout, &self.layout.classes);
         let mut all = Vec::new();
         // By switch: the ingress and class of those who wait, and their place in the list.
-        let mut asked: BTreeMap<NodeId, BTreeMap<(u16, u8), usize>> = BTreeMap::new();
+        let mut asked: BTreeMap<NodeId, BTreeMap<(u16, Class), usize>> = BTreeMap::new();
         for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
             let home = &self.partitions[layout.partition_of[node.index()] as usize];
-            for class in 0..classes as u8 {
-                let stopped = home.core.monitor.stopped_since(at * classes + class as usize);
+            for class in classes.all() {
+                let stopped = home.core.monitor.stopped_since(at * classes.len() + class.index());
                 let out = transmitter(&home.nodes[node.index()], port);
                 let slowed = || out.is_some_and(|out| out.allowed_rate(self.now, class) < out.rate);
                 if stopped.is_some() || slowed() {
@@ -110,7 +110,7 @@ impl World {
                     let since = stopped.map(|t| t + self.skipped);
                     all.push(Waiter {
                         port: Port(at as u32),
-                        priority: layout.classes.priority(class as usize),
+                        priority: classes.priority(class),
                         since,
                         behind: Vec::new(),
                     });
@@ -141,17 +141,17 @@ impl World {
     /// The ports that flow control stops or slows down, each with its priority and the rate that it
     /// allows; 0: none.
     pub fn restrained(&self) -> Vec<(PortId, u8, Rate)> {
-        let (layout, classes) = (&self.layout, self.layout.classes.len());
+        let (layout, classes) = (&self.layout, &self.layout.classes);
         let mut all = Vec::new();
         for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
             let home = &self.partitions[layout.partition_of[node.index()] as usize];
             let Some(out) = transmitter(&home.nodes[node.index()], port) else { continue };
-            for class in 0..classes {
-                let stopped = home.core.monitor.stopped_since(at * classes + class).is_some();
-                let rate =
-                    if stopped { Rate::ZERO } else { out.allowed_rate(self.now, class as u8) };
+            for class in classes.all() {
+                let stopped =
+                    home.core.monitor.stopped_since(at * classes.len() + class.index()).is_some();
+                let rate = if stopped { Rate::ZERO } else { out.allowed_rate(self.now, class) };
                 if rate < out.rate {
-                    all.push((PortId { node, port }, layout.classes.priority(class), rate));
+                    all.push((PortId { node, port }, classes.priority(class), rate));
                 }
             }
         }

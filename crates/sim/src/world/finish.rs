@@ -1,6 +1,6 @@
 //! Outcome of a run: the partitions put together, and counters that are also available earlier.
 
-use xoff_units::NodeId;
+use xoff_units::{Class, NodeId};
 
 use super::on_processes::Sums;
 use super::*;
@@ -161,19 +161,18 @@ impl World {
 
     /// Counters by node and port up to now; each port is counted where its node is.
     pub fn port_totals(&self) -> Vec<Vec<PortTotals>> {
-        let classes = self.layout.classes.len() as u8;
+        let classes = &self.layout.classes;
         let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
         for (at, &PortId { node, port }) in self.layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[self.layout.partition_of[node.index()] as usize];
             let mut totals = partition.core.totals_of(at);
-            for class in 0..classes as usize {
-                let (paused, held) =
-                    partition.core.monitor.open_stops(at * classes as usize + class, self.now);
+            for class_at in at * classes.len()..(at + 1) * classes.len() {
+                let (paused, held) = partition.core.monitor.open_stops(class_at, self.now);
                 (totals.paused_ps, totals.blocked_ps) =
                     (totals.paused_ps + paused, totals.blocked_ps + held);
             }
             if let Node::Switch(s) = &partition.nodes[node.index()] {
-                for class in 0..classes {
+                for class in classes.all() {
                     let (ingress, egress) = s.highest(port, class);
                     totals.ingress_bytes_max = totals.ingress_bytes_max.max(ingress);
                     totals.egress_bytes_max = totals.egress_bytes_max.max(egress);

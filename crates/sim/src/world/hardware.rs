@@ -12,7 +12,7 @@ use xoff_node::{
     SchedulerKind, StormConfig, Switch, SwitchConfig, Transport,
 };
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, NodeId, PortId, Rate};
+use xoff_units::{Bytes, Class, NodeId, PortId, Rate};
 
 use crate::engine::event::PORTS_MAX;
 use crate::wire::cut_through::head_time;
@@ -25,11 +25,11 @@ use crate::world::partition::Node;
 use crate::world::split::Split;
 
 /// The largest number that a frame can carry for a class.
-const CLASS_MAX: u8 = 7;
+const CLASS_MAX: Class = Class(7);
 
 /// The priorities in use: those of the flows, and that of acknowledgements if they have one of
 /// their own; but for the one that travels with the control frames.
-pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>) -> Classes {
+pub fn classes_in_use(flows: &Flows, transport: &Transport<u8>, unpaused: Option<u8>) -> Classes {
     let own = match *transport {
         Transport::Acks { class, .. } => class,
         Transport::None => None,
@@ -49,33 +49,16 @@ pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>
     )
 }
 
-/// The model has priorities, nodes of classes.
-fn in_classes(transport: &mut Transport, classes: &Classes) {
-    if let Transport::Acks { class, paused_with, .. } = transport {
-        if let Some(p) = *class {
-            *class = classes.class(p);
-        }
-        if let PausedWith::Class(Some(p)) = *paused_with {
-            *paused_with = PausedWith::Class(classes.class(p));
-        }
-    }
-}
-
 /// The classes of a run, and the scheduler and the transport in their numbers.
 pub(super) fn classes(
     flows: &Flows,
     m: &Model,
 ) -> Result<(Classes, SchedulerKind, Transport), ParamError> {
-    let mut transport = m.nic.transport;
-    let mut classes = classes_in_use(flows, &transport, m.unpaused);
+    let mut classes = classes_in_use(flows, &m.nic.transport, m.unpaused);
     if !m.priorities.is_empty() {
-        let own = (0..classes.len()).map(|class| classes.priority(class));
-        classes = Classes::with_unpaused_class(
-            own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(),
-            m.unpaused,
-        );
+        let used = [classes.priorities(), &m.priorities].concat();
+        classes = Classes::with_unpaused_class(used, m.unpaused);
     }
-    in_classes(&mut transport, &classes);
     if let Some(p) = m.scheduler.passes_over(&classes) {
         return Err(ParamError::new(
             "scheduler",
@@ -83,6 +66,7 @@ pub(super) fn classes(
             "give its virtual lane a weight",
         ));
     }
+    let transport = m.nic.transport.map(|priority| classes.class(priority));
     let scheduler = m.scheduler.in_classes(&classes);
     Ok((classes, scheduler, transport))
 }
@@ -184,7 +168,7 @@ pub(super) fn node(
     // CNMs travel as an unpaused class does, if need be with a number that no priority has.
     let unpaused = classes
         .unpaused()
-        .or(detection.iter().any(Detection::sends_cnms).then_some(classes.len() as u8));
+        .or(detection.iter().any(Detection::sends_cnms).then_some(Class(classes.len() as u8)));
     if unpaused.is_some_and(|number| number > CLASS_MAX) {
         return Err(ParamError::new(
             "priority",
@@ -302,7 +286,7 @@ fn storms_of<'a>(
     classes: &'a Classes,
 ) -> impl Iterator<Item = StormConfig> + 'a {
     let of = move |s: &PauseStorm| {
-        let class = classes.class(s.priority).filter(|&c| (c as usize) < classes.len())?;
+        let class = classes.class(s.priority).filter(|&c| c.index() < classes.len())?;
         Some(StormConfig { class, from: s.from, until: s.until, interval: s.interval })
     };
     m.faults.storms.iter().filter(move |s| s.host == host).filter_map(of)

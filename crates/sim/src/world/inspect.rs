@@ -3,7 +3,7 @@
 use xoff_mech::detection::PortState;
 use xoff_mech::flow_control::QueueState;
 use xoff_node::Hold;
-use xoff_units::NodeId;
+use xoff_units::{Class, NodeId};
 
 use super::*;
 
@@ -27,10 +27,10 @@ pub struct PortNow {
 }
 
 /// Position of a frame in a switch: ingress, class, egress.
-type Kept = (u16, u8, u16);
+type Kept = (u16, Class, u16);
 
 /// Contents of a switch, by ingress and class, then by the awaited egress: bytes and frames.
-type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
+type Inside = BTreeMap<(u16, Class), BTreeMap<u16, (u64, u32)>>;
 
 impl World {
     /// The partition in which a node lives.
@@ -90,7 +90,7 @@ impl World {
         let mut occupied: BTreeMap<NodeId, Option<Inside>> = BTreeMap::new();
         let mut held = Vec::new();
         for &PortId { node, port } in layout.ports.places() {
-            for class in 0..layout.classes.len() as u8 {
+            for class in layout.classes.all() {
                 let Some(h) = self.hold(At { node, port, class }) else { continue };
                 let (frames, bytes) = match &self.home(node).nodes[node.index()] {
                     Node::Switch(s) => {
@@ -144,7 +144,7 @@ impl World {
         let mut insides: BTreeMap<NodeId, Option<Inside>> = BTreeMap::new();
         let mut all = Vec::new();
         for &PortId { node, port } in layout.ports.places() {
-            for class in 0..layout.classes.len() as u8 {
+            for class in layout.classes.all() {
                 let held = self.hold(At { node, port, class }).is_some();
                 let (state, queue) = match &self.home(node).nodes[node.index()] {
                     Node::Switch(s) => (s.state(self.now, port, class), s.waiting(port, class)),
@@ -163,7 +163,7 @@ impl World {
                         .map(|(&out, &(bytes, _))| (PortId { node: peer, port: out }, Bytes(bytes)))
                         .collect()
                 });
-                let priority = layout.classes.priority(class as usize);
+                let priority = layout.classes.priority(class);
                 all.push(PortNow {
                     node,
                     port,
@@ -219,7 +219,7 @@ impl World {
         let stuck = deadlock_detector::stuck(&waiting, held, |free| others.gathered(free));
         self.others = others;
         for cycle in deadlock_detector::cycles(&waiting, &stuck) {
-            let priority = |class: u8| self.layout.classes.priority(class as usize);
+            let priority = |class: Class| self.layout.classes.priority(class);
             let members = || cycle.iter().map(|e| (e.node, e.port, priority(e.class)));
             let known =
                 |d: &Deadlock| d.cycle.iter().map(|p| (p.node, p.port, p.priority)).eq(members());
@@ -267,7 +267,9 @@ impl World {
                 Node::Remote => continue,
             };
             let freed = |class| matches!(&home.nodes[node.index()], Node::Switch(s) if s.was_freed(port, class));
-            let over: Vec<u8> = (0..layout.classes.len() as u8)
+            let over: Vec<Class> = layout
+                .classes
+                .all()
                 .filter(|&class| out.overdrawn(class) && !freed(class))
                 .collect();
             let to = home.core.peer(PortId { node, port }).node;

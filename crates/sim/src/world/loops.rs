@@ -2,7 +2,7 @@
 
 use xoff_net::workload::generators::closed_loop::NextAfter;
 use xoff_node::{Env, EventKey, Frame, FrameKind};
-use xoff_units::{FlowId, PortId, Span};
+use xoff_units::{Class, FlowId, PortId, Span};
 
 use crate::engine::event::{Event, Kind};
 use crate::observe::flows::{FlowRecord, Stage};
@@ -76,7 +76,7 @@ impl Partition {
             core.monitor.flows.records[flow.index()].flow.src,
             core.monitor.flows.records[flow.index()].flow.dst,
         );
-        let frame = Frame::new(FrameKind::Data, flow, 0, 1);
+        let frame = Frame::new(FrameKind::Data, flow, Class(0), 1);
         let (mut node, mut delay) = (src, Span::ZERO);
         // A way has no more hops than there are nodes.
         for _ in 0..self.nodes.len() {

@@ -120,7 +120,7 @@ pub struct NicModel {
     /// Bytes on the wire around the payload.
     pub header: u32,
     /// Acknowledgement of data.
-    pub transport: Transport,
+    pub transport: Transport<u8>,
     /// CNPs travel as [`Model::unpaused`] does, and messages of the flow control go before all that
     /// does; off: with acknowledgements, or with the data where there are none.
     pub cnps_unpaused: bool,

@@ -13,7 +13,7 @@
 
 use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
-use xoff_units::NodeId;
+use xoff_units::{Class, NodeId};
 
 use super::*;
 use crate::wire::line::RemoteArrival;
@@ -81,7 +81,7 @@ impl World {
             self.layout.classes.len() as u8 + self.layout.classes.unpaused().is_some() as u8;
         let flows = &self.partitions[0].core.monitor.flows.records;
         let here = &self.partitions[0].nodes[node.index()];
-        if f.class() >= classes {
+        if f.class() >= Class(classes) {
             return Err("a class that is not in use");
         }
         if f.kind() == FrameKind::Control {
@@ -131,9 +131,9 @@ impl World {
     /// Bytes that a switch holds from an ingress port, all classes; 0 at a host.
     pub fn held_from(&self, PortId { node, port }: PortId) -> u64 {
         match &self.partitions[0].nodes[node.index()] {
-            Node::Switch(s) => (0..self.layout.classes.len() as u8)
-                .map(|class| s.occupancy(port, class).bytes.0)
-                .sum(),
+            Node::Switch(s) => {
+                self.layout.classes.all().map(|class| s.occupancy(port, class).bytes.0).sum()
+            }
             _ => 0,
         }
     }
@@ -141,9 +141,7 @@ impl World {
     /// Bytes that wait in a switch to leave by a port, all classes; 0 at a host.
     pub fn waiting_at(&self, PortId { node, port }: PortId) -> u64 {
         match &self.partitions[0].nodes[node.index()] {
-            Node::Switch(s) => {
-                (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum()
-            }
+            Node::Switch(s) => self.layout.classes.all().map(|class| s.waiting(port, class)).sum(),
             _ => 0,
         }
     }

@@ -11,7 +11,7 @@ use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::state::State;
-use xoff_units::{FlowId, NodeId, PortId, Span, Time, prefetch};
+use xoff_units::{Class, FlowId, NodeId, PortId, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, EventOrder, Kind};
@@ -387,8 +387,10 @@ impl Partition {
                     s.on_input_read(now, port, core)
                 }
                 Kind::Wake => s.on_wake(now, port, core),
-                Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
-                Kind::CongestionPoint => s.on_congestion_point_wake(now, port, e.arg as u8, core),
+                Kind::Receiver => s.on_receiver_wake(now, port, Class(e.arg as u8), core),
+                Kind::CongestionPoint => {
+                    s.on_congestion_point_wake(now, port, Class(e.arg as u8), core)
+                }
                 Kind::Apply => {
                     self.acted = self.acted.max(now);
                     s.on_apply(now, port, core)
@@ -408,7 +410,7 @@ impl Partition {
                 match e.kind() {
                     Kind::WireFree => n.on_wire_free(now, port, core),
                     Kind::Wake => n.on_wake(now, port, core),
-                    Kind::Receiver => n.on_receiver_wake(now, port, e.arg as u8, core),
+                    Kind::Receiver => n.on_receiver_wake(now, port, Class(e.arg as u8), core),
                     Kind::Apply => {
                         self.acted = self.acted.max(now);
                         n.on_apply(now, port, core)
@@ -567,7 +569,7 @@ impl Partition {
         if let Some(round_robin) = &mut self.starts.round_robin {
             round_robin.started(flow, f);
         }
-        let class = self.core.layout.classes.class(f.priority).unwrap_or(0);
+        let class = self.core.layout.classes.class(f.priority).unwrap_or(Class(0));
         let src = f.src;
         let start = FlowStart {
             flow,

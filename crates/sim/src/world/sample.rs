@@ -2,6 +2,7 @@
 
 use xoff_mech::detection::Side;
 use xoff_rows::{Port, QueueRow, RateRow, RateSource};
+use xoff_units::Class;
 
 use super::*;
 use crate::observe::rows::{flow_rate, port_rate, queues};
@@ -66,8 +67,8 @@ impl World {
             if probes.queues.has(PortId { node, port })
                 && let Node::Switch(s) = state
             {
-                for class in 0..classes.len() as u8 {
-                    let priority = classes.priority(class as usize);
+                for class in classes.all() {
+                    let priority = classes.priority(class);
                     let (ingress, egress) =
                         (s.occupancy(port, class).bytes.0, s.waiting(port, class));
                     queues(now, (number, feeder), priority, ingress, egress)
@@ -78,14 +79,14 @@ impl World {
             if probes.rates.has(PortId { node, port }) {
                 let rate = Rate::of(Bytes(tx_bytes - self.samples.tx_bytes[at]), span);
                 row(port_rate(now, number, None, rate, RateSource::Measured));
-                for class in 0..classes.len() as u8 {
+                for class in classes.all() {
                     let rate = match state {
                         Node::Switch(s) => s.port(port).allowed_rate(of_nodes, class),
                         Node::Nic(n) => n.port(port).allowed_rate(of_nodes, class),
                         // Of a world that leads outside: another process has them.
                         Node::Remote => continue,
                     };
-                    let priority = Some(classes.priority(class as usize));
+                    let priority = Some(classes.priority(class));
                     row(port_rate(now, number, priority, rate, RateSource::FlowControl));
                 }
             }

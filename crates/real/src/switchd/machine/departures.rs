@@ -2,6 +2,7 @@
 //! times, and states repeated.
 
 use super::*;
+use xoff_units::Class;
 
 /// A frame that is to be on the wire at a time.
 pub(super) struct Departure {
@@ -51,7 +52,7 @@ impl Machine {
                         world,
                         link,
                         Time::ZERO,
-                        &Frame::control(m, class as u8, self.c.control_len),
+                        &Frame::control(m, Class(class as u8), self.c.control_len),
                         0,
                     );
                 }
@@ -65,7 +66,7 @@ impl Machine {
         if control && a.link.plain {
             return;
         }
-        let class = f.class() as usize;
+        let class = f.class().index();
         let mut terms = Terms::default();
         if let Some(class_state) = a.class_states.get_mut(class) {
             if control {

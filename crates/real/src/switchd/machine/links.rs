@@ -6,7 +6,7 @@
 //! ```
 
 use xoff_sim::World;
-use xoff_units::Time;
+use xoff_units::{Class, Time};
 
 use super::Machine;
 
@@ -40,7 +40,7 @@ impl Machine {
         world.reset_watchdog(now, a.link.at());
         for (class, class_state) in a.class_states.iter_mut().enumerate() {
             class_state.inbound = Default::default();
-            world.release(now, a.link.at().class(class as u8), true);
+            world.release(now, a.link.at().class(Class(class as u8)), true);
         }
     }
 
@@ -56,7 +56,7 @@ impl Machine {
         world.restart(now, a.link.at());
         for class in 0..self.at[link].class_states.len() {
             let a = &self.at[link];
-            world.release(now, a.link.at().class(class as u8), false);
+            world.release(now, a.link.at().class(Class(class as u8)), false);
             if let Some((f, _)) = a.class_states[class].last_sent {
                 self.leave(world, link, now, &f, 0);
             }

@@ -158,8 +158,8 @@ impl SwitchPools {
     pub fn in_classes(&self, ports: u16, classes: &Classes) -> PoolsConfig {
         let of = |side| {
             let by_class = move |port| {
-                (0..classes.len())
-                    .map(move |class| self.member(side, port, classes.priority(class)).1.clone())
+                let own = classes.priorities().iter();
+                own.map(move |&priority| self.member(side, port, priority).1.clone())
             };
             (0..ports).flat_map(by_class).collect()
         };

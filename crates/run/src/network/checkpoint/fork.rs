@@ -239,7 +239,7 @@ fn refuse(
         }
         let classes = |s: &NetworkScenario| {
             let all = classes_in_use(&s.flows, &s.model.nic.transport, s.model.unpaused);
-            (0..all.len()).map(|class| all.priority(class)).collect::<Vec<_>>()
+            all.priorities().to_vec()
         };
         if classes(before) != classes(now) {
             refuse(

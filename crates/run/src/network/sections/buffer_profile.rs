@@ -116,7 +116,7 @@ impl Part for ProfileKeys {
         let (Some(pools), Some(profiles)) = (pools.collect(), profiles.collect()) else { return };
         let frame = host.longest_frame();
         let buffers = Buffers { pools, profiles, hysteresis: frame * 2 };
-        let priorities: Vec<u8> = (0..classes.len()).map(|class| classes.priority(class)).collect();
+        let priorities = classes.priorities();
         let section_of = |of| match of {
             Of::Pool(n) => &all.buffer_pool.sections[n],
             Of::Profile(n) => &all.buffer_profile.sections[n],
@@ -126,7 +126,7 @@ impl Part for ProfileKeys {
         let mut made = Vec::new();
         for node in cx.topology.switches() {
             let at = SwitchLinks::of(cx.topology, node, links, all.lossy());
-            match buffers::fits(&buffers, &at, cx.topology, &priorities, frame) {
+            match buffers::fits(&buffers, &at, cx.topology, priorities, frame) {
                 // One of each kind and section: of the first switch that it concerns.
                 Ok(found) => found.into_iter().for_each(|d| {
                     if !doubts.iter().any(|known| known.0 == d.0 && known.1.key == d.1.key) {

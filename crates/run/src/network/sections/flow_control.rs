@@ -129,7 +129,7 @@ impl Part for FlowControls {
         refused.iter().filter_map(|r| r.as_ref().err()).for_each(|e| section.refuse(e));
         if let Some(classes) = all.classes()
             && name != "none"
-            && (0..classes.len()).all(|class| lossy.contains(&classes.priority(class)))
+            && classes.priorities().iter().all(|p| lossy.contains(p))
         {
             let what = format!("every priority in use is lossy: {name} never pauses a port");
             section.warn(&ParamError::new(

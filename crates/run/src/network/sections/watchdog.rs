@@ -80,7 +80,7 @@ fn warn_of_times(s: &Section<'_>, c: &Config, duration: Span) {
 
 /// Warns of a watchdog if no queue in use is ever paused.
 fn has_queues(s: &Section<'_>, classes: &Classes, lossy: &[u8]) {
-    if (0..classes.len()).all(|class| lossy.contains(&classes.priority(class))) {
+    if classes.priorities().iter().all(|p| lossy.contains(p)) {
         s.has_no_effect(
             "kind",
             "every priority in use is lossy: flow control never pauses a queue",
