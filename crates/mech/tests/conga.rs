@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use xoff_mech::balancing::conga::{Conga, PARAMS};
-use xoff_mech::balancing::{Arrival, Balancer, Departure, Feedback, Header, NextHops};
+use xoff_mech::balancing::{Arrival, Balancer, Departure, Feedback, Header, Landing, NextHops};
+use xoff_mech::detection::Mark;
 use xoff_units::params::Defaults;
 use xoff_units::{Bytes, FlowId, NodeId, Rate, Time};
 
@@ -119,6 +120,9 @@ impl NextHops for Uplinks {
     fn draw(&mut self) -> f64 {
         self.1
     }
+    fn header(&mut self) -> &mut Header {
+        unreachable!("CONGA writes headers at the departure")
+    }
 }
 
 #[test]
@@ -151,7 +155,10 @@ fn every_choice_and_every_header_is_that_of_an_independent_model() {
             model.reach(at);
             let feedback = header.feedback.map(|f| (f.tag, u64::from(f.congestion)));
             model.arrives(header.tag, header.congestion.into(), feedback);
-            law.on_header(Time(at * 1_000_000), NodeId(1 - to as u32), &header);
+            let (now, from_leaf) = (Time(at * 1_000_000), NodeId(1 - to as u32));
+            let landing =
+                Landing { now, flow: FlowId(0), from_leaf, is_data: true, mark: Mark::None };
+            law.on_header(&landing, &header);
         }
         let (side, flow, len) = (dice(2) as usize, dice(20) as u32, 64 + dice(8_000));
         let (law, model) = &mut leaves[side];
@@ -171,7 +178,8 @@ fn every_choice_and_every_header_is_that_of_an_independent_model() {
         );
         let (congestion, feedback) = model.departs(port, len);
         let feedback = feedback.map(|(tag, level)| Feedback { tag, congestion: level as u8 });
-        assert_eq!(header, Header { tag: port, congestion: congestion as u8, feedback }, "{n}");
+        let congestion = congestion as u8;
+        assert_eq!(header, Header { tag: port, congestion, feedback, ..Header::default() }, "{n}");
         // The rest of the path is sometimes more congested.
         header.congestion = header.congestion.max(dice(24).saturating_sub(16) as u8);
         levels[usize::from(header.congestion)] += 1;

@@ -29,6 +29,8 @@ pub enum FrameKind {
     CongestionNotification,
     /// Link-local control frame of the flow control; never forwarded.
     Control,
+    /// Message of a flow's last leaf to its first one, for their load balancers.
+    Reply,
 }
 
 /// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are
@@ -38,7 +40,7 @@ pub enum FrameKind {
 #[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
     /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. CNM: its
-    /// value.
+    /// value. Reply: its content.
     pub seq: u64,
     /// Time at which the first bit left the source.
     pub sent_at: Time,
@@ -105,6 +107,11 @@ impl Frame {
         }
     }
 
+    /// A reply of a leaf, 64 B long.
+    pub fn reply(flow: FlowId, class: Class, content: u64) -> Frame {
+        Frame { seq: content, ..Frame::new(FrameKind::Reply, flow, class, 64) }
+    }
+
     /// The feedback value of a CNM; 0: a CNP or BECN, which reports a mark.
     pub fn value(&self) -> u8 {
         self.seq as u8
@@ -168,7 +175,7 @@ impl Frame {
     pub fn kind(&self) -> FrameKind {
         use FrameKind::*;
         const BY_NUMBER: [FrameKind; 8] =
-            [Data, Ack, Nack, CongestionNotification, Control, Control, Control, Control];
+            [Data, Ack, Nack, CongestionNotification, Control, Reply, Control, Control];
         BY_NUMBER[(self.bits & 7) as usize]
     }
     /// True if it is part of a flow.
@@ -465,7 +472,7 @@ impl Frame {
                 return Ok(());
             }
             // Its offset is a value, and nothing depends on when it was made.
-            FrameKind::CongestionNotification => {
+            FrameKind::CongestionNotification | FrameKind::Reply => {
                 w.number(Meaning::Flow, u64::from(flow))?;
                 seq.walk(w)?;
             }

@@ -213,6 +213,7 @@ impl Nic {
             }
             FrameKind::Data => self.on_data(now, port, &frame, id, env),
             FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, id, env),
+            FrameKind::Reply => unreachable!("the leaf of a flow's source takes its replies"),
             FrameKind::CongestionNotification => {
                 let slot = self.slots.get(&frame.flow).copied();
                 if let Some(slot) = slot.or_else(|| self.slot_of_pair(frame.flow, env)) {

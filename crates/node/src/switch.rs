@@ -216,7 +216,10 @@ impl Switch {
         let (class, len) = (frame.class(), frame.len());
         let routed = match self.balancing {
             None => env.route(self.node, &frame),
-            Some(_) => self.balanced(now, id, env),
+            Some(_) => match self.balanced(now, port, id, env) {
+                Some(routed) => routed,
+                None => return,
+            },
         };
         let Some(out_port) = routed else {
             return self.drop_arrived(now, port, id, Loss::NoRoute.into(), env);
@@ -225,28 +228,8 @@ impl Switch {
             self.ports[out_port as usize].send_unpaused(now, id, env);
             return self.plan_next(out_port, env);
         }
-        if self.watchdog.is_some()
-            && let Some(why) = self.discarded(port, out_port, class)
-        {
-            return self.drop_arrived(now, port, id, why, env);
-        }
-        let class_state = self.ports[port as usize].class_state_mut(class);
         let at = Passage { now, port, out: out_port, class };
-        let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, || at, len) else {
-            return self.refuse(at, id, env);
-        };
-        let message = if self.asks_more {
-            self.on_arrival_with_more(at, &frame, &occupancy, env)
-        } else {
-            class_state.rx.on_arrival(now, &occupancy, frame.bytes())
-        };
-        if let Some(message) = message {
-            self.send_control(now, port, class, message, env);
-        }
-        env.frames()[id].pass_through(port, out_port);
-        if self.congestion_points.is_some() {
-            self.sample_stored(at, id, occupancy.bytes, env);
-        }
+        let Some(occupancy) = self.store(at, id, env) else { return };
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
@@ -260,6 +243,38 @@ impl Switch {
         if candidate {
             self.try_send(now, out_port, env);
         }
+    }
+
+    /// Puts a frame that has just come in into the memory; `None`: the frame was dropped.
+    #[inline(always)]
+    fn store(&mut self, at: Passage, id: FrameId, env: &mut impl Env) -> Option<Occupancy> {
+        let Passage { now, port, out, class } = at;
+        let frame = env.frames()[id];
+        if self.watchdog.is_some()
+            && let Some(why) = self.discarded(port, out, class)
+        {
+            self.drop_arrived(now, port, id, why, env);
+            return None;
+        }
+        let class_state = self.ports[port as usize].class_state_mut(class);
+        let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, || at, frame.len())
+        else {
+            self.refuse(at, id, env);
+            return None;
+        };
+        let message = if self.asks_more {
+            self.on_arrival_with_more(at, &frame, &occupancy, env)
+        } else {
+            class_state.rx.on_arrival(now, &occupancy, frame.bytes())
+        };
+        if let Some(message) = message {
+            self.send_control(now, port, class, message, env);
+        }
+        env.frames()[id].pass_through(port, out);
+        if self.congestion_points.is_some() {
+            self.sample_stored(at, id, occupancy.bytes, env);
+        }
+        Some(occupancy)
     }
 
     /// A frame that has just come in finds no room.

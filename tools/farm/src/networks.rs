@@ -229,11 +229,12 @@ fn balanced(case: u64, drawn: &mut Drawn) {
     if !drawn.head.contains("kind = \"ecmp\"") || d.roll(2) == 0 {
         return;
     }
-    // conga wants leaves and spines, and is drawn more often there.
+    // Laws with headers want leaves and spines, and are drawn more often there.
     let two_tiers = drawn.head.contains("kind = \"leaf-spine\"");
-    let laws = balancing::REGISTRY.iter().filter(|e| two_tiers || e.name != "conga");
+    let with_headers = ["conga", "conweave"];
+    let laws = balancing::REGISTRY.iter().filter(|e| two_tiers || !with_headers.contains(&e.name));
     let laws: Vec<&str> = laws.map(|e| e.name).collect();
-    let law = if two_tiers && d.roll(2) == 0 { "conga" } else { d.pick(&laws) };
+    let law = if two_tiers && d.roll(2) == 0 { d.pick(&with_headers) } else { d.pick(&laws) };
     let parameters = match law {
         "flowlet" => format!("gap = \"{}us\"\n", d.roll(8)),
         "conga" => format!(
@@ -241,6 +242,14 @@ fn balanced(case: u64, drawn: &mut Drawn) {
             d.roll(8),
             1 + d.roll(16),
             1 + d.roll(50)
+        ),
+        "conweave" => format!(
+            "reply = \"{}us\"\ninactive = \"{}us\"\nextra = \"{}us\"\nwait = \"{}us\"\nqueues = {}\n",
+            3 + d.roll(6),
+            5 + d.roll(50),
+            d.roll(20),
+            d.roll(20),
+            d.roll(4)
         ),
         "drill" => format!("choices = {}\nmemory = {}\n", 1 + d.roll(3), d.roll(3)),
         "adaptive" => format!(

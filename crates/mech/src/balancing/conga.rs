@@ -18,7 +18,9 @@ use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 use xoff_units::{NodeId, Rate, Span, Time};
 
-use super::{Arrival, Balancer, Departure, Feedback, FlowTable, Header, NextHops};
+use super::{
+    Arrival, Balancer, Departure, Feedback, FlowTable, Header, Landing, NextHops, Verdict,
+};
 
 /// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
@@ -257,16 +259,18 @@ impl Balancer for Conga {
         };
         let from = self.from.get_mut(&leaf);
         let feedback = from.and_then(|from| from.feed_back(frame.now, self.aging));
-        *header = Header { tag: frame.port, congestion, feedback };
+        *header = Header { tag: frame.port, congestion, feedback, ..Header::default() };
     }
 
-    fn on_header(&mut self, now: Time, leaf: NodeId, header: &Header) {
+    fn on_header(&mut self, frame: &Landing, header: &Header) -> Verdict {
+        let (now, leaf) = (frame.now, frame.from_leaf);
         let metric = Metric { level: header.congestion, at: now };
         let from = self.from.entry(leaf).or_default();
         from.metrics.entry(header.tag).or_insert((metric, None)).0 = metric;
         if let Some(Feedback { tag, congestion }) = header.feedback {
             self.to.insert((leaf, tag), Metric { level: congestion, at: now });
         }
+        Verdict::default()
     }
 }
 
@@ -277,6 +281,7 @@ mod tests {
 
     use super::super::tests::{Hops, frame};
     use super::*;
+    use crate::detection::Mark;
 
     fn law(values: &[(&str, &str)]) -> Conga {
         let defaults = Defaults::of(PARAMS);
@@ -289,7 +294,7 @@ mod tests {
 
     /// A frame of `len` bytes leaves a port of 8 Gb/s, where the register is full with 160,000 B.
     fn sends(law: &mut Conga, at: u64, port: u16, len: u64, to_leaf: Option<NodeId>) -> Header {
-        let mut header = Header { tag: 77, congestion: 3, feedback: None };
+        let mut header = Header { tag: 77, congestion: 3, ..Header::default() };
         let rate = Rate::from_gbps(8);
         law.on_departure(
             &Departure { now: us(at), port, rate, len: Bytes(len), to_leaf },
@@ -299,12 +304,17 @@ mod tests {
     }
 
     fn comes(law: &mut Conga, at: u64, leaf: NodeId, tag: u16, congestion: u8) {
-        law.on_header(us(at), leaf, &Header { tag, congestion, feedback: None });
+        lands(law, at, leaf, &Header { tag, congestion, ..Header::default() });
+    }
+
+    fn lands(law: &mut Conga, at: u64, from_leaf: NodeId, header: &Header) {
+        let (flow, is_data, mark) = (FlowId(0), true, Mark::None);
+        law.on_header(&Landing { now: us(at), flow, from_leaf, is_data, mark }, header);
     }
 
     fn told(law: &mut Conga, at: u64, leaf: NodeId, tag: u16, congestion: u8) {
         let feedback = Some(Feedback { tag, congestion });
-        law.on_header(us(at), leaf, &Header { tag: 0, congestion: 0, feedback });
+        lands(law, at, leaf, &Header { feedback, ..Header::default() });
     }
 
     #[test]
@@ -338,12 +348,13 @@ mod tests {
         let mut law = law(&[]);
         assert_eq!(
             sends(&mut law, 0, 2, 20_000, Some(NodeId(9))),
-            Header { tag: 2, congestion: 1, feedback: None },
+            Header { tag: 2, congestion: 1, ..Header::default() },
             "a leaf writes the header"
         );
         let spine = |law: &mut Conga, len| sends(law, 0, 0, len, None);
-        assert_eq!(spine(&mut law, 60_000), Header { tag: 77, congestion: 3, feedback: None });
-        assert_eq!(spine(&mut law, 20_000), Header { tag: 77, congestion: 4, feedback: None });
+        let passed = |congestion| Header { tag: 77, congestion, ..Header::default() };
+        assert_eq!(spine(&mut law, 60_000), passed(3));
+        assert_eq!(spine(&mut law, 20_000), passed(4));
     }
 
     #[test]

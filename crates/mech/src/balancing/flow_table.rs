@@ -8,9 +8,9 @@ use super::Arrival;
 
 /// A flow without frames for this long is forgotten (ConWeave's simulator: aging of LetFlow's
 /// table, 10 ms).
-const AGING: Span = Span::from_ms(10);
+pub(super) const AGING: Span = Span::from_ms(10);
 /// Size at which a table first looks for flows to forget.
-const SMALL: usize = 1024;
+pub(super) const SMALL: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 struct Entry {

@@ -11,10 +11,12 @@
 //!
 //! A law with knowledge of other switches learns it from a [`Header`] of frames between leaves, the
 //! switches of their hosts: the first leaf writes it, each switch may change it as the frame leaves,
-//! and the last leaf reads it.
+//! and the last leaf reads it. The last leaf may hold a frame of data and release it later, and may
+//! send replies to the first leaf.
 
 pub mod adaptive;
 pub mod conga;
+pub mod conweave;
 pub mod drill;
 pub mod ecmp;
 mod flow_table;
@@ -31,6 +33,7 @@ use std::fmt::Debug;
 use xoff_units::state::State;
 use xoff_units::{Bytes, FlowId, NodeId, Rate, Time};
 
+use crate::detection::Mark;
 use flow_table::FlowTable;
 
 /// A frame that has several next hops.
@@ -63,6 +66,30 @@ pub struct Departure {
     pub to_leaf: Option<NodeId>,
 }
 
+/// A frame with a header that reaches the leaf of its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// Arrival of its last bit.
+    pub now: Time,
+    /// Number of its flow.
+    pub flow: FlowId,
+    /// Number of the source's leaf.
+    pub from_leaf: NodeId,
+    /// True for data, false for an acknowledgement or a notification.
+    pub is_data: bool,
+    /// Mark of the frame.
+    pub mark: Mark,
+}
+
+/// Treatment of a frame at the leaf of its destination; default: the frame continues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The leaf keeps the frame until [`Balancer::release`]. Data only.
+    pub hold: bool,
+    /// Replies to the leaf of the source, in this order, each with its content.
+    pub replies: [Option<u64>; 2],
+}
+
 /// Header of a frame between leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Header {
@@ -72,6 +99,8 @@ pub struct Header {
     pub congestion: u8,
     /// Congestion of a path in the opposite direction.
     pub feedback: Option<Feedback>,
+    /// Place of the frame in the paths of its flow.
+    pub place: conweave::Place,
 }
 
 /// Congestion of a path, for the leaf at its start.
@@ -85,7 +114,8 @@ pub struct Feedback {
 
 /// The next hops of a frame, numbered from 0, as its switch sees them.
 pub trait NextHops {
-    /// Number of next hops, at least 2.
+    /// Number of next hops, at least 2; at least 1 at the leaf of the source, where frames have
+    /// headers.
     fn count(&self) -> usize;
     /// Bytes of the frame's class that wait there; the frame on the wire no longer does.
     fn waiting(&self, hop: usize) -> Bytes;
@@ -102,6 +132,9 @@ pub trait NextHops {
     fn hashed(&mut self, n: u64) -> u64;
     /// The next random number in [0, 1) of this switch.
     fn draw(&mut self) -> f64;
+    /// The header of the frame, where frames have headers. The leaf of the source writes all that
+    /// its law reads elsewhere: the content of an earlier frame may still be there.
+    fn header(&mut self) -> &mut Header;
 
     /// A next hop at random.
     fn any(&mut self) -> usize {
@@ -125,7 +158,23 @@ pub trait Balancer {
     /// A frame leaves for another switch. At the leaf of its source the header has no content yet.
     fn on_departure(&mut self, _frame: &Departure, _header: &mut Header) {}
     /// A frame from another leaf reaches the leaf of its destination.
-    fn on_header(&mut self, _now: Time, _from_leaf: NodeId, _header: &Header) {}
+    fn on_header(&mut self, _frame: &Landing, _header: &Header) -> Verdict {
+        Verdict::default()
+    }
+    /// True if leaves send replies.
+    fn replies(&self) -> bool {
+        false
+    }
+    /// A reply reaches the leaf of the flow's source.
+    fn on_reply(&mut self, _now: Time, _flow: FlowId, _from_leaf: NodeId, _content: u64) {}
+    /// Time of the next release of held frames; never: none are held.
+    fn due(&self) -> Time {
+        Time::NEVER
+    }
+    /// The next flow whose held frames continue now, in FIFO order.
+    fn release(&mut self, _now: Time) -> Option<FlowId> {
+        None
+    }
 }
 
 /// A law from outside this crate.
@@ -138,6 +187,10 @@ pub trait Custom: Debug + Send + Sync {
     }
     /// True if frames between leaves have headers, which the law writes and reads.
     fn adds_headers(&self) -> bool {
+        false
+    }
+    /// True if leaves send replies.
+    fn replies(&self) -> bool {
         false
     }
 }
@@ -154,6 +207,7 @@ pub(crate) mod tests {
         pub hash: f64,
         pub draws: Vec<f64>,
         pub drawn: usize,
+        pub header: Header,
     }
 
     impl Hops {
@@ -165,6 +219,7 @@ pub(crate) mod tests {
                 hash: 0.0,
                 draws: vec![0.0],
                 drawn: 0,
+                header: Header::default(),
             }
         }
     }
@@ -194,6 +249,9 @@ pub(crate) mod tests {
         fn draw(&mut self) -> f64 {
             self.drawn += 1;
             self.draws[(self.drawn - 1) % self.draws.len()]
+        }
+        fn header(&mut self) -> &mut Header {
+            &mut self.header
         }
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use xoff_units::params::{ParamError, Values};
 use xoff_units::state::State;
-use xoff_units::{NodeId, Time};
+use xoff_units::{FlowId, NodeId, Time};
 
-use super::{Arrival, Balancer, Custom, Departure, Header, NextHops};
+use super::{Arrival, Balancer, Custom, Departure, Header, Landing, NextHops, Verdict};
 
 /// A law, with its parameters and their reader.
 pub type Entry = crate::choice::Choice<Balancing>;
@@ -78,6 +78,15 @@ macro_rules! laws {
                 }
             }
 
+            /// True if leaves send replies.
+            pub fn replies(&self) -> bool {
+                match self {
+                    Balancing::Ecmp => false,
+                    $(Balancing::$Law(law) => law.replies(),)+
+                    Balancing::Custom(law) => law.replies(),
+                }
+            }
+
             /// True if frames of a flow may overtake each other.
             pub fn reorders(&self) -> bool {
                 match self {
@@ -103,11 +112,32 @@ macro_rules! laws {
                     AnyBalancer::Custom(law) => law.on_departure(frame, header),
                 }
             }
-            fn on_header(&mut self, now: Time, from_leaf: NodeId, header: &Header) {
+            fn on_header(&mut self, frame: &Landing, header: &Header) -> Verdict {
                 match self {
-                    AnyBalancer::Ecmp(law) => law.on_header(now, from_leaf, header),
-                    $(AnyBalancer::$Law(law) => law.on_header(now, from_leaf, header),)+
-                    AnyBalancer::Custom(law) => law.on_header(now, from_leaf, header),
+                    AnyBalancer::Ecmp(law) => law.on_header(frame, header),
+                    $(AnyBalancer::$Law(law) => law.on_header(frame, header),)+
+                    AnyBalancer::Custom(law) => law.on_header(frame, header),
+                }
+            }
+            fn on_reply(&mut self, now: Time, flow: FlowId, from_leaf: NodeId, content: u64) {
+                match self {
+                    AnyBalancer::Ecmp(law) => law.on_reply(now, flow, from_leaf, content),
+                    $(AnyBalancer::$Law(law) => law.on_reply(now, flow, from_leaf, content),)+
+                    AnyBalancer::Custom(law) => law.on_reply(now, flow, from_leaf, content),
+                }
+            }
+            fn due(&self) -> Time {
+                match self {
+                    AnyBalancer::Ecmp(law) => law.due(),
+                    $(AnyBalancer::$Law(law) => law.due(),)+
+                    AnyBalancer::Custom(law) => law.due(),
+                }
+            }
+            fn release(&mut self, now: Time) -> Option<FlowId> {
+                match self {
+                    AnyBalancer::Ecmp(law) => law.release(now),
+                    $(AnyBalancer::$Law(law) => law.release(now),)+
+                    AnyBalancer::Custom(law) => law.release(now),
                 }
             }
         }
@@ -122,4 +152,5 @@ laws! {
     SprayRoundRobin(spray_round_robin) "spray-round-robin": "frames take the next hops in turn";
     Adaptive(adaptive) "adaptive": "the shortest queue, at once or with hysteresis or a gap";
     Conga(conga) "conga": "after a gap in a flow its frames take the uplink with the least congested path (CONGA)";
+    ConWeave(conweave) "conweave": "a flow on a slow path takes another one, and the last leaf puts its frames in order (ConWeave)";
 }

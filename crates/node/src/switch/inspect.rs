@@ -37,9 +37,11 @@ impl Switch {
         self.ports.iter().flat_map(Port::class_states).map(|l| l.rx.collisions()).sum()
     }
 
-    /// All bytes that wait for some egress; [`Switch::held`] counts the same bytes by ingress.
+    /// All bytes that wait for some egress, or are held for it; [`Switch::held`] counts the same
+    /// bytes by ingress.
     pub fn queued(&self) -> u64 {
-        self.ports.iter().flat_map(Port::class_states).map(|l| l.egress.bytes()).sum()
+        let queues = self.ports.iter().flat_map(Port::class_states).map(|l| l.egress.bytes());
+        queues.sum::<u64>() + self.balancing.as_ref().map_or(0, |b| b.held_bytes())
     }
 
     /// The most that was held in each of its pools, in the order of its configuration.
@@ -76,7 +78,8 @@ impl Switch {
     /// Occupants of the buffer of each ingress and class, by egress and flow:
     /// `f(ingress, class, occupant)`. One call per frame run; callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, Class, Occupant)) {
-        self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, |frame| {
+        let held = self.balancing.iter().flat_map(|b| b.held(frames));
+        let mut note = |frame: &Frame| {
             f(
                 frame.in_port,
                 frame.class(),
@@ -87,7 +90,9 @@ impl Switch {
                     bytes: frame.len() as u64,
                 },
             );
-        });
+        };
+        self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, &mut note);
+        held.for_each(note);
     }
 
     /// With input queues: the egress that the head of an ingress waits for.

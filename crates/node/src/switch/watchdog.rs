@@ -111,6 +111,9 @@ impl Switch {
 
     /// A clock of the switch. Returns whether that changed anything.
     pub fn on_clock(&mut self, now: Time, which: u8, env: &mut impl Env) -> bool {
+        if which == Self::RELEASE {
+            return self.release_held(now, env);
+        }
         debug_assert_eq!(which, Self::WATCHDOG);
         let mut changed = false;
         for port in 0..self.ports.len() as u16 {

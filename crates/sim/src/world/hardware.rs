@@ -165,14 +165,14 @@ pub(super) fn node(
         ));
     }
     let detection = links.iter().map(|l| m.detection.at(l)).collect::<Result<Vec<_>, _>>()?;
-    // CNMs travel as an unpaused class does, if need be with a number that no priority has.
-    let unpaused = classes
-        .unpaused()
-        .or(detection.iter().any(Detection::sends_cnms).then_some(Class(classes.len() as u8)));
+    // CNMs, and replies of leaves, travel as an unpaused class does, if need be with a number that
+    // no priority has.
+    let sent = detection.iter().any(Detection::sends_cnms) || m.balancing.replies();
+    let unpaused = classes.unpaused().or(sent.then_some(Class(classes.len() as u8)));
     if unpaused.is_some_and(|number| number > CLASS_MAX) {
         return Err(ParamError::new(
             "priority",
-            "all eight priorities are in use, and CNMs to sources need a number of their own",
+            "all eight priorities are in use, and CNMs or replies of leaves need a number of their own",
             "use seven priorities at most",
         ));
     }
