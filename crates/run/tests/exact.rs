@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use xoff_net::topology::PortNumbers;
-use xoff_run::hpcc::{Pfc, fct_line, pfc_line, prepare, qlen_block};
+use xoff_run::hpcc::{Lines, Pfc, fct_line, pfc_line, prepare, qlen_block};
 use xoff_sim::{Recorder, Row};
 
 struct Kept(std::sync::Arc<std::sync::Mutex<Vec<Row>>>);
@@ -29,11 +29,10 @@ fn compare(dir: &Path) -> Result<(), String> {
     let switches: Vec<bool> = replay.topology.node_ids().map(|n| replay.is_switch(n)).collect();
     let ports = PortNumbers::new(&replay.topology);
     let (o, _) = replay.world.finish(xoff_sim::Ended::TimeUp);
-    let fct: Vec<String> = o
-        .completions
-        .iter()
-        .filter_map(|&f| fct_line(&o.flows[f.index()], &replay.pairs, replay.payload))
-        .collect();
+    let (pairs, payload, conweave_ns3) = (&replay.pairs, replay.payload, replay.conweave_ns3);
+    let lines = Lines { pairs, payload, conweave_ns3 };
+    let fct: Vec<String> =
+        o.completions.iter().filter_map(|&f| fct_line(&o.flows[f.index()], &lines)).collect();
     let pfc: Vec<String> = rows
         .lock()
         .unwrap()

@@ -19,7 +19,15 @@ fn the_reference_cases_are_read() {
     let m1 = case("m1_one_1pkt_none");
     assert_eq!(
         m1.flows,
-        [HpccFlow { src: 0, dst: 1, pg: 3, dport: 100, size: 1_000, start_ns: 2_000_000_000 }]
+        [HpccFlow {
+            src: 0,
+            dst: 1,
+            pg: 3,
+            sport: None,
+            dport: 100,
+            size: 1_000,
+            start_ns: 2_000_000_000
+        }]
     );
     assert_eq!((m1.config.cc_mode, m1.config.ecn), (CcMode::None, false));
     assert!(m1.warnings.is_empty());
@@ -90,8 +98,8 @@ fn config(lines: &str, expected: &str) {
 fn config_errors() {
     config("CC_MOD 1\n", "c.txt:3:1: unknown key 'CC_MOD' (did you mean 'CC_MODE'?)");
     config(
-        "RANDOM_SEED 3\nCC_MODE 1\n",
-        "c.txt:3:1: unknown key 'RANDOM_SEED' (expected a key of the HPCC simulator, such as CC_MODE)",
+        "XYZZY_QQ 3\nCC_MODE 1\n",
+        "c.txt:3:1: unknown key 'XYZZY_QQ' (expected a key of the HPCC simulator, such as CC_MODE)",
     );
     let modes = "(supported: 0 (none), 1 (DCQCN), 3 (HPCC), 7 (TIMELY))";
     config("CC_MODE 8\n", &format!("c.txt:3:9: CC_MODE 8 (DCTCP) is not supported yet {modes}"));
@@ -349,6 +357,38 @@ fn read_flows(text: &str) -> Result<HpccFlows, Problems> {
 #[track_caller]
 fn flow(line: &str, expected: &str) {
     assert_eq!(read_flows(&format!("1\n{line}\n")).unwrap_err().to_string(), expected);
+}
+
+/// conweave-ns3: ECMP with PFC and without IRN, and flows without a port.
+#[test]
+fn conweave_ns3_is_read_as_far_as_it_can_be_replayed() {
+    let c = HpccConfig::read(&Source::file(
+        "c.txt",
+        "TOPOLOGY_FILE t FLOW_FILE f LB_MODE 0 ENABLE_PFC 1 ENABLE_IRN 0 FLOWGEN_STOP_TIME 2.1",
+    ))
+    .unwrap();
+    assert_eq!((c.conweave_ns3, Some(c.stop_ns)), (true, ns3::seconds_to_ns(12.1)));
+    let hint = "(expected 0 (ECMP); [load_balancing] in a scenario has the other laws)";
+    config("LB_MODE 9\n", &format!("c.txt:3:9: LB_MODE 9 (ConWeave) is not supported {hint}"));
+    config("LB_MODE 4\n", &format!("c.txt:3:9: LB_MODE 4 is not supported {hint}"));
+    config(
+        "ENABLE_PFC 0\n",
+        "c.txt:3:12: ENABLE_PFC 0 is not supported (expected 1: xoff replays PFC only)",
+    );
+    config(
+        "ENABLE_IRN 1\n",
+        "c.txt:3:12: ENABLE_IRN 1 is not supported (expected 0; host.recovery in a scenario is IRN's)",
+    );
+    let read = |text: &str| {
+        HpccFlows::read_conweave_ns3(&Source::file("f.txt", text), &[false, false, true])
+    };
+    let flows = read("3 \n0 1 3 10 2.0\n1 0 3 20 2.0\n0 1 3 30 2.1\n").unwrap().flows;
+    let ports: Vec<_> = flows.iter().map(|f| (f.sport, f.dport, f.size)).collect();
+    assert_eq!(ports, [(Some(10_000), 100, 10), (Some(10_000), 100, 20), (Some(10_001), 101, 30)]);
+    let e = read("1\n0 1 3 100 10 2.0\n").unwrap_err().to_string();
+    assert!(e.contains("src dst pg size_bytes start_seconds"), "{e}");
+    let e = read("2\n0 1 3 10 2.0\n0 1 3 10 1.9\n").unwrap_err().to_string();
+    assert!(e.starts_with("f.txt:3:10: flow 2: starts before the previous flow"), "{e}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 use cpu_time::ProcessTime;
 use xoff_net::topology::PortNumbers;
 use xoff_record::{RecordError, ResultHash, Verdict};
-use xoff_run::hpcc::{Replay, fct_line, prepare, qlen_block};
+use xoff_run::hpcc::{Lines, Replay, fct_line, prepare, qlen_block};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::{Ended, Outcome, World};
@@ -80,8 +80,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         .downcast::<PfcRecorder>()
         .expect("the world returns the recorder it was given")
         .file;
+    let (pairs, payload, conweave_ns3) = (&replay.pairs, replay.payload, replay.conweave_ns3);
     for &f in &outcome.completions {
-        fct_line(&outcome.flows[f.index()], &replay.pairs, replay.payload)
+        fct_line(&outcome.flows[f.index()], &Lines { pairs, payload, conweave_ns3 })
             .iter()
             .for_each(|l| fct.line(l));
     }

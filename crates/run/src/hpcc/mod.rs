@@ -19,7 +19,7 @@ mod round_robin;
 mod rtt;
 
 pub use model::{Replay, prepare};
-pub use output::{Pfc, fct_line, pfc_line, qlen_block};
+pub use output::{Lines, Pfc, fct_line, pfc_line, qlen_block};
 pub use rtt::PairTable;
 
 /// Bytes around the payload of a data frame: 14 (PPP header padded to Ethernet's), 20 IPv4, 8 UDP,

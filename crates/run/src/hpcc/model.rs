@@ -40,6 +40,8 @@ pub struct Replay {
     pub payload: u32,
     /// Last instant that is simulated: an event at the stop time itself no longer runs.
     pub until: Time,
+    /// A replay of conweave-ns3, whose `fct.txt` has numbers of hosts in place of addresses.
+    pub conweave_ns3: bool,
 }
 
 /// Builds the replay of a case.
@@ -76,7 +78,8 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
     if let Some(f) = failure {
         pairs.fail(&topology, f);
     }
-    Ok(Replay { world, payload: c.payload, until, topology, pairs })
+    let conweave_ns3 = c.conweave_ns3;
+    Ok(Replay { world, payload: c.payload, until, topology, pairs, conweave_ns3 })
 }
 
 /// Source ports count from 10000 per pair of hosts, in the order of the file.
@@ -86,9 +89,10 @@ fn flows(case: &HpccCase) -> Flows {
         .flows
         .iter()
         .map(|f| {
-            let port = next_port.entry((f.src, f.dst)).or_insert(10_000u16);
-            let src_port = *port;
-            *port = port.wrapping_add(1);
+            let src_port = f.sport.unwrap_or_else(|| {
+                let port = next_port.entry((f.src, f.dst)).or_insert(10_000u16);
+                std::mem::replace(port, port.wrapping_add(1))
+            });
             Flow {
                 src: NodeId(f.src),
                 dst: NodeId(f.dst),
@@ -125,10 +129,13 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         .map_or(Rate::ZERO, |h| t.link_at(h, 0).rate);
     let telemetry = telemetry_len(c.cc_mode);
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
+    let conweave_ns3 = c.conweave_ns3;
     Model {
         balancing: Balancing::Ecmp,
         flow_control: PerLink::All(FlowControl::Pfc(pfc::Params {
-            threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) },
+            threshold: pfc::Threshold::Dynamic {
+                xon_offset: if c.conweave_ns3 { Bytes(1) } else { Bytes(3 << 10) },
+            },
             quanta: None,
             repeat: Span::ZERO,
         })),
@@ -139,6 +146,9 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         },
         buffer: Arc::new(move |at| {
             let links = at.links;
+            if conweave_ns3 {
+                return BufferPolicy::Shared(broadcom(buffer, links));
+            }
             BufferPolicy::Shared(SharedPool {
                 total: buffer,
                 reserve: Bytes(4 << 10),
@@ -160,14 +170,14 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             header: HEADER + telemetry,
             transport: Transport::Acks {
                 ack_len: (ACK_HEADER + telemetry).max(ACK_MIN),
-                class: None,
+                class: conweave_ns3.then_some(0), // in switches, too
                 // Acknowledgements sit in queue 3 of the host, or with ACK_HIGH_PRIO in queue 0,
                 // which nothing pauses.
-                paused_with: PausedWith::Class((!c.ack_high_prio).then_some(3)),
+                paused_with: PausedWith::Class((!c.ack_high_prio && !conweave_ns3).then_some(3)),
                 interval: c.l2_ack_interval as u64,
                 chunk: c.l2_chunk.max(1) as u64,
                 back_to_zero: c.l2_back_to_zero,
-                nack_interval: Span::from_us(500),
+                nack_interval: Span::from_us(if conweave_ns3 { 4 } else { 500 }),
             },
             cnps_unpaused: false,
             recovery: None,
@@ -252,6 +262,22 @@ fn headroom(l: &LinkFacts) -> Bytes {
     Bytes((l.rate.0.wrapping_mul(l.delay.as_ns()) / 8 / 1_000_000_000 * 3) as u32 as u64)
 }
 
+/// Memory of a switch of conweave-ns3 (`switch-mmu.cc`), as near as a shared pool comes to it:
+/// alpha = 1/16, two frames for each port, and a pool without eight frames for each port. There,
+/// bytes of the reserve count as used in the pool.
+fn broadcom(buffer: Bytes, links: &[LinkFacts]) -> SharedPool {
+    let frame = 1_048;
+    let headroom = |l: &LinkFacts| {
+        Bytes(l.rate.0.wrapping_mul(l.delay.as_ns()) / 8 / 1_000_000_000 * 2 + 2 * frame)
+    };
+    SharedPool {
+        total: Bytes(buffer.0.saturating_sub(6 * frame * links.len() as u64)),
+        reserve: Bytes(2 * frame),
+        headroom: links.iter().map(headroom).collect(),
+        shift: vec![4; links.len()],
+    }
+}
+
 /// alpha = 1/8 at the rate of the hosts, doubled for every doubling above it.
 fn shift(mut rate: Rate, nic_rate: Rate) -> u8 {
     let mut shift = 3;
@@ -266,9 +292,11 @@ fn red(c: &HpccConfig, link: &LinkFacts) -> Detection {
     fn of<T: Copy + Default>(map: &[(Rate, T)], rate: Rate) -> T {
         map.iter().rev().find(|e| e.0 == rate).map(|e| e.1).unwrap_or_default()
     }
+    // In conweave-ns3 the first 1,049 B of a queue are not in its shared part, which is compared.
+    let apart = if c.conweave_ns3 { 1_049 } else { 0 };
     Detection::Red(Red {
-        kmin: Bytes(of(&c.kmin, link.rate).wrapping_mul(1000) as u64),
-        kmax: Bytes(of(&c.kmax, link.rate).wrapping_mul(1000) as u64),
+        kmin: Bytes(of(&c.kmin, link.rate).wrapping_mul(1000) as u64 + apart),
+        kmax: Bytes(of(&c.kmax, link.rate).wrapping_mul(1000) as u64 + apart),
         pmax: of(&c.pmax, link.rate),
     })
 }

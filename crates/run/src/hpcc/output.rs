@@ -8,12 +8,24 @@ use xoff_units::{NodeId, PortId, Time};
 use crate::hpcc::HEADER;
 use crate::hpcc::rtt::PairTable;
 
+/// What lines of `fct.txt` need of a replay.
+#[derive(Clone, Copy)]
+pub struct Lines<'r> {
+    /// Base round-trip times.
+    pub pairs: &'r PairTable,
+    /// Payload of a full frame [bytes].
+    pub payload: u32,
+    /// Hosts by number, as in conweave-ns3, not by address.
+    pub conweave_ns3: bool,
+}
+
 /// `sip dip sport dport size start_ns fct_ns standalone_ns`; `None` while the flow is not complete.
 ///
 /// `fct_ns` ends with the last acknowledgement at the source. `standalone_ns` is that simulator's,
 /// which a replay keeps: a round trip of a payload and the whole flow at the slowest link. It is no
 /// lower bound, and slowdowns by it fall below 1; `ideal_time` of the sim crate is one.
-pub fn fct_line(f: &FlowRecord, pairs: &PairTable, payload: u32) -> Option<String> {
+pub fn fct_line(f: &FlowRecord, replay: &Lines<'_>) -> Option<String> {
+    let Lines { pairs, payload, conweave_ns3 } = *replay;
     let end = f.end?;
     let w = &f.flow;
     // 32-bit bytes times a 64-bit constant: the sum wraps above 4 GiB as it does there.
@@ -21,10 +33,11 @@ pub fn fct_line(f: &FlowRecord, pairs: &PairTable, payload: u32) -> Option<Strin
     let bytes = w.size.wrapping_add(frames.wrapping_mul(HEADER as u64)) as u32;
     let standalone = pairs.rtt_ns(w.src, w.dst)
         + (bytes as u64 * 8_000_000_000) / pairs.rate_at(w.src, w.dst, end).max(1);
+    let host = |h| if conweave_ns3 { format!("{h}") } else { format!("{:08x}", hpcc_ip(h)) };
     Some(format!(
-        "{:08x} {:08x} {} {} {} {} {} {}",
-        hpcc_ip(w.src),
-        hpcc_ip(w.dst),
+        "{} {} {} {} {} {} {} {}",
+        host(w.src),
+        host(w.dst),
         w.src_port,
         w.dst_port,
         w.size,

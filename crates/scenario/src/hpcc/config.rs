@@ -140,6 +140,8 @@ pub struct HpccConfig {
     pub pmax: Vec<(Rate, f64)>,
     /// Buffer of a switch [MiB].
     pub buffer_mib: u32,
+    /// A configuration of conweave-ns3, a fork: it has the key `LB_MODE`.
+    pub conweave_ns3: bool,
     /// Keys in the file that have no effect, in its order.
     pub ignored: Vec<Ignored>,
     /// Warnings for the user.
@@ -200,6 +202,7 @@ impl Default for HpccConfig {
             kmin: Vec::new(),
             pmax: Vec::new(),
             buffer_mib: 16,
+            conweave_ns3: false,
             ignored: Vec::new(),
             warnings: Problems::default(),
             cc_mode_place: None,
@@ -314,7 +317,7 @@ impl HpccConfig {
             };
             self.ignored.extend(effect.map(|why| Ignored { key: key.name, why, missed: false }));
         }
-        if self.enable_trace {
+        if self.enable_trace && !self.conweave_ns3 {
             // It is on unless it is switched off.
             self.ignored.push(Ignored {
                 key: "ENABLE_TRACE",

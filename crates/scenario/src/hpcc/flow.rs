@@ -3,6 +3,7 @@
 //! ```text
 //!   count
 //!   src dst pg dport size_bytes start_seconds      once per flow, sorted by start
+//!   src dst pg size_bytes start_seconds            the same in conweave-ns3
 //! ```
 
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct HpccFlow {
     pub dst: u32,
     /// Priority group, 0 to 7.
     pub pg: u8,
+    /// Source port; `None`: ports count from 10000 for each pair of hosts.
+    pub sport: Option<u16>,
     /// Destination port.
     pub dport: u16,
     /// Payload [bytes].
@@ -45,12 +48,40 @@ impl HpccFlows {
     pub fn read(source: &Arc<Source>, is_switch: &[bool]) -> Result<HpccFlows, Problems> {
         let mut w = Words::new(source);
         let mut flows = HpccFlows::default();
-        parse(&mut w, is_switch, &mut flows);
+        parse(&mut w, is_switch, &COLUMNS, &mut flows);
+        w.problems.or(flows)
+    }
+
+    /// Reads a flow file of conweave-ns3. Ports count there: from 10000 for each source, from 100
+    /// for each destination.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn read_conweave_ns3(
+        source: &Arc<Source>,
+        is_switch: &[bool],
+    ) -> Result<HpccFlows, Problems> {
+        let mut w = Words::new(source);
+        let mut flows = HpccFlows::default();
+        let columns: Vec<&str> = COLUMNS.into_iter().filter(|name| *name != "dport").collect();
+        parse(&mut w, is_switch, &columns, &mut flows);
+        let mut ports = vec![(10_000u16, 100u16); is_switch.len()];
+        for flow in &mut flows.flows {
+            let sport = &mut ports[flow.src as usize].0;
+            flow.sport = Some(*sport);
+            *sport = sport.wrapping_add(1);
+            let dport = &mut ports[flow.dst as usize].1;
+            flow.dport = *dport;
+            *dport = dport.wrapping_add(1);
+        }
         w.problems.or(flows)
     }
 }
 
-fn parse(w: &mut Words<'_>, is_switch: &[bool], out: &mut HpccFlows) {
+/// Columns of a flow.
+const COLUMNS: [&str; 6] = ["src", "dst", "pg", "dport", "size_bytes", "start_seconds"];
+
+fn parse(w: &mut Words<'_>, is_switch: &[bool], columns: &[&str], out: &mut HpccFlows) {
     let mut lines = w.lines().filter(|l| !l.words.is_empty());
     let Some(count) = announced(w, lines.next(), "the flow file") else { return };
     let mut found = 0;
@@ -66,10 +97,12 @@ fn parse(w: &mut Words<'_>, is_switch: &[bool], out: &mut HpccFlows) {
             return;
         }
         let what = format!("flow {found}");
-        let Some(flow) = flow_line(w, &line, &what, is_switch, &mut out.warnings) else { continue };
+        let flow = flow_line(w, &line, (&what, columns), is_switch, &mut out.warnings);
+        let Some(flow) = flow else { continue };
         if flow.start_ns < last_ns {
             let hint = "expected flows sorted by start, as in the original";
-            w.refuse(&line.words[5].span, format!("{what}: starts before the previous flow"), hint);
+            let start = &line.words[columns.len() - 1];
+            w.refuse(&start.span, format!("{what}: starts before the previous flow"), hint);
         }
         last_ns = flow.start_ns;
         out.flows.push(flow);
@@ -99,14 +132,14 @@ fn announced(w: &mut Words<'_>, line: Option<Line<'_>>, what: &str) -> Option<u6
 fn flow_line(
     w: &mut Words<'_>,
     line: &Line<'_>,
-    what: &str,
+    (what, columns): (&str, &[&str]),
     is_switch: &[bool],
     warnings: &mut Problems,
 ) -> Option<HpccFlow> {
-    if !w.expect(line, what, &["src", "dst", "pg", "dport", "size_bytes", "start_seconds"]) {
+    if !w.expect(line, what, columns) {
         return None;
     }
-    let [src, dst, pg, dport, size, start] = line.words.as_slice() else { return None };
+    let [src, dst, pg, dport @ .., size, start] = line.words.as_slice() else { return None };
     let mut host = |word, name| {
         let name = format!("{what}: {name}");
         let id = w.count(word, &name, u32::MAX.into())?;
@@ -133,7 +166,10 @@ fn flow_line(
         );
     }
     let pg = w.count(pg, &format!("{what}: pg"), 7);
-    let dport = w.count(dport, &format!("{what}: dport"), u16::MAX.into());
+    let dport = match dport.first() {
+        Some(dport) => w.count(dport, &format!("{what}: dport"), u16::MAX.into()),
+        None => Some(0),
+    };
     let bytes = w.count(size, &format!("{what}: size_bytes"), 1 << 60);
     match bytes {
         Some(0) => {
@@ -166,6 +202,7 @@ fn flow_line(
         src: ends.0?,
         dst: ends.1?,
         pg: pg? as u8,
+        sport: None,
         dport: dport? as u16,
         size: bytes?,
         start_ns: start_ns?,

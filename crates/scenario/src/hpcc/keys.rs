@@ -39,6 +39,8 @@ const fn hpcc(name: &'static str, read: Read) -> Key {
 const NEVER_USED: &str = "the original reads it and never uses it";
 const DCTCP: &str = "only CC_MODE 8 (DCTCP) uses it";
 const PINT: &str = "only CC_MODE 10 (HPCC-PINT) uses it";
+const CONWEAVE: &str = "only LB_MODE 9 (ConWeave) uses it";
+const MONITOR: &str = "xoff does not write this file of conweave-ns3";
 
 /// All keys of the original (`scratch/third.cc:360-665`).
 pub(super) const KEYS: &[Key] = &[
@@ -140,12 +142,45 @@ pub(super) const KEYS: &[Key] = &[
     // Megabytes of 1048576, multiplied in 32 bits there.
     used("BUFFER_SIZE", |r, c| set(&mut c.buffer_mib, r.within(1, 4_095))),
     used("QLEN_MON_FILE", |r, c| set(&mut c.qlen_mon_file, r.text().map(Some))),
-    used("QLEN_MON_START", |r, c| set(&mut c.qlen_mon_start_ns, r.u64())),
-    used("QLEN_MON_END", |r, c| set(&mut c.qlen_mon_end_ns, r.u64())),
+    // conweave-ns3 gives them as 2.0.
+    used("QLEN_MON_START", |r, c| set(&mut c.qlen_mon_start_ns, r.number().map(|v| v as u64))),
+    used("QLEN_MON_END", |r, c| set(&mut c.qlen_mon_end_ns, r.number().map(|v| v as u64))),
     hpcc("MULTI_RATE", |r, c| set(&mut c.multi_rate, r.flag())),
     hpcc("SAMPLE_FEEDBACK", |r, c| set(&mut c.sample_feedback, r.flag())),
     ignored("PINT_LOG_BASE", PINT, |r, _| r.number().map(drop)),
     ignored("PINT_PROB", PINT, |r, _| r.number().map(drop)),
+    // Keys of conweave-ns3 (`scratch/network-load-balance.cc`).
+    used("LB_MODE", |r, c| {
+        c.conweave_ns3 = true;
+        let modes = [(2, "DRILL"), (3, "CONGA"), (6, "LetFlow"), (9, "ConWeave")];
+        let hint = "expected 0 (ECMP); [load_balancing] in a scenario has the other laws";
+        r.only(0, &modes, hint)
+    }),
+    used("ENABLE_PFC", |r, _| r.only(1, &[], "expected 1: xoff replays PFC only")),
+    used("ENABLE_IRN", |r, _| r.only(0, &[], "expected 0; host.recovery in a scenario is IRN's")),
+    used("FLOWGEN_STOP_TIME", |r, c| {
+        // Flows start until then, and the run ends 10 s later.
+        let ns = r.number().and_then(|seconds| ns3::seconds_to_ns(seconds + 10.0));
+        set(&mut c.stop_ns, ns)
+    }),
+    ignored("FLOWGEN_START_TIME", "flows start as in the flow file", |r, _| r.number().map(drop)),
+    ignored("LOAD", "the flow file has the traffic", |r, _| r.number().map(drop)),
+    ignored("RANDOM_SEED", "xoff draws other numbers for the marks of RED", |r, _| {
+        r.u32().map(drop)
+    }),
+    ignored("SW_MONITORING_INTERVAL", MONITOR, |r, _| r.u64().map(drop)),
+    ignored("FLOW_INPUT_FILE", MONITOR, |r, _| r.text().map(drop)),
+    ignored("CNP_OUTPUT_FILE", MONITOR, |r, _| r.text().map(drop)),
+    ignored("VOQ_MON_FILE", MONITOR, |r, _| r.text().map(drop)),
+    ignored("VOQ_MON_DETAIL_FILE", MONITOR, |r, _| r.text().map(drop)),
+    ignored("UPLINK_MON_FILE", MONITOR, |r, _| r.text().map(drop)),
+    ignored("CONN_MON_FILE", MONITOR, |r, _| r.text().map(drop)),
+    ignored("EST_ERROR_MON_FILE", MONITOR, |r, _| r.text().map(drop)),
+    ignored("CONWEAVE_TX_EXPIRY_TIME", CONWEAVE, |r, _| r.u32().map(drop)),
+    ignored("CONWEAVE_REPLY_TIMEOUT_EXTRA", CONWEAVE, |r, _| r.u32().map(drop)),
+    ignored("CONWEAVE_PATH_PAUSE_TIME", CONWEAVE, |r, _| r.u32().map(drop)),
+    ignored("CONWEAVE_EXTRA_VOQ_FLUSH_TIME", CONWEAVE, |r, _| r.u32().map(drop)),
+    ignored("CONWEAVE_DEFAULT_VOQ_WAITING_TIME", CONWEAVE, |r, _| r.u32().map(drop)),
 ];
 
 fn set<T>(target: &mut T, value: Option<T>) -> Option<()> {
@@ -171,6 +206,20 @@ impl Reader<'_, '_> {
     /// Any number but 0 is yes.
     fn flag(&mut self) -> Option<bool> {
         self.u32().map(|v| v != 0)
+    }
+
+    /// A number that can have one value only. `known`: names of others.
+    fn only(&mut self, value: u64, known: &[(u64, &str)], hint: &str) -> Option<()> {
+        let word = self.value()?;
+        let given = self.words.count(&word, self.key, u32::MAX.into())?;
+        if given == value {
+            return Some(());
+        }
+        let name = known.iter().find(|(number, _)| *number == given);
+        let name = name.map(|(_, name)| format!(" ({name})")).unwrap_or_default();
+        let what = format!("{} {given}{name} is not supported", self.key);
+        self.words.refuse(&word.span, what, hint);
+        None
     }
 
     fn within(&mut self, min: u32, max: u32) -> Option<u32> {

@@ -1,5 +1,5 @@
 //! Input files of the HPCC simulator (alibaba-edu/High-Precision-Congestion-Control, commit
-//! 9f4be2a), unmodified.
+//! 9f4be2a) and of its fork conweave-ns3 (commit 236a801), unmodified.
 //!
 //! ```text
 //!   config.txt -> HpccConfig --+-> topology.txt -> HpccTopology -> graph
@@ -53,7 +53,11 @@ pub fn load(path: &Path) -> Result<HpccCase, Problems> {
     let flow_file = open(&config.flow_file, &config.flow_place);
     let mut problems = check_maps(&config, &topology);
     check_link_down(&config, &topology, &mut problems);
-    let flows = match flow_file.and_then(|source| HpccFlows::read(&source, &topology.is_switch)) {
+    let read = |source| match config.conweave_ns3 {
+        true => HpccFlows::read_conweave_ns3(&source, &topology.is_switch),
+        false => HpccFlows::read(&source, &topology.is_switch),
+    };
+    let flows = match flow_file.and_then(read) {
         Ok(flows) => flows,
         Err(e) => {
             problems.extend(e);
