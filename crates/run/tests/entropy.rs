@@ -113,6 +113,29 @@ fn values_spread_a_permutation() {
     }
 }
 
+/// An uplink of eight takes every frame with it, and switches do not know. Oblivious spraying sends
+/// an eighth of all frames there, again and again; so does the bitmap, since a lost frame returns no
+/// mark. REPS freezes at the first timeout, and no frame goes there after that.
+#[test]
+fn reps_leaves_a_path_that_loses_everything() {
+    let broken = "[[link_errors]]\nkind = \"frames\"\nloss = 1.0\nports = [\"L1->S3\"]\n";
+    let lost = |law: &str, size: &str| {
+        let host = format!("recovery = \"selective\"\nrto = \"100us\"\nentropy = \"{law}\"");
+        let text = leaf_spine(8, 8, &host, &format!("{broken}{}", pairs(8, size)))
+            .replace("5ms", "9ms");
+        let s = load(&text);
+        let f = s.run(Sink::Nothing).unwrap();
+        assert_eq!(f.outcome.violations, [], "{law}");
+        assert!(f.outcome.flows.iter().all(|f| f.received.is_some()), "{law}");
+        let last = f.outcome.flows.iter().filter_map(|f| f.received).max().unwrap();
+        (uplinks(&s, &f)[2] / 1500, last.0 as f64 / 1e6)
+    };
+    for law in ["oblivious", "bitmap", "reps"] {
+        let (short, long) = (lost(law, "3MB"), lost(law, "12MB"));
+        println!("{law}: {short:?}, {long:?} frames and us");
+    }
+}
+
 /// Every law, while a link fails: equal for both engines and any number of threads.
 #[test]
 fn results_are_equal_on_both_engines_and_any_number_of_threads() {

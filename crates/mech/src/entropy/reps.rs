@@ -5,7 +5,11 @@
 //!   acknowledgement without a mark: its value goes into a ring of 8
 //!   next frame: the oldest value of the ring that was not used again; none: a random value
 //!   timeout: for a while only values of the ring, used ones too (freezing), since these paths work
+//!   first acknowledgement after that: the ring is empty again, and 16 random values follow
 //! ```
+//!
+//! The paper leaves both numbers of freezing to the network; they are those of its artifact
+//! (htsim, `buffer_reps.cpp` and `uec_mp.cpp`).
 
 use xoff_units::state::State;
 use xoff_units::{Span, Time};
@@ -14,8 +18,10 @@ use super::{Entropy, any};
 
 /// Size of the ring.
 const RING: usize = 8;
-/// Time of freezing. The paper leaves it to the network; this is a round trip with full queues.
-const FROZEN: Span = Span::from_us(100);
+/// Shortest time of freezing.
+const FROZEN: Span = Span::from_ms(10);
+/// Random values after freezing.
+const EXPLORED: u8 = 16;
 
 /// The law of one flow.
 #[derive(Clone, Debug, PartialEq, Eq, State)]
@@ -25,15 +31,26 @@ pub struct Reps {
     ring: Vec<(u16, bool)>,
     /// The place of the next value.
     head: u8,
-    /// Only values of the ring are used until then.
+    /// Only values of the ring are used.
+    frozen: bool,
+    /// Freezing ends with the first acknowledgement after that.
     #[state(deadline)]
     frozen_until: Time,
+    /// So many random values come next.
+    exploring: u8,
 }
 
 impl Reps {
     /// With values from 0 to `paths` - 1.
     pub fn new(paths: u16) -> Reps {
-        Reps { paths, ring: Vec::new(), head: 0, frozen_until: Time::ZERO }
+        Reps {
+            paths,
+            ring: Vec::new(),
+            head: 0,
+            frozen: false,
+            frozen_until: Time::ZERO,
+            exploring: 0,
+        }
     }
 
     /// Places from the oldest to the newest.
@@ -46,12 +63,16 @@ impl Reps {
 }
 
 impl Entropy for Reps {
-    fn next(&mut self, now: Time, draw: &mut dyn FnMut() -> f64) -> u16 {
+    fn next(&mut self, _: Time, draw: &mut dyn FnMut() -> f64) -> u16 {
+        if self.exploring > 0 {
+            self.exploring -= 1;
+            return any(self.paths, draw);
+        }
         if let Some(at) = self.oldest_first().find(|&at| self.ring[at].1) {
             self.ring[at].1 = false;
             return self.ring[at].0;
         }
-        if now < self.frozen_until && !self.ring.is_empty() {
+        if self.frozen && !self.ring.is_empty() {
             let at = usize::from(self.head) % self.ring.len();
             self.head = ((at + 1) % RING) as u8;
             return self.ring[at].0;
@@ -59,7 +80,11 @@ impl Entropy for Reps {
         any(self.paths, draw)
     }
 
-    fn on_ack(&mut self, _: Time, value: u16, marked: bool) {
+    fn on_ack(&mut self, now: Time, value: u16, marked: bool) {
+        if self.frozen && now > self.frozen_until {
+            (self.frozen, self.exploring, self.head) = (false, EXPLORED, 0);
+            self.ring.clear();
+        }
         if marked {
             return;
         }
@@ -73,7 +98,9 @@ impl Entropy for Reps {
     }
 
     fn on_timeout(&mut self, now: Time) {
-        self.frozen_until = now + FROZEN;
+        if !self.frozen && self.exploring == 0 {
+            (self.frozen, self.frozen_until) = (true, now + FROZEN);
+        }
     }
 }
 
@@ -110,6 +137,12 @@ mod tests {
         let values: Vec<u16> = (0..5).map(|_| law.next(us(2), &mut || 0.5)).collect();
         assert_eq!(values[..2], [5, 6]);
         assert!(values[2..].iter().all(|v| [5, 6].contains(v)), "{values:?}");
-        assert_eq!(law.next(us(101), &mut || 0.5), 50, "thawed");
+        // A second timeout does not prolong it; an acknowledgement after 10 ms ends it.
+        law.on_timeout(us(5_000));
+        law.on_ack(us(10_001), 6, false);
+        assert_eq!(law.next(us(10_002), &mut || 0.5), 6);
+        law.on_ack(us(10_003), 7, false);
+        let values: Vec<u16> = (0..18).map(|_| law.next(us(10_004), &mut || 0.5)).collect();
+        assert_eq!(values, [&[50; 16][..], &[7, 50]].concat());
     }
 }
