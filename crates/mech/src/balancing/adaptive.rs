@@ -3,7 +3,7 @@
 //! ```text
 //!   frame goes on in its flowlet (idle < gap)                   same next hop
 //!   queue of the flow's next hop <= shortest + hysteresis       same next hop
-//!   else                                                        the shortest queue; of equal ones the next in turn
+//!   else                                                        the shortest queue; of equal ones the next after the latest choice
 //! ```
 
 use rustc_hash::FxHashMap;

@@ -21,12 +21,35 @@ pub mod drill;
 pub mod ecmp;
 mod flow_table;
 pub mod flowlet;
+#[macro_use]
 mod registry;
 pub mod spray_random;
 pub mod spray_round_robin;
 pub mod wcmp;
 
-pub use registry::{AnyBalancer, Balancing, Entry, REGISTRY};
+/// The laws, one line each; nothing else lists them.
+mod laws {
+    use std::sync::Arc;
+
+    use xoff_units::params::{ParamError, Values};
+    use xoff_units::state::State;
+    use xoff_units::{FlowId, NodeId, Time};
+
+    use super::{Arrival, Balancer, Custom, Departure, Header, Landing, NextHops, Verdict};
+
+    laws! {
+        Wcmp(wcmp) "wcmp": "a flow keeps the path of its hash, next hops weighted by their capacity to the destination";
+        Flowlet(flowlet) "flowlet": "after a gap in a flow its frames take a random next hop (LetFlow)";
+        Drill(drill) "drill": "the shortest queue of some random next hops and the best of the previous choice";
+        SprayRandom(spray_random) "spray-random": "every frame takes a random next hop";
+        SprayRoundRobin(spray_round_robin) "spray-round-robin": "frames take the next hops one after the other";
+        Adaptive(adaptive) "adaptive": "the shortest queue, at once or with hysteresis or a gap";
+        Conga(conga) "conga": "after a gap in a flow its frames take the uplink with the least congested path (CONGA)";
+        ConWeave(conweave) "conweave": "a flow on a slow path takes another one, and the last leaf puts its frames in order (ConWeave)";
+    }
+}
+
+pub use laws::{AnyBalancer, Balancing, Entry, REGISTRY};
 
 use std::fmt::Debug;
 

@@ -1,18 +1,10 @@
-//! The registry: one line per law, and nothing else lists them.
-
-use std::sync::Arc;
-
-use xoff_units::params::{ParamError, Values};
-use xoff_units::state::State;
-use xoff_units::{FlowId, NodeId, Time};
-
-use super::{Arrival, Balancer, Custom, Departure, Header, Landing, NextHops, Verdict};
-
-/// A law, with its parameters and their reader.
-pub type Entry = crate::choice::Choice<Balancing>;
+//! Everything that follows from the list of laws in `mod.rs`.
 
 macro_rules! laws {
     ($($Law:ident($law:ident) $name:literal: $about:literal;)+) => {
+        /// A law, with its parameters and their reader.
+        pub type Entry = crate::choice::Choice<Balancing>;
+
         /// A law with its parameters.
         #[derive(Clone, Debug, Default)]
         pub enum Balancing {
@@ -142,15 +134,4 @@ macro_rules! laws {
             }
         }
     };
-}
-
-laws! {
-    Wcmp(wcmp) "wcmp": "a flow keeps the path of its hash, next hops weighted by their capacity to the destination";
-    Flowlet(flowlet) "flowlet": "after a gap in a flow its frames take a random next hop (LetFlow)";
-    Drill(drill) "drill": "the shortest queue of some random next hops and the best of the previous choice";
-    SprayRandom(spray_random) "spray-random": "every frame takes a random next hop";
-    SprayRoundRobin(spray_round_robin) "spray-round-robin": "frames take the next hops in turn";
-    Adaptive(adaptive) "adaptive": "the shortest queue, at once or with hysteresis or a gap";
-    Conga(conga) "conga": "after a gap in a flow its frames take the uplink with the least congested path (CONGA)";
-    ConWeave(conweave) "conweave": "a flow on a slow path takes another one, and the last leaf puts its frames in order (ConWeave)";
 }

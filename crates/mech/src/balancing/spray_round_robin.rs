@@ -1,4 +1,4 @@
-//! Spraying in turn: frames take the next hops of their set one after the other, whatever their
+//! Spraying round robin: frames take the next hops of their set one after the other, whatever their
 //! flow.
 
 use rustc_hash::FxHashMap;
