@@ -330,8 +330,8 @@ pub enum NodeEvent {
         /// Cause of the drop.
         why: Drop,
     },
-    /// A frame of data took one of several next hops at the first switch of its path, where switches
-    /// balance load.
+    /// A frame of data took one of several ports of its host, or one of several next hops at the first
+    /// switch of its path, where switches balance load.
     Balanced {
         /// Number of the flow.
         flow: FlowId,

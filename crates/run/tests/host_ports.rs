@@ -91,6 +91,29 @@ fn laws_choose_the_port_of_a_flow() {
     assert!(hashed.iter().all(|&b| b > 0) && hashed.iter().sum::<u64>() == 2 * half, "{hashed:?}");
 }
 
+/// Flows of one host collide if they share an uplink of the leaf behind the port that they left by,
+/// which is observed: eight flows over two planes of four uplinks each.
+#[test]
+fn flows_collide_by_the_port_that_they_left_by() {
+    for port in ["hash", "least-loaded", "round-robin", "destination", "rail"] {
+        let flows: String = (4..8).map(|h| flow("H0", &format!("H{h}"), "300KB")).collect();
+        let text = planes(2, 4, port, &flows.repeat(2));
+        let (s, f) = (load(&text), run(&text));
+        let b = f.manifest.load_balance.expect("uplinks");
+        let mut shared = 0;
+        for plane in 0..2 {
+            let leaf = s.topology.find(&format!("L{plane}.0")).expect("a leaf").index();
+            let ports = s.topology.nodes[leaf].ports.iter().zip(&f.outcome.ports[leaf]);
+            let up = ports.filter(|(p, _)| s.topology.name(p.peer).starts_with('S'));
+            let flows: Vec<u64> = up.map(|(_, t)| t.tx_bytes / 314_400).collect();
+            // A collision needs another uplink that is free.
+            let free = flows.contains(&0);
+            shared += flows.iter().filter(|&&n| free && n > 1).sum::<u64>();
+        }
+        assert_eq!((b.flows, b.collided, b.paths_mean), (8, shared, Some(1.0)), "{port}");
+    }
+}
+
 /// In a job `rail` is that of the rank that sends, wherever its host is and wherever it sends to.
 #[test]
 fn messages_of_a_rank_stay_on_its_rail() {

@@ -283,6 +283,9 @@ impl Nic {
         p.port.start_frame(now, id, env);
         p.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow, payload });
+        if !self.ports.is_single() {
+            env.emit(self.node, now, NodeEvent::Balanced { flow, port, len });
+        }
         self.note_segment(now, slot, seq + payload as u64);
         self.arm_recovery(now, slot, env);
     }

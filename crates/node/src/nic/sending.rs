@@ -381,6 +381,9 @@ impl Nic {
         p.port.start_frame(now, id, env);
         p.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow: s.flow, payload });
+        if !self.ports.is_single() {
+            env.emit(self.node, now, NodeEvent::Balanced { flow: s.flow, port, len });
+        }
         if recovers {
             self.note_segment(now, slot, s.size.min(frame.seq + payload as u64));
             self.arm_recovery(now, slot, env);

@@ -60,16 +60,21 @@ impl<'s> Ideals<'s> {
 
     /// The first switch of a flow's path by the hash of the flow or its explicit path, the port that
     /// it takes there, and whether there are others; `None`: there is no switch or no route, or the
-    /// ports changed during its life.
-    pub fn first_switch(&self, f: &FlowRecord) -> Option<(u32, u16, bool)> {
+    /// ports changed during its life. `left_by`: the port by which it left its host, if it is known.
+    pub fn first_switch(&self, f: &FlowRecord, left_by: Option<u16>) -> Option<(u32, u16, bool)> {
         let all = self.routes.get_or_init(|| self.routes());
         let (first, past) = self.life(f);
-        let taken = self.first_switch_by(&all[first].1, &f.flow)?;
-        let stays = |r: &(Time, Routes)| self.first_switch_by(&r.1, &f.flow) == Some(taken);
-        all[first + 1..past].iter().all(stays).then_some(taken)
+        let by = |r: &(Time, Routes)| self.first_switch_by(&r.1, &f.flow, left_by);
+        let taken = by(&all[first])?;
+        all[first + 1..past].iter().all(|r| by(r) == Some(taken)).then_some(taken)
     }
 
-    fn first_switch_by(&self, routes: &Routes, flow: &Flow) -> Option<(u32, u16, bool)> {
+    fn first_switch_by(
+        &self,
+        routes: &Routes,
+        flow: &Flow,
+        left_by: Option<u16>,
+    ) -> Option<(u32, u16, bool)> {
         let (t, choice) = (&self.scenario.topology, self.scenario.routing().choice);
         let key = FlowKey::from(flow);
         let port = |node: NodeId| {
@@ -80,7 +85,8 @@ impl<'s> Ideals<'s> {
             Some(p) if self.scenario.flows.paths.is_loop(p) => None,
             Some(p) => self.scenario.flows.paths.hops(p).get(1).copied(),
             None => {
-                let switch = t.nodes[flow.src.index()].ports[usize::from(port(flow.src)?)].peer;
+                let first = left_by.or_else(|| port(flow.src))?;
+                let switch = t.nodes[flow.src.index()].ports[usize::from(first)].peer;
                 (switch != flow.dst).then(|| Some((switch, port(switch)?)))?
             }
         }?;

@@ -241,20 +241,30 @@ fn taken(
     (o, ideals, ports): (&Outcome, &Ideals<'_>, &PortNumbers),
     (nth, f): (usize, &FlowRecord),
 ) -> Option<Vec<(u32, u64)>> {
+    let mut all = o.uplinks.get(nth).cloned().unwrap_or_default();
     if s.model.switches_choose() && f.flow.path.is_none() {
-        let mut all = o.uplinks.get(nth).cloned().unwrap_or_default();
         // A frame that has been through eight switches counts from zero again.
         let peers = &s.topology.nodes[f.flow.src.index()].ports;
         all.retain(|&(port, _)| peers.iter().any(|p| p.peer == ports.place(port).node));
         all.sort_unstable();
         return Some(all);
     }
-    // The port by which a flow leaves such a host is recorded nowhere.
-    if s.model.chooses_ports(&s.topology) && s.topology.nodes[f.flow.src.index()].ports.len() > 1 {
-        return None;
+    // Of a host with several ports it is known by which ones a flow left, but for messages of
+    // streamed jobs.
+    let left_by: Vec<(Option<u16>, u64)> = match s.topology.nodes[f.flow.src.index()].ports.len() {
+        0 | 1 => vec![(None, 1)],
+        _ if s.is_streamed() && s.model.chooses_ports(&s.topology) => return None,
+        _ if all.is_empty() => vec![(None, 1)],
+        _ => all.iter().map(|&(port, bytes)| (Some(ports.place(port).port), bytes)).collect(),
+    };
+    let mut took = BTreeMap::new();
+    for (port, bytes) in left_by {
+        let (switch, port, choice) = ideals.first_switch(f, port)?;
+        if choice {
+            *took.entry(ports.of(NodeId(switch), port)).or_insert(0) += bytes;
+        }
     }
-    let (switch, port, choice) = ideals.first_switch(f)?;
-    Some(if choice { vec![(ports.of(NodeId(switch), port), 1)] } else { Vec::new() })
+    Some(took.into_iter().collect())
 }
 
 /// Writes the table of uplinks.

@@ -177,8 +177,9 @@ pub struct Outcome {
     pub flows: Vec<FlowRecord>,
     /// Messages of streamed jobs, whose numbers are those after the flows'.
     pub messages: Option<Box<Paged<FlowRecord>>>,
-    /// By flow, where switches balance load: the ports that its frames took where the first switch of
-    /// its path had a choice, and their bytes; flows without any at the end may be left out.
+    /// By flow: the ports by which its frames left a host of several ports, and, where switches
+    /// balance load, those that they took where the first switch of its path had a choice, with their
+    /// bytes; flows without any at the end may be left out. Messages of streamed jobs have none.
     pub uplinks: Vec<Vec<(u32, u64)>>,
     /// Logs of the ranks of each job.
     pub ranks: Vec<Vec<RankLog>>,

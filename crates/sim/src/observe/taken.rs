@@ -1,10 +1,11 @@
-//! Uplinks that flows took at the first switch of their path, where switches balance load.
+//! Ports by which flows left hosts of several ports, and uplinks that they took at the first switch
+//! of their path, where switches balance load.
 
 use xoff_units::FlowId;
 use xoff_units::state::State;
 
-/// By flow: port numbers, and bytes of the flow on their wires. Empty where no switch balances load:
-/// the hash of a flow tells its uplink.
+/// By flow: port numbers, and bytes of the flow on their wires. Empty where hosts have one port and
+/// no switch balances load: the hash of a flow tells its uplink.
 #[derive(Default, State)]
 pub(crate) struct Taken {
     flows: Vec<Vec<(u32, u64)>>,

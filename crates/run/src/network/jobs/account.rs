@@ -207,8 +207,14 @@ impl<'s> Accounts<'s> {
         self.ideals.ports(self.ideals.epoch(f.flow.start), &f.flow)
     }
 
-    /// The ports by which a flow may leave its host.
-    fn first_ports(&self, f: &FlowRecord) -> Vec<(NodeId, u16)> {
+    /// The ports by which a flow left its host, or may have left it where that is not known.
+    fn first_ports(&self, flow: u32, f: &FlowRecord) -> Vec<(NodeId, u16)> {
+        let seen = self.outcome.uplinks.get(flow as usize).into_iter().flatten();
+        let seen = seen.map(|&(port, _)| self.ports.place(port)).filter(|p| p.node == f.flow.src);
+        let seen: Vec<_> = seen.map(|p| (p.node, p.port)).collect();
+        if !seen.is_empty() {
+            return seen;
+        }
         let of_host = |&(n, _): &(NodeId, u16)| n == f.flow.src;
         let ports = self.ports_of(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
         ports.into_iter().filter(of_host).collect()
@@ -238,7 +244,7 @@ impl<'s> Accounts<'s> {
         let (payload, header) = self.scenario.frame();
         let frames = f.flow.size.div_ceil(payload as u64).max(1);
         let t = &self.scenario.topology;
-        let nics = self.first_ports(f);
+        let nics = self.first_ports(flow, f);
         let rate = nics.iter().map(|&(n, p)| t.link_at(n, p).rate).max().unwrap_or_default();
         let (start, total) = (f.flow.start.0, sent.since(f.flow.start).0);
         let serialisation =
