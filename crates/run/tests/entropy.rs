@@ -1,11 +1,15 @@
 //! Paths chosen by hosts: entropy values of frames, which switches hash.
 
+mod support;
+
 use std::path::Path;
 
 use xoff_net::topology::routing::{Choice, FlowKey};
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario};
 use xoff_sim::Engine;
+
+use support::uplinks;
 
 fn load(text: &str) -> NetworkScenario {
     NetworkScenario::from_text("entropy.toml", text, &[], Path::new(""))
@@ -34,14 +38,6 @@ fn finish(text: &str, engine: Engine, threads: usize) -> Finished {
     let f = s.start(Sink::Nothing, Some(threads)).unwrap().run(|_| true).unwrap();
     assert_eq!(f.outcome.violations, [], "{text}");
     f
-}
-
-/// Bytes of the uplinks of the first leaf.
-fn uplinks(s: &NetworkScenario, f: &Finished) -> Vec<u64> {
-    let leaf = s.topology.find("L1").expect("the first leaf").index();
-    let ports = s.topology.nodes[leaf].ports.iter().zip(&f.outcome.ports[leaf]);
-    let up = ports.filter(|(p, _)| s.topology.name(p.peer).starts_with('S'));
-    up.map(|(_, t)| t.tx_bytes).collect()
 }
 
 /// With one value, 0, frames take the path of their flow: every law is ECMP, hash for hash.
@@ -114,25 +110,30 @@ fn values_spread_a_permutation() {
 }
 
 /// An uplink of eight takes every frame with it, and switches do not know. Oblivious spraying sends
-/// an eighth of all frames there, again and again; so does the bitmap, since a lost frame returns no
+/// an eighth of all frames there, again and again. The bitmap sends more, since lost frames return no
 /// mark. REPS freezes at the first timeout, and no frame goes there after that.
 #[test]
 fn reps_leaves_a_path_that_loses_everything() {
-    let broken = "[[link_errors]]\nkind = \"frames\"\nloss = 1.0\nports = [\"L1->S3\"]\n";
+    let broken = "[[link_errors]]\nkind = \"frame\"\nloss = 1.0\nports = [\"L1->S3\"]\n";
     let lost = |law: &str, size: &str| {
         let host = format!("recovery = \"selective\"\nrto = \"100us\"\nentropy = \"{law}\"");
-        let text = leaf_spine(8, 8, &host, &format!("{broken}{}", pairs(8, size)))
-            .replace("5ms", "9ms");
+        let text =
+            leaf_spine(8, 8, &host, &format!("{broken}{}", pairs(8, size))).replace("5ms", "9ms");
         let s = load(&text);
         let f = s.run(Sink::Nothing).unwrap();
         assert_eq!(f.outcome.violations, [], "{law}");
         assert!(f.outcome.flows.iter().all(|f| f.received.is_some()), "{law}");
-        let last = f.outcome.flows.iter().filter_map(|f| f.received).max().unwrap();
-        (uplinks(&s, &f)[2] / 1500, last.0 as f64 / 1e6)
+        uplinks(&s, &f)[2] / 1500
     };
+    let sprayed = lost("oblivious", "3MB");
     for law in ["oblivious", "bitmap", "reps"] {
         let (short, long) = (lost(law, "3MB"), lost(law, "12MB"));
-        println!("{law}: {short:?}, {long:?} frames and us");
+        println!("{law}: {short} frames lost of 3 MB each, {long} of 12 MB");
+        match law {
+            "reps" => assert!(short == long && short < 1200, "{short} {long}"),
+            "bitmap" => assert!(short > sprayed && long > 3 * short, "{short} {long}"),
+            _ => assert!((3.8..4.2).contains(&(long as f64 / short as f64)), "{short} {long}"),
+        }
     }
 }
 

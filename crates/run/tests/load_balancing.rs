@@ -1,11 +1,15 @@
 //! Load balancing: closed forms, equal results of laws that coincide, and an independent model.
 
+mod support;
+
 use std::path::Path;
 
 use xoff_net::workload::random;
 use xoff_record::{LoadBalance, Sink};
 use xoff_run::{Finished, NetworkScenario};
 use xoff_units::{Rate, Span};
+
+use support::uplinks;
 
 fn load(text: &str) -> NetworkScenario {
     NetworkScenario::from_text("balance.toml", text, &[], Path::new(""))
@@ -32,14 +36,6 @@ fn pairs(hosts: u32, size: &str) -> String {
     let flow =
         |h| format!("[[flow]]\nsrc = \"H{h}\"\ndst = \"H{}\"\nsize = \"{size}\"\n", h + hosts);
     (0..hosts).map(flow).collect()
-}
-
-/// Bytes of the uplinks of the first leaf.
-fn uplinks(s: &NetworkScenario, f: &Finished) -> Vec<u64> {
-    let leaf = s.topology.find("L1").expect("the first leaf").index();
-    let ports = s.topology.nodes[leaf].ports.iter().zip(&f.outcome.ports[leaf]);
-    let up = ports.filter(|(p, _)| s.topology.name(p.peer).starts_with('S'));
-    up.map(|(_, t)| t.tx_bytes).collect()
 }
 
 /// n flows that a hash puts on n uplinks leave (1 - 1/n)^n of them idle: 400 seeds of 8 flows, mean
