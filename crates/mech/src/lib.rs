@@ -12,7 +12,7 @@
 //!  entropy/         Entropy (the path of each frame, chosen by its source)
 //!  balancing/       Balancer (which of several next hops a frame takes)
 //!  sharing/         Sharing (how much of a pool of memory a queue may hold)
-//!  transport/       Source and Sink of a connection: window, acknowledgements, retransmissions
+//!  transport/       Source of a flow (repetitions, timer, window) and the replies of its receiver
 //!  link_retry       frames that a link corrupts are sent again by the link
 //!  watchdog         frees an egress queue that its peer holds for too long
 //! ```

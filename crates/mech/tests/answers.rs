@@ -479,7 +479,7 @@ fn others(t: &mut String) {
                 ("is", format!("{c:?}")),
                 (
                     "on a link",
-                    format!("{:?}", c.map(|c| [400, 1_460, 9_000].map(|mss| c.with_mss(mss)))),
+                    format!("{:?}", c.map(|c| [400, 1_460, 9_000].map(|mss| c.first_window(mss)))),
                 ),
             ])
         });

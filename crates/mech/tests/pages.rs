@@ -35,7 +35,7 @@ fn parametrized() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     let watchdog = [watchdog::PARAMS, watchdog::DURATION].concat();
     mechanisms()
         .into_iter()
-        .chain([("watchdog", watchdog), ("tcp", transport::PARAMS.to_vec())])
+        .chain([("watchdog", watchdog), ("tcp", transport::tcp::PARAMS.to_vec())])
         .collect()
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Compat               settings for the replay only: off by default, never set by a scenario
-//!   general options      Pacing::Gap, Transport { interval: 0 }, RecordFormat::Packed, WireClock::Nanoseconds, and in the simulator
+//!   general options      Pacing::Gap, acknowledgements of interval 0, RecordFormat::Packed, WireClock::Nanoseconds, and in the simulator
 //!                        EventOrder::Insertion, StartOrder, Losses, RngSource: the replay sets them, others may
 //! ```
 //!

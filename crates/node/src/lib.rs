@@ -35,8 +35,8 @@ pub use frame::{
     Beside, Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry,
 };
 pub use nic::{
-    Delivery, DrainConfig, FlowStart, Left, NIC_PORTS_MAX, Nic, NicConfig, Pacing, PausedWith,
-    PortChoice, Recovery, StormConfig, Transport,
+    Acks, Delivery, DrainConfig, FlowStart, Left, NIC_PORTS_MAX, Nic, NicConfig, Pacing,
+    PausedWith, PortChoice, StormConfig,
 };
 pub use pools::{MemberConfig, PoolConfig, PoolUse, PoolsConfig};
 pub use port::{Arrived, Hit, Hold, Port};

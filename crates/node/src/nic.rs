@@ -6,8 +6,8 @@
 //!   sending.rs    flows, when a frame may go      <- round_robin.rs, round_robin_by_place.rs   whose turn it is
 //!   receiving.rs  bytes received in order, acknowledgements
 //!   reaction.rs   acknowledgements, CNMs and CNPs, timers of rate control
-//!   recovery.rs   a timer, and repetitions
-//!   connection.rs flows that are connections of a transport
+//!   repair.rs     a timer and repetitions, as the transport decides
+//!   ahead.rs      data ahead of a gap            delayed_ack.rs  acknowledgements that wait
 //!   per_flow.rs   where the peer holds single flows
 //! ```
 
@@ -24,8 +24,9 @@ use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
 use crate::port::{Arrived, Hit, Port};
 
+mod ahead;
 mod config;
-mod connection;
+mod delayed_ack;
 mod drain;
 mod nic_port;
 mod per_flow;
@@ -33,7 +34,7 @@ mod port_choice;
 mod queue_pair;
 mod reaction;
 mod receiving;
-mod recovery;
+mod repair;
 mod round_robin;
 mod round_robin_by_place;
 mod senders;
@@ -41,15 +42,14 @@ mod sending;
 mod state;
 mod storm;
 
-pub use config::{Delivery, FlowStart, NicConfig, Pacing, PausedWith, Transport};
-use connection::Destination;
+use ahead::Ahead;
+pub use config::{Acks, Delivery, FlowStart, NicConfig, Pacing, PausedWith};
+use delayed_ack::Destination;
 pub use drain::DrainConfig;
 pub use nic_port::PORTS_MAX as NIC_PORTS_MAX;
 use nic_port::{NicPort, NicPorts, Order, PortSet};
 pub use port_choice::PortChoice;
 use receiving::Receiving;
-use recovery::Ahead;
-pub use recovery::Recovery;
 use senders::Senders;
 use sending::Sending;
 pub use state::Left;
@@ -69,7 +69,7 @@ pub struct Nic {
     receiving: FxHashMap<FlowId, Receiving>,
     /// By flow: bytes received beyond the first missing one, where these are kept.
     ahead: FxHashMap<FlowId, Ahead>,
-    /// By flow: acknowledgements that wait for another segment, where connections delay them.
+    /// By flow: acknowledgements that wait for another segment, where the transport delays them.
     sinks: FxHashMap<FlowId, Destination>,
     /// The latest message of each queue pair, by place.
     queue_pairs: FxHashMap<u32, u32>,

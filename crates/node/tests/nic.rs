@@ -8,9 +8,10 @@ use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_mech::rate_control::{
     Feedback, FlowFacts, Hop, Law, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn,
 };
+use xoff_mech::transport::{Transport, roce};
 use xoff_node::{
-    Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore,
-    Nic, NicConfig, NodeEvent, Pacing, PausedWith, Transport,
+    Acks, Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind,
+    FrameStore, Nic, NicConfig, NodeEvent, Pacing, PausedWith,
 };
 use xoff_units::{Bytes, Class, FlowId, NodeId, PortId, Rate, Span, Time, WireClock};
 
@@ -94,21 +95,18 @@ impl Bench {
             message_len: None,
             payload_max: 1000,
             header: 48,
-            transport: Transport::Acks {
-                ack_len: 60,
-                class: None,
-                paused_with: PausedWith::OwnClass,
+            transport: Transport::Roce(roce::Params {
                 interval: 1,
                 chunk: 4000,
                 back_to_zero: false,
                 nack_interval: Span::from_us(500),
-            },
+                timers: None,
+            }),
+            acks: Acks { len: 60, class: None, paused_with: PausedWith::OwnClass },
             cnp_class: None,
-            recovery: None,
             order: Default::default(),
             entropy: None,
             port_choice: Default::default(),
-            connection: None,
             obeys_priorities: false,
             rate_control,
             window: None,
@@ -487,8 +485,8 @@ fn only_a_rate_that_is_set_replaces_a_wake_up() {
 #[test]
 fn acknowledgements_that_nothing_uses() {
     let ignore = |c: &mut NicConfig| {
-        if let Transport::Acks { interval, .. } = &mut c.transport {
-            *interval = 0;
+        if let Transport::Roce(p) = &mut c.transport {
+            p.interval = 0;
         }
     };
     let mut b = Bench::with(RateControlKind::None, ignore);

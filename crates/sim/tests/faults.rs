@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::transport::{Transport, roce};
 use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
-use xoff_node::{DisciplineKind, PausedWith, Transport};
+use xoff_node::{Acks, DisciplineKind, PausedWith};
 use xoff_sim::{Ended, LinkFailure, Losses, LostFrames, Model, Outcome, World};
 use xoff_units::{Bytes, FlowId, Loss, NodeId, Rate, Span, Time};
 
@@ -129,15 +130,15 @@ fn acknowledgements_lost_with_a_link_are_counted_apart() {
     let mut seen = LostFrames::default();
     for nanoseconds in 0..40 {
         let mut m = model();
-        m.nic.transport = Transport::Acks {
-            ack_len: 9000, // longer than the data, so that they wait
-            class: None,
-            paused_with: PausedWith::Class(None),
+        // Longer than the data, so that they wait.
+        m.nic.acks = Acks { len: 9000, class: None, paused_with: PausedWith::Class(None) };
+        m.nic.transport = Transport::Roce(roce::Params {
             interval: 1,
             chunk: 4000,
             back_to_zero: false,
             nack_interval: Span::from_us(500),
-        };
+            timers: None,
+        });
         m.faults
             .failures
             .push(LinkFailure { at: Time(200_000_000 + nanoseconds * 50_000), link: 2 });

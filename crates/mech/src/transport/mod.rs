@@ -1,80 +1,233 @@
-//! Transports of hosts: a connection whose source limits the bytes in flight by a window, learns
-//! from acknowledgements and retransmits lost segments. TCP: RFC 5681 (slow start, congestion
-//! avoidance, fast retransmit), RFC 6582 (NewReno), RFC 9438 (CUBIC), RFC 6298 (timer).
+//! Transports of hosts: how a receiver replies to data, and how a source repairs losses.
 //!
 //! ```text
-//!   Source (source.rs)                                      Sink (sink.rs)
-//!     may send up to acked + min(cwnd, receive window)  -->   in order: acknowledge every second segment, or after a time
-//!     grows in slow start; beyond ssthresh by a law     <--   a gap, or its end: acknowledge at once
-//!     (reno.rs, cubic.rs); three duplicates: the first
-//!     missing segment goes again; a timer (rto.rs)
+//!   source NIC                                                destination NIC
+//!     Source::again, limit   the frame that goes next  --->     Law::reply   Ack, Nack or nothing
+//!     Source::on_ack, due, on_timer                    <---     Sink         acknowledgements that wait for another segment
+//!
+//!   none       no replies: a flow is complete for its source when its last byte is on the wire
+//!   roce       a Nack for a gap, or a timer: all from the first missing byte on goes again (go-back-N)
+//!   selective  a Nack for each frame ahead of a gap, or a timer: only missing frames go again (IRN)
+//!   tcp        a congestion window, duplicate acknowledgements, a timer
 //! ```
 //!
 //! Sans-IO: byte offsets and times are inputs, permissions to send are outputs. The host knows the
-//! bytes sent and acknowledged, and passes them.
+//! bytes sent and acknowledged, and passes them. A transport is one file and a line of
+//! [`transports`].
 
-mod cubic;
-mod reno;
-mod rto;
+pub mod roce;
+pub mod selective;
 mod sink;
-mod source;
-#[cfg(test)]
-mod tests;
+pub mod tcp;
 
-use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Span};
+use std::ops::{Deref, DerefMut};
 
+pub use roce::Timers;
 pub use sink::{Answer, Sink};
-pub use source::{Acked, Source};
+use xoff_units::state::State;
+use xoff_units::{Span, Time};
 
-/// Keys of a TCP.
-pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new(
-        "congestion_control",
-        Kind::Choice(&["cubic", "reno"]),
-        "cubic",
-        "growth of the congestion window beyond slow start, and its reduction after a loss",
-        "RFC 9438, RFC 5681",
-    ),
-    ParamSpec::optional(
-        "mss",
-        Kind::Bytes,
-        "largest payload of a segment; default: host.frame_max - host.header",
-        "RFC 5681: SMSS",
-    ),
-    ParamSpec::optional(
-        "initial_window",
-        Kind::Count,
-        "segments in flight before the first acknowledgement; default: 10, or fewer if a segment exceeds 1460 B",
-        "RFC 6928",
-    ),
-    ParamSpec::new(
-        "delayed_ack",
-        Kind::Span,
-        "0us",
-        "a receiver acknowledges every second full segment, and a single one after this time; 0 us: every segment at once",
-        "RFC 5681 section 4.2: at most 500 ms; Linux: 40 ms",
-    ),
-    ParamSpec::new(
-        "rto_min",
-        Kind::Span,
-        "200ms",
-        "least retransmission timeout",
-        "Linux; RFC 6298: 1 s",
-    ),
-    ParamSpec::new(
-        "rto_initial",
-        Kind::Span,
-        "1s",
-        "retransmission timeout before the first round trip is known",
-        "RFC 6298",
-    ),
-];
+/// A transport, by its settings.
+pub trait Law {
+    /// The source of one flow.
+    type Source: Source;
+    /// The source of a new flow in frames of at most `payload` bytes; `None`: a flow keeps no
+    /// state, and goes back after a Nack.
+    fn source(&self, payload: u32) -> Option<Self::Source>;
+    /// Reply to a frame of data that begins at `seq`, where `expected` was the first missing byte;
+    /// `r` already counts it. `keeps`: frames ahead of a gap are kept.
+    fn reply(
+        &self,
+        now: Time,
+        r: &mut Received,
+        seq: u64,
+        expected: u64,
+        keeps: bool,
+    ) -> Option<Reply>;
+    /// Byte up to which a reply with this offset acknowledges.
+    #[inline]
+    fn acked(&self, seq: u64) -> u64 {
+        seq
+    }
+    /// What a host has to know of it.
+    fn facts(&self) -> Facts;
+}
 
-/// A transport; `None`: hosts send as `[host]` says.
-pub type Entry = crate::choice::Choice<Option<Config>>;
+/// What a host has to know of a transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// A Nack names the frame that caused it, instead of the time at which that was sent. Sources
+    /// do not go back then.
+    pub nacks_name_frames: bool,
+    /// Flows are connections, and those without end-to-end control datagrams without replies.
+    pub connections: bool,
+    /// Longest wait of an acknowledgement for another segment; zero: none waits [ps].
+    pub delayed_ack: Span,
+    /// Timers that do not depend on measured round trips.
+    pub timers: Option<Timers>,
+    /// Replies depend on the place of a byte in chunks of this size [bytes].
+    pub chunk: Option<u64>,
+}
 
-/// All of them.
+/// The source of a flow, which repairs its losses.
+pub trait Source {
+    /// First byte of the frame that goes again, with all before `acked` acknowledged; `None`: the
+    /// next frame is a new one.
+    fn again(&self, acked: u64) -> Option<u64>;
+    /// No byte from here on may be in flight; `None`: unlimited.
+    fn limit(&self, _acked: u64, _receive_window: u64) -> Option<u64> {
+        None
+    }
+    /// A frame was sent that ends before byte `end`.
+    fn on_sent(&mut self, now: Time, end: u64);
+    /// An acknowledgement came.
+    fn on_ack(&mut self, now: Time, ack: &Acked);
+    /// Expiry of the timer with these bytes in flight; `None`: it does not run.
+    fn due(&self, in_flight: u64) -> Option<Time>;
+    /// The timer has expired. `next` was the next byte to send. Returns the one from now on.
+    fn on_timer(&mut self, now: Time, acked: u64, next: u64) -> u64;
+}
+
+/// An acknowledgement at the source of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acked {
+    /// All before this byte was acknowledged before.
+    pub before: u64,
+    /// All before this byte is acknowledged now.
+    pub until: u64,
+    /// Next byte to send.
+    pub next: u64,
+    /// Round trip of the frame that caused it [ps].
+    pub rtt: Span,
+    /// First byte of that frame, if it arrived ahead of a gap and the receiver names it.
+    pub ahead: Option<u64>,
+}
+
+/// Progress of a flow at its receiver.
+#[derive(Clone, Copy, Debug, Default, State)]
+pub struct Received {
+    /// All before this byte has arrived.
+    pub expected: u64,
+    /// Time from which a Nack may report the same gap again.
+    pub nack_after: Time,
+    /// Start of the gap that the latest Nack reported.
+    pub nacked: u64,
+}
+
+/// Reply to a frame of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// All before a byte has arrived.
+    Ack,
+    /// The same, and a gap begins there.
+    Nack,
+}
+
+/// The leading `$` is for the macro that it makes: `ask`.
+macro_rules! transports {
+    ($d:tt $($T:ident($t:ident);)+) => {
+        /// A configured transport.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Transport {
+            /// No replies: a flow is complete for its source when its last byte is on the wire.
+            None,
+            $(#[doc = concat!("[`", stringify!($t), "`].")] $T($t::Params),)+
+        }
+
+        /// The source of a flow under any transport.
+        #[derive(Debug, State)]
+        #[state(in_place)]
+        pub enum AnySource {
+            $(#[doc = concat!("Of [`", stringify!($t), "`].")] $T(<$t::Params as Law>::Source),)+
+        }
+
+        /// Asks the law of a transport, with static dispatch.
+        macro_rules! ask {
+            ($d transport:expr, $d p:ident => $d answer:expr, $d none:expr) => {
+                match $d transport {
+                    Transport::None => $d none,
+                    $(Transport::$T($d p) => $d answer,)+
+                }
+            };
+        }
+
+        impl Transport {
+            /// See [`Law::source`].
+            pub fn source(&self, payload: u32) -> Option<AnySource> {
+                match self {
+                    Transport::None => None,
+                    $(Transport::$T(p) => p.source(payload).map(AnySource::$T),)+
+                }
+            }
+        }
+
+        impl Deref for AnySource {
+            type Target = dyn Source;
+            #[inline]
+            fn deref(&self) -> &Self::Target {
+                match self { $(AnySource::$T(s) => s,)+ }
+            }
+        }
+
+        impl DerefMut for AnySource {
+            #[inline]
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                match self { $(AnySource::$T(s) => s,)+ }
+            }
+        }
+    };
+}
+
+transports! {
+    $
+    Roce(roce);
+    Selective(selective);
+    Tcp(tcp);
+}
+
+impl Transport {
+    /// See [`Law::reply`].
+    #[inline(always)]
+    pub fn reply(
+        &self,
+        now: Time,
+        r: &mut Received,
+        seq: u64,
+        expected: u64,
+        keeps: bool,
+    ) -> Option<Reply> {
+        ask!(self, p => p.reply(now, r, seq, expected, keeps), None)
+    }
+
+    /// See [`Law::acked`].
+    #[inline]
+    pub fn acked(&self, seq: u64) -> u64 {
+        ask!(self, p => p.acked(seq), seq)
+    }
+
+    /// See [`Law::facts`].
+    #[inline(always)]
+    pub fn facts(&self) -> Facts {
+        ask!(self, p => p.facts(), Facts::default())
+    }
+
+    /// True if receivers reply.
+    #[inline]
+    pub fn acknowledges(&self) -> bool {
+        !matches!(self, Transport::None)
+    }
+
+    /// True if sources have a timer: they may repeat frames that are only late.
+    pub fn has_timer(&self) -> bool {
+        let f = self.facts();
+        f.connections || f.timers.is_some()
+    }
+}
+
+/// A transport in a file; `None`: hosts send as `[host]` says.
+pub type Entry = crate::choice::Choice<Option<tcp::Params>>;
+
+/// Transports of a section of their own; the others follow from `[host]`.
 pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "none",
@@ -85,112 +238,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "tcp",
         about: "TCP: a congestion window, acknowledgements that clock it, fast retransmit and a timer",
-        params: &[PARAMS],
-        read: |v| Config::read(v).map(Some),
+        params: &[tcp::PARAMS],
+        read: |v| tcp::Params::read(v).map(Some),
     },
 ];
-
-/// Law of the congestion window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CongestionControl {
-    /// RFC 5681 with RFC 6582.
-    Reno,
-    /// RFC 9438.
-    Cubic,
-}
-
-/// Settings in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    congestion_control: CongestionControl,
-    /// Largest payload of a segment; `None`: the payload of a frame.
-    pub mss: Option<Bytes>,
-    initial_window: Option<u64>,
-    delayed_ack: Span,
-    /// Least retransmission timeout [ps].
-    pub rto_min: Span,
-    rto_initial: Span,
-}
-
-/// Values of the settings for one segment size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Law of the congestion window.
-    pub congestion_control: CongestionControl,
-    /// Largest payload of a segment [bytes].
-    pub mss: u64,
-    /// Congestion window of a new connection [bytes].
-    pub initial_window: u64,
-    /// A single segment is acknowledged after this time; zero: at once [ps].
-    pub delayed_ack: Span,
-    /// Least retransmission timeout [ps].
-    pub rto_min: Span,
-    /// Retransmission timeout before the first round trip is known [ps].
-    pub rto_initial: Span,
-}
-
-impl Config {
-    fn read(v: &mut dyn Values) -> Result<Config, ParamError> {
-        let congestion_control = match v.text("congestion_control")?.as_str() {
-            "reno" => CongestionControl::Reno,
-            _ => CongestionControl::Cubic,
-        };
-        let mss = v.bytes_opt("mss")?;
-        if mss == Some(Bytes::ZERO) {
-            return Err(ParamError::new(
-                "mss",
-                "segments of 0 B",
-                "set, for example, mss = \"1460B\"",
-            ));
-        }
-        let initial_window = v.count_opt("initial_window")?;
-        if let Some(n) = initial_window.filter(|n| !(1..=10_000).contains(n)) {
-            return Err(ParamError::new(
-                "initial_window",
-                format!("{n} segments"),
-                "expected 1 to 10000 segments; RFC 6928 has 10",
-            ));
-        }
-        let delayed_ack = v.span("delayed_ack")?;
-        if delayed_ack > Span::from_ms(500) {
-            let what = format!("acknowledgements that wait {delayed_ack}");
-            return Err(ParamError::new("delayed_ack", what, "expected at most 500 ms (RFC 5681)"));
-        }
-        let mut timeout = |key: &'static str| match v.span(key)? {
-            Span::ZERO => Err(ParamError::new(
-                key,
-                "a timeout of 0",
-                "expected more than a round trip with queues, such as 200ms",
-            )),
-            t if t > rto::MAX => Err(ParamError::new(
-                key,
-                format!("a timeout of {t}"),
-                format!("expected at most {}", rto::MAX),
-            )),
-            t => Ok(t),
-        };
-        let (rto_min, rto_initial) = (timeout("rto_min")?, timeout("rto_initial")?);
-        if delayed_ack >= rto_min {
-            let what = format!(
-                "acknowledgements that wait {delayed_ack}, and sources that wait {rto_min} for them"
-            );
-            return Err(ParamError::new("delayed_ack", what, "expected less than rto_min"));
-        }
-        Ok(Config { congestion_control, mss, initial_window, delayed_ack, rto_min, rto_initial })
-    }
-
-    /// With segments of at most `mss` bytes.
-    pub fn with_mss(&self, mss: u32) -> Params {
-        let mss = u64::from(mss);
-        // RFC 6928, equation 1.
-        let usual = (10 * mss).min((2 * mss).max(14_600));
-        Params {
-            congestion_control: self.congestion_control,
-            mss,
-            initial_window: self.initial_window.map_or(usual, |n| n * mss),
-            delayed_ack: self.delayed_ack,
-            rto_min: self.rto_min,
-            rto_initial: self.rto_initial,
-        }
-    }
-}

@@ -1,10 +1,8 @@
 //! The receiver of a connection: which segment is acknowledged at once, and which together with the
 //! next one (RFC 5681 section 4.2).
 
-use xoff_units::Time;
 use xoff_units::state::State;
-
-use super::Params;
+use xoff_units::{Span, Time};
 
 /// Data that is not acknowledged yet.
 #[derive(Clone, Copy, Debug, Default, State)]
@@ -27,13 +25,13 @@ pub enum Answer {
 
 impl Sink {
     /// A segment came that left its source at `sent`; `plain`: in order, with no gap before or
-    /// behind it, and of full size.
-    pub fn on_segment(&mut self, p: &Params, now: Time, sent: Time, plain: bool) -> Answer {
+    /// behind it, and of full size. Its acknowledgement waits for at most `delay`.
+    pub fn on_segment(&mut self, delay: Span, now: Time, sent: Time, plain: bool) -> Answer {
         match self.waits.take() {
             // RFC 7323 section 4.3: the earliest of those that are acknowledged together.
             Some((first, _)) => Answer::Now(first),
             None if plain => {
-                let due = now + p.delayed_ack;
+                let due = now + delay;
                 self.waits = Some((sent, due));
                 let call = self.called.is_none_or(|t| t > due || t < now).then_some(due);
                 self.called = call.or(self.called);

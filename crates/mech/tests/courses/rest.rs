@@ -8,7 +8,8 @@ use xoff_mech::scheduled::request_grant::{
     Admission, Decision, Granter, GranterParams, MaySend, Requester, Service,
 };
 use xoff_mech::sharing::{self, Sharing, Supply};
-use xoff_mech::transport::{self, Acked, Answer, Params, Sink, Source};
+use xoff_mech::transport::tcp::{Connection, Params};
+use xoff_mech::transport::{self, Acked, Answer, Sink, Source as _};
 use xoff_mech::watchdog::{self, Change, Meter, Queue};
 use xoff_units::state::State;
 use xoff_units::{Bytes, Span, Time};
@@ -56,7 +57,7 @@ pub fn all() -> String {
             params,
             &together,
             |v| (e.read)(v).ok().flatten(),
-            |c| [1, 1_000].map(|scale| Path::new(c.with_mss(1_000), scale).run(4_000)).join("; "),
+            |c| [1, 1_000].map(|scale| Path::new(*c, scale).run(4_000)).join("; "),
         );
     }
     t + &grants() + &cnps()
@@ -149,6 +150,9 @@ fn watchdogs(c: &watchdog::Config) -> String {
     format!("{:016x}, {began} storms, {ended} ended", d.0)
 }
 
+/// Payload of a segment [bytes].
+const MSS: u64 = 1_000;
+
 /// A connection over a queue that drops what it has no room for, and other frames now and then.
 struct Path {
     p: Params,
@@ -157,7 +161,7 @@ struct Path {
     r: Lcg,
     d: Digest,
     now: Time,
-    source: Source,
+    source: Connection,
     sink: Sink,
     acked: u64,
     next: u64,
@@ -181,7 +185,7 @@ impl Path {
             r: Lcg(3),
             d: Digest::default(),
             now: Time::ZERO,
-            source: Source::new(&p),
+            source: Connection::new(p, MSS as u32),
             sink: Sink::default(),
             acked: 0,
             next: 0,
@@ -197,11 +201,10 @@ impl Path {
     }
 
     fn transmit(&mut self, seq: u64) {
-        self.source.on_sent(self.now, seq + self.p.mss);
+        self.source.on_sent(self.now, seq + MSS);
         self.counts[0] += 1;
         self.free_at = self.free_at.max(self.now) + Span::from_us(self.scale);
-        if self.free_at.since(self.now) > Span::from_us(60 * self.scale)
-            && seq + self.p.mss == self.next
+        if self.free_at.since(self.now) > Span::from_us(60 * self.scale) && seq + MSS == self.next
             || self.r.once_in(400)
         {
             self.counts[1] += 1;
@@ -215,24 +218,23 @@ impl Path {
             // Now and then it has nothing to send, or the window of the receiver is small.
             let idle = step % 900 > 850;
             let window = if step % 1_300 > 1_200 { 9_000 } else { u64::MAX };
-            if self.source.again() {
-                self.transmit(self.acked);
+            if let Some(seq) = self.source.again(self.acked) {
+                self.transmit(seq);
                 self.counts[2] += 1;
             }
-            while !idle && self.next + self.p.mss <= self.source.limit(&self.p, self.acked, window)
-            {
-                self.next += self.p.mss;
-                self.transmit(self.next - self.p.mss);
+            while !idle && self.next + MSS <= self.limit(window) {
+                self.next += MSS;
+                self.transmit(self.next - MSS);
             }
             self.event();
             self.most = self.most.max(self.source.cwnd());
             self.d.put(
                 self.source.cwnd() * 4
                     + u64::from(self.source.recovers()) * 2
-                    + u64::from(self.source.again()),
+                    + u64::from(self.source.again(self.acked).is_some()),
             );
-            self.d.put(self.source.limit(&self.p, self.acked, window));
-            self.d.time(self.source.due(&self.p));
+            self.d.put(self.limit(window));
+            self.d.time(self.source.due(self.next - self.acked));
             self.d.put(self.sink.rests().into());
         }
         let [sent, lost, again, timeouts, acks] = self.counts;
@@ -242,6 +244,10 @@ impl Path {
         )
     }
 
+    fn limit(&self, window: u64) -> u64 {
+        self.source.limit(self.acked, window).unwrap()
+    }
+
     /// Next event.
     fn event(&mut self) {
         let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
@@ -249,7 +255,7 @@ impl Path {
             at(self.forth.front().map(|f| f.0)),
             at(self.back.front().map(|b| b.0)),
             at(self.call),
-            at(self.source.due(&self.p)),
+            at(self.source.due(self.next - self.acked)),
         ];
         let first = times.into_iter().min().unwrap_or(Time::NEVER);
         if first == Time::NEVER {
@@ -265,9 +271,9 @@ impl Path {
                     seq == self.expected && self.there.is_empty() && self.p.delayed_ack.0 > 0;
                 self.there.insert(seq);
                 while self.there.remove(&self.expected) {
-                    self.expected += self.p.mss;
+                    self.expected += MSS;
                 }
-                let answer = self.sink.on_segment(&self.p, self.now, sent, plain);
+                let answer = self.sink.on_segment(self.p.delayed_ack, self.now, sent, plain);
                 self.answer(answer);
             }
             Some(1) => {
@@ -277,9 +283,10 @@ impl Path {
                     until: until.max(self.acked),
                     next: self.next,
                     rtt: self.now.since(sent),
+                    ahead: None,
                 };
                 self.acked = ack.until;
-                self.source.on_ack(&self.p, self.now, &ack);
+                self.source.on_ack(self.now, &ack);
                 self.next = self.next.max(self.acked);
                 self.counts[4] += 1;
             }
@@ -289,10 +296,8 @@ impl Path {
                 self.answer(answer);
             }
             _ => {
-                if self.source.on_timer(&self.p, self.now, self.acked, self.next) {
-                    self.counts[3] += 1;
-                    self.next = self.acked;
-                }
+                self.next = self.source.on_timer(self.now, self.acked, self.next);
+                self.counts[3] += 1;
             }
         }
     }

@@ -2,72 +2,35 @@
 
 use xoff_mech::entropy::Entropies;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_mech::transport;
+use xoff_mech::transport::Transport;
 use xoff_units::state::State;
 use xoff_units::{Bytes, Class, FlowId, NodeId, Rate, Span, WireClock};
 
 use super::port_choice::PortChoice;
-use super::recovery::Recovery;
 use crate::ClassSet;
 use crate::compat::Compat;
 use crate::control::ControlDelay;
 
-/// Delivery report to the source of a flow. `C` names a class; in a model it is a priority, because
-/// classes are known only with the flows.
+/// Acknowledgements on the wire, where the transport has them. `C` names a class; in a model it is
+/// a priority, because classes are known only with the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport<C = Class> {
-    /// None: a flow is complete for its source when its last byte is on the wire.
-    None,
-    /// Cumulative acknowledgements, go-back-N after a gap.
-    Acks {
-        /// Length of an acknowledgement on the wire [bytes].
-        ack_len: u32,
-        /// Class of acknowledgements; `None`: that of the data.
-        class: Option<C>,
-        /// Pause that holds back acknowledgements at their host (in switches it is the pause of
-        /// their own class).
-        paused_with: PausedWith<C>,
-        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources
-        /// ignore how far their data have come, so that no flow ever ends.
-        interval: u64,
-        /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
-        chunk: u64,
-        /// After a gap, go back to the start of the chunk.
-        back_to_zero: bool,
-        /// Shortest distance between two reports of the same gap [ps].
-        nack_interval: Span,
-    },
+pub struct Acks<C = Class> {
+    /// Length [bytes].
+    pub len: u32,
+    /// Their class; `None`: that of the data.
+    pub class: Option<C>,
+    /// Pause that holds them back at their host (in switches it is the pause of their own class).
+    pub paused_with: PausedWith<C>,
 }
 
-impl<C> Transport<C> {
+impl<C> Acks<C> {
     /// The same with other names of classes; what has none is `None`.
-    pub fn map<D>(self, name: impl Fn(C) -> Option<D>) -> Transport<D> {
-        let Transport::Acks {
-            ack_len,
-            class,
-            paused_with,
-            interval,
-            chunk,
-            back_to_zero,
-            nack_interval,
-        } = self
-        else {
-            return Transport::None;
-        };
-        let paused_with = match paused_with {
+    pub fn map<D>(self, name: impl Fn(C) -> Option<D>) -> Acks<D> {
+        let paused_with = match self.paused_with {
             PausedWith::OwnClass => PausedWith::OwnClass,
             PausedWith::Class(class) => PausedWith::Class(class.and_then(&name)),
         };
-        let class = class.and_then(&name);
-        Transport::Acks {
-            ack_len,
-            class,
-            paused_with,
-            interval,
-            chunk,
-            back_to_zero,
-            nack_interval,
-        }
+        Acks { len: self.len, class: self.class.and_then(name), paused_with }
     }
 }
 
@@ -112,20 +75,16 @@ pub struct NicConfig {
     pub payload_max: u32,
     /// Bytes on the wire around the payload.
     pub header: u32,
-    /// Acknowledgement of data.
+    /// Transport of every flow.
     pub transport: Transport,
+    /// Acknowledgements of data, CNPs with them.
+    pub acks: Acks,
     /// Class of CNPs, which nothing holds back: they wait behind messages of the flow control and
     /// go before everything else. `None`: that of acknowledgements, or of the data where there are
     /// none, with which they wait and are held.
     pub cnp_class: Option<Class>,
-    /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
-    pub recovery: Option<Recovery>,
-    /// Treatment of frames ahead of a gap; connections keep them.
+    /// Treatment of frames ahead of a gap.
     pub order: Delivery,
-    /// Flows that the end-to-end control applies to are connections of such a transport, those that
-    /// it does not apply to datagrams, which are not acknowledged; `None`: [`NicConfig::transport`]
-    /// says how data are acknowledged, and nothing more.
-    pub connection: Option<transport::Params>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
     /// Bytes in flight per flow; `None`: unlimited.

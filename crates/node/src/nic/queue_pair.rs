@@ -12,7 +12,7 @@
 use xoff_units::state::State;
 use xoff_units::{FlowId, Time};
 
-use super::{Nic, Transport};
+use super::Nic;
 use crate::env::Env;
 
 /// A message's place in its queue pair.
@@ -108,7 +108,7 @@ impl Nic {
     /// those after it.
     #[cold]
     pub(super) fn slot_of_pair(&self, flow: FlowId, env: &mut impl Env) -> Option<u32> {
-        if !self.c.clears_flows || self.c.transport != Transport::None {
+        if !self.c.clears_flows || self.c.transport.acknowledges() {
             return None;
         }
         self.at_work.get(&env.queue_pair_of(flow)?).copied()

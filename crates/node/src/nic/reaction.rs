@@ -6,19 +6,18 @@ use xoff_mech::entropy::Entropy;
 use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};
 use xoff_units::{Bytes, FlowId, Rate, Time};
 
-use super::recovery::RETRANSMISSION;
-use super::{Nic, Transport};
+use super::Nic;
+use super::repair::{DELAYED_ACK, RETRANSMISSION};
 use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
 
 impl Nic {
-    /// A timer of a flow's rate control.
+    /// A timer of a flow.
     pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
-        if self.c.connection.is_some() {
-            return self.on_connection_call(now, slot, which, env);
-        }
-        if which == RETRANSMISSION {
-            return self.on_retransmission_timer(now, slot, env);
+        match which {
+            RETRANSMISSION => return self.on_retransmission_timer(now, slot, env),
+            DELAYED_ACK => return self.on_delayed_ack(now, FlowId(slot), env),
+            _ => {}
         }
         let timers = &mut self.flows[slot as usize].timers;
         *timers = timers.saturating_sub(1);
@@ -58,20 +57,17 @@ impl Nic {
     }
 
     pub(super) fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
-        let Transport::Acks { interval, chunk, back_to_zero, .. } = self.c.transport else {
+        if !self.c.transport.acknowledges() {
             return;
-        };
+        }
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
         if let Some(entropy) = &mut flow.entropy {
             entropy.on_ack(now, env.frames().entropy(id), f.reported() != Mark::None);
         }
-        let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
         let before = flow.acked;
-        if interval > 0 {
-            flow.acked = flow.acked.max(seq);
-        }
-        let finished = interval > 0 && flow.acked >= flow.start.size;
+        flow.acked = before.max(self.c.transport.acked(f.seq));
+        let finished = flow.acked >= flow.start.size;
         if finished {
             // Repetitions are sent at the present rate; news on this very frame still count.
             flow.done = true;
@@ -81,23 +77,21 @@ impl Nic {
             self.slots.remove(&f.flow);
             env.emit(self.node, now, NodeEvent::Acknowledged { flow: f.flow });
         }
-        let selective = self.c.recovery.is_some_and(|r| r.selective);
-        if f.kind() == FrameKind::Nack && !selective {
+        // The frame that caused a Nack, instead of the time at which it was sent.
+        let nack = f.kind() == FrameKind::Nack;
+        let named = (nack && self.c.transport.facts().nacks_name_frames).then_some(f.sent_at.0);
+        if nack && named.is_none() {
             let flow = &mut self.flows[slot as usize];
             flow.next = flow.acked;
             self.comes_to_a_shorter_frame(slot);
         }
-        if self.c.recovery.is_some() {
-            self.recover(now, slot, before, f, env);
-        } else if self.c.connection.is_some() {
-            self.on_segment_ack(now, slot, before, f, env);
+        if self.flows[slot as usize].repair.is_some() {
+            self.repair(now, slot, (before, named), now.since(f.sent_at), env);
         }
         if f.reported() != Mark::None && self.c.rate_control.cnp_mode() == CnpMode::InAck {
             self.on_congestion_notification(now, slot, f.reported(), env);
         }
-        // A Nack of a receiver that keeps later frames has another frame's place instead of its
-        // time.
-        if self.c.rate_control.wants_acks() && !(selective && f.kind() == FrameKind::Nack) {
+        if self.c.rate_control.wants_acks() && named.is_none() {
             self.on_wanted_ack(now, slot, f, id, env);
         }
         let flow = &mut self.flows[slot as usize];

@@ -3,52 +3,51 @@
 use rustc_hash::FxHashMap;
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{CnpMode, NotificationPoint};
+use xoff_mech::transport::{Received, Reply};
 use xoff_units::state::State;
 use xoff_units::{FlowId, Span, Time};
 
-use super::recovery::Ahead;
-use super::{Delivery, Nic, NicConfig, Transport};
+use super::ahead::Ahead;
+use super::{Delivery, Nic, NicConfig};
 use crate::env::{Env, NodeEvent, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind};
 
 /// The receiving side of a flow.
 #[derive(Clone, Copy, Default, State)]
 pub(super) struct Receiving {
-    pub expected: u64,
+    pub data: Received,
     pub np: NotificationPoint,
-    pub nack_after: Time,
-    pub nacked: u64,
 }
 
 /// Complete flows that are kept, for frames that may be repeated.
 const COMPLETE_KEPT: usize = 256;
 
 /// Effect of a frame of data at its receiver.
-pub(super) struct Accepted {
+struct Accepted {
     /// Byte that was expected before it.
-    pub expected: u64,
+    expected: u64,
     /// It is the expected one.
-    pub in_order: bool,
+    in_order: bool,
     /// Payload that counts as delivered now [bytes].
     delivered: u32,
     /// The flow is complete.
-    pub complete: bool,
+    complete: bool,
     /// Bytes kept beyond a gap, if it joined them.
     kept: Option<u64>,
     /// Longest time for which data that it released were kept.
     hold: Option<Span>,
     /// Data are or were kept beyond it.
-    pub gap: bool,
+    gap: bool,
 }
 
 /// Counts a frame of data, and treats frames ahead of a gap in this `order`.
 #[inline(always)]
-pub(super) fn accept(
+fn accept(
     now: Time,
     f: &Frame,
     payload: u32,
     order: Delivery,
-    r: &mut Receiving,
+    r: &mut Received,
     ahead: &mut FxHashMap<FlowId, Ahead>,
 ) -> Accepted {
     let expected = r.expected;
@@ -92,38 +91,22 @@ pub(super) fn accept(
 fn acknowledge(
     now: Time,
     c: &NicConfig,
-    r: &mut Receiving,
+    r: &mut Received,
     f: &Frame,
     expected: u64,
 ) -> Option<Frame> {
-    let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } =
-        c.transport
-    else {
+    if f.is_unanswered() {
         return None;
-    };
+    }
     let keeps = c.order != Delivery::Strict;
-    let selective = c.recovery.is_some_and(|r| r.selective);
-    let kind = if f.seq == expected {
-        (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)?
-    } else if c.recovery.is_some() && f.seq < expected {
-        FrameKind::Ack // the source does not know that it came
-    } else if selective {
-        FrameKind::Nack
-    } else if keeps && f.seq > expected {
-        FrameKind::Ack // it may only have overtaken others
-    } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
-        r.nack_after = now + nack_interval;
-        r.nacked = expected;
-        if back_to_zero {
-            r.expected = r.expected / chunk * chunk;
-        }
-        FrameKind::Nack
-    } else {
-        return None; // a duplicate, or a gap that is known
+    let kind = match c.transport.reply(now, r, f.seq, expected, keeps)? {
+        Reply::Ack => FrameKind::Ack,
+        Reply::Nack => FrameKind::Nack,
     };
-    let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
+    let names_frame = kind == FrameKind::Nack && c.transport.facts().nacks_name_frames;
+    let mut ack = Frame::new(kind, f.flow, c.acks.class.unwrap_or(f.class()), c.acks.len);
     ack.seq = r.expected;
-    ack.sent_at = if selective && kind == FrameKind::Nack { Time(f.seq) } else { f.sent_at };
+    ack.sent_at = if names_frame { Time(f.seq) } else { f.sent_at };
     ack.set_reported(f.mark());
     Some(ack)
 }
@@ -137,25 +120,21 @@ impl Nic {
         id: FrameId,
         env: &mut impl Env,
     ) {
-        if self.c.connection.is_some() {
-            return self.on_segment(now, port, f, env);
-        }
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
-        let accepted = accept(now, f, payload, self.c.order, r, &mut self.ahead);
+        let order = if f.is_unanswered() { Delivery::Strict } else { self.c.order };
+        let accepted = accept(now, f, payload, order, &mut r.data, &mut self.ahead);
         let complete = accepted.complete;
-        let mut answers = [acknowledge(now, &self.c, r, f, accepted.expected), None];
-        let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has dropped it
+        let mut answers = [acknowledge(now, &self.c, &mut r.data, f, accepted.expected), None];
+        // No news of a flow whose source has dropped it.
+        let over = complete && (f.is_unanswered() || !self.c.transport.acknowledges());
         if f.mark() != Mark::None
             && !over
             && let CnpMode::Frame { interval } = self.c.rate_control.cnp_mode()
             && let Some(mark) =
                 r.np.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
         {
-            let class = self.c.cnp_class.unwrap_or(match self.c.transport {
-                Transport::Acks { class: Some(class), .. } => class,
-                _ => f.class(),
-            });
+            let class = self.c.cnp_class.or(self.c.acks.class).unwrap_or(f.class());
             // 64 B, the smallest Ethernet frame.
             let mut cnp = Frame::new(FrameKind::CongestionNotification, f.flow, class, 64);
             cnp.set_reported(mark);
@@ -167,7 +146,14 @@ impl Nic {
             self.clear_received(f.flow);
         }
         self.report(now, f, payload, &accepted, env);
-        let [answer, cnp] = answers;
+        let [mut answer, cnp] = answers;
+        let value = self.c.entropy.map(|_| env.frames().entropy(id));
+        if let Some(ack) = answer
+            && self.c.transport.facts().delayed_ack > Span::ZERO
+        {
+            let plain = accepted.in_order && !accepted.gap && payload >= self.c.payload_max;
+            answer = self.delay_ack(now, port, (ack, value), plain, env);
+        }
         if answer.is_none() && cnp.is_none() {
             return;
         }
@@ -176,7 +162,6 @@ impl Nic {
         } else {
             None
         };
-        let value = self.c.entropy.map(|_| env.frames().entropy(id));
         if let Some(frame) = answer {
             let id = self.queue_feedback(port, frame, env);
             if let Some(records) = records {
@@ -199,14 +184,7 @@ impl Nic {
 
     /// Tells the environment what became of a frame of data.
     #[inline(always)]
-    pub(super) fn report(
-        &self,
-        now: Time,
-        f: &Frame,
-        payload: u32,
-        a: &Accepted,
-        env: &mut impl Env,
-    ) {
+    fn report(&self, now: Time, f: &Frame, payload: u32, a: &Accepted, env: &mut impl Env) {
         let (flow, mark) = (f.flow, f.mark());
         if let Some(hold) = a.hold {
             env.emit(self.node, now, NodeEvent::GapFilled { flow, hold });
@@ -254,7 +232,7 @@ impl Nic {
         self.ahead.remove(&flow);
         self.sinks.remove(&flow);
         // A frame that was repeated without need may still arrive: it must not restart the flow.
-        if self.c.recovery.is_none() && self.c.connection.is_none() {
+        if !self.c.transport.has_timer() {
             self.receiving.remove(&flow);
         }
     }

@@ -6,13 +6,13 @@ use xoff_mech::rate_control::{AnyRateControl, FlowFacts, RateControl, Wakes};
 use xoff_units::state::{State, may_be_gone};
 use xoff_units::{Bytes, Class, FlowId, Rate, Time};
 
-use super::connection::Repair;
 use super::nic_port::{NicPort, Order, PortSet};
 use super::per_flow::flow_gate;
 use super::queue_pair::InPair;
+use super::repair::Repair;
 use super::round_robin::{Answer, Flows, NOTHING};
 use super::senders::Senders;
-use super::{FlowStart, Nic, NicConfig, Pacing, PausedWith, Transport};
+use super::{FlowStart, Nic, NicConfig, Pacing, PausedWith};
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore, Telemetry};
 use crate::port::{Hold, Port};
@@ -62,8 +62,9 @@ pub(super) struct Sending {
     pub pair: Option<Box<InPair>>,
     /// Entropy values of its frames, if each has its own.
     pub entropy: Option<Box<AnyEntropy>>,
-    /// Data to send again, where losses are recovered, and the window of a connection.
-    pub recovery: Option<Box<Repair>>,
+    /// Data to send again, and the window of a connection; gone once all is acknowledged.
+    #[state(by = may_be_gone)]
+    pub repair: Option<Box<Repair>>,
 }
 
 /// An application that produces bytes at a constant rate.
@@ -120,7 +121,7 @@ impl Sending {
             production: Production::new(&start, now, c),
             pair: None,
             entropy: c.entropy.map(|e| Box::new(e.of_flow())),
-            recovery: Repair::of(&start, c),
+            repair: Repair::of(&start, c),
         }
     }
 
@@ -144,15 +145,18 @@ impl Sending {
     /// The offset of a frame that is to go again.
     #[inline]
     pub fn again(&self) -> Option<u64> {
-        self.recovery.as_ref().and_then(|r| r.next(self.acked))
+        self.repair.as_ref().and_then(|r| r.source.again(self.acked))
     }
 
     #[inline]
     fn window_bound(&self, c: &NicConfig) -> bool {
-        if let Some(r) = &self.recovery
-            && let Some(bound) = r.bounds(self, c)
-        {
-            return bound;
+        if let Some(r) = &self.repair {
+            if r.source.again(self.acked).is_some() {
+                return false; // a repetition is in the window
+            }
+            if let Some(limit) = r.source.limit(self.acked, self.window.unwrap_or(u64::MAX)) {
+                return self.next + self.left().min(c.payload_max as u64) > limit;
+            }
         }
         let own = self.rate_control.as_ref().and_then(|rc| rc.window());
         let Some(window) = own.or(self.window) else { return false };
@@ -177,10 +181,7 @@ impl Sending {
 
     #[inline]
     pub fn finished(&self, c: &NicConfig) -> bool {
-        match c.transport {
-            Transport::None => self.next >= self.start.size,
-            Transport::Acks { .. } => self.done,
-        }
+        if c.transport.acknowledges() { self.done } else { self.next >= self.start.size }
     }
 }
 
@@ -269,9 +270,9 @@ impl Nic {
         let mut earliest = Time::NEVER;
         if let Some(id) = p.feedback.front() {
             let f = env.frames()[id];
-            let class = match self.c.transport {
-                Transport::Acks { paused_with: PausedWith::Class(class), .. } => class,
-                _ => Some(f.class()),
+            let class = match self.c.acks.paused_with {
+                PausedWith::Class(class) => class,
+                PausedWith::OwnClass => Some(f.class()),
             };
             match class.map_or(Gate::Open, |c| match p.per_flow {
                 true => flow_gate(&p.port, now, c, f.flow, self.c.obeys_priorities),
@@ -367,26 +368,12 @@ impl Nic {
             f.available = f.available.max(p.next(len));
         }
         f.last_len = len;
-        let (paced, recovers, in_pair) =
-            (f.rate_control.is_some(), f.recovery.is_some(), f.pair.is_some());
+        let (paced, repairs, in_pair) =
+            (f.rate_control.is_some(), f.repair.is_some(), f.pair.is_some());
         let short = f.left() < self.c.payload_max as u64;
-        let id = env.frames().insert(frame);
-        if self.c.rate_control.telemetry().is_some() {
-            *env.frames().telemetry_mut(id) = Telemetry::default();
-        }
-        if self.c.entropy.is_some() {
-            self.give_entropy(now, port, slot, id, env);
-        }
-        let p = &mut self.ports[port];
-        p.port.start_frame(now, id, env);
-        p.plan_next(env);
-        env.emit(self.node, now, NodeEvent::Sent { flow: s.flow, payload });
-        if !self.ports.is_single() {
-            env.emit(self.node, now, NodeEvent::Balanced { flow: s.flow, port, len });
-        }
-        if recovers {
-            self.note_segment(now, slot, s.size.min(frame.seq + payload as u64));
-            self.arm_recovery(now, slot, env);
+        self.put_on_wire(now, port, slot, frame, payload, env);
+        if repairs {
+            self.note_sent(now, slot, frame.seq + payload as u64, env);
         }
         if short {
             self.comes_to_its_end(slot);
@@ -401,16 +388,37 @@ impl Nic {
         }
     }
 
-    /// Gives a frame of a flow its entropy value.
-    #[cold]
-    pub(super) fn give_entropy(
+    /// A frame of data leaves through a port.
+    #[inline(always)]
+    pub(super) fn put_on_wire(
         &mut self,
         now: Time,
         port: u16,
         slot: u32,
-        id: FrameId,
+        frame: Frame,
+        payload: u32,
         env: &mut impl Env,
     ) {
+        let id = env.frames().insert(frame);
+        if self.c.rate_control.telemetry().is_some() {
+            *env.frames().telemetry_mut(id) = Telemetry::default();
+        }
+        if self.c.entropy.is_some() {
+            self.give_entropy(now, port, slot, id, env);
+        }
+        let p = &mut self.ports[port];
+        p.port.start_frame(now, id, env);
+        p.plan_next(env);
+        let flow = frame.flow;
+        env.emit(self.node, now, NodeEvent::Sent { flow, payload });
+        if !self.ports.is_single() {
+            env.emit(self.node, now, NodeEvent::Balanced { flow, port, len: frame.len() });
+        }
+    }
+
+    /// Gives a frame of a flow its entropy value.
+    #[cold]
+    fn give_entropy(&mut self, now: Time, port: u16, slot: u32, id: FrameId, env: &mut impl Env) {
         let at = self.ports[port].port.at();
         if let Some(entropy) = &mut self.flows[slot as usize].entropy {
             let value = entropy.next(now, &mut || env.draw(at));
@@ -425,8 +433,9 @@ impl Nic {
         if f.left() > 0 {
             return self.comes_to_a_shorter_frame(slot);
         }
-        let unacknowledged = self.c.transport == Transport::None || f.start.is_datagrams(&self.c);
-        f.done |= unacknowledged && self.c.transport != Transport::None;
+        let acknowledges = self.c.transport.acknowledges();
+        let unacknowledged = !acknowledges || f.start.is_datagrams(&self.c);
+        f.done |= unacknowledged && acknowledges;
         if (unacknowledged || f.done) && f.pair.is_none() {
             f.rate_control = None;
         }

@@ -1,12 +1,13 @@
 //! State of a NIC ([`xoff_units::state`]).
 
+use xoff_mech::transport::{Received as Data, Transport};
 use xoff_units::state::{Broken, Meaning, Reader, State, Value, Walk};
 use xoff_units::{FlowId, Time};
 
 use super::nic_port::PortSet;
 use super::receiving::Receiving;
 use super::sending::Sending;
-use super::{FlowStart, Nic, Transport};
+use super::{FlowStart, Nic};
 
 /// The receiving side of a flow as far as anything depends on it.
 #[derive(State)]
@@ -39,13 +40,8 @@ struct Pair {
 
 impl Received {
     fn of(flow: FlowId, r: &Receiving, transport: &Transport) -> Received {
-        let Receiving { expected, np, nack_after, nacked } = *r;
-        let in_chunk = match *transport {
-            Transport::Acks { interval, chunk, back_to_zero, .. } => {
-                (back_to_zero || expected < interval).then_some(expected % chunk)
-            }
-            Transport::None => None,
-        };
+        let Receiving { data: Data { expected, nack_after, nacked }, np } = *r;
+        let in_chunk = transport.facts().chunk.map(|chunk| expected % chunk);
         Received { flow, expected, np, nack_after, nacked: nacked == expected, in_chunk }
     }
 }
@@ -92,7 +88,7 @@ impl Nic {
             w.number(Meaning::Slot, u64::from(place))?;
             flow.walk(w)?;
             // First byte not acknowledged, where there are acknowledgements.
-            let acked = c.transport != Transport::None || flow.window.is_some();
+            let acked = c.transport.acknowledges() || flow.window.is_some();
             acked.walk(w)?;
             if acked {
                 w.number(Meaning::Sequence, flow.acked)?;

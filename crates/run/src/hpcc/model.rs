@@ -7,12 +7,13 @@ use xoff_mech::balancing::Balancing;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn, hpcc, timely};
+use xoff_mech::transport::{Transport, roce};
 use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{Link, LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{
-    BufferPolicy, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PausedWith, PortChoice,
-    SchedulerKind, SharedPool, Transport,
+    Acks, BufferPolicy, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PausedWith,
+    PortChoice, SchedulerKind, SharedPool,
 };
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
@@ -168,21 +169,22 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         nic: NicModel {
             payload_max: c.payload,
             header: HEADER + telemetry,
-            transport: Transport::Acks {
-                ack_len: (ACK_HEADER + telemetry).max(ACK_MIN),
+            acks: Acks {
+                len: (ACK_HEADER + telemetry).max(ACK_MIN),
                 class: conweave_ns3.then_some(0), // in switches, too
                 // Acknowledgements sit in queue 3 of the host, or with ACK_HIGH_PRIO in queue 0,
                 // which nothing pauses.
                 paused_with: PausedWith::Class((!c.ack_high_prio && !conweave_ns3).then_some(3)),
+            },
+            transport: Transport::Roce(roce::Params {
                 interval: c.l2_ack_interval as u64,
                 chunk: c.l2_chunk.max(1) as u64,
                 back_to_zero: c.l2_back_to_zero,
                 nack_interval: Span::from_us(if conweave_ns3 { 4 } else { 500 }),
-            },
+                timers: None,
+            }),
             cnps_unpaused: false,
-            recovery: None,
             order: Delivery::Strict,
-            connection: None,
             obeys_priorities: false,
             rate_control: match c.cc_mode {
                 CcMode::None => RateControlKind::None,

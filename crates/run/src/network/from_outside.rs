@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use xoff_mech::{balancing, flow_control, rate_control};
-use xoff_node::Transport;
 use xoff_sim::PerLink;
 use xoff_units::params::ParamError;
 
@@ -34,7 +33,7 @@ impl NetworkScenario {
         law: Arc<dyn rate_control::Custom>,
     ) -> Result<(), ParamError> {
         let kind = rate_control::RateControlKind::Custom(law);
-        if kind.needs_acks() && matches!(self.model.nic.transport, Transport::None) {
+        if kind.needs_acks() && !self.model.nic.transport.acknowledges() {
             let what = format!(
                 "{name} reacts to acknowledgements, but hosts send none: rates never change"
             );

@@ -220,7 +220,7 @@ impl NetworkScenario {
 
     /// True if flows are connections of a transport.
     pub fn has_connections(&self) -> bool {
-        self.model.nic.connection.is_some()
+        self.model.nic.transport.facts().connections
     }
 
     /// True if links fail during the run.

@@ -94,7 +94,7 @@ impl Summary {
                 sum.inactive.push(format!("{} changed no rate{why}", s.rate_control));
             }
         }
-        if s.model.nic.recovery.is_some() || s.has_connections() {
+        if s.model.nic.transport.has_timer() {
             match o.retransmission_timeouts {
                 0 => sum.inactive.push("no retransmission timer expired".into()),
                 n => sum.active.push(format!("retransmission timers expired {} times", grouped(n))),

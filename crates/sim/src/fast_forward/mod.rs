@@ -34,7 +34,7 @@ mod words;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_net::topology::Topology;
 use xoff_net::workload::Flows;
-use xoff_node::{EventKey, Transport};
+use xoff_node::EventKey;
 use xoff_units::params::ParamError;
 use xoff_units::{Span, Time};
 
@@ -184,12 +184,14 @@ fn obstacle(flows: &Flows, m: &Model) -> Option<String> {
         (m.faults.link_retry.is_some(), "links number their frames"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
         (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),
-        (m.nic.connection.is_some(), "windows of connections grow with every acknowledgement"),
+        (
+            m.nic.transport.facts().connections,
+            "windows of connections grow with every acknowledgement",
+        ),
         (m.outside.is_some(), "other nodes act in real time"),
         (m.share.is_some(), "the network is spread over several processes"),
         (
-            m.nic.transport == Transport::None
-                && !matches!(m.nic.rate_control, RateControlKind::None),
+            !m.nic.transport.acknowledges() && !matches!(m.nic.rate_control, RateControlKind::None),
             "rate controls of flows without acknowledgements never end",
         ),
         (

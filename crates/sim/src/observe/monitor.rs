@@ -259,9 +259,9 @@ impl Monitor {
         let record = self.flows.records.at(flow);
         record.out_of_order += payload as u64;
         let class = self.layout.classes.class(record.flow.priority).unwrap_or(Class(0));
-        // A frame that arrives twice was sent twice: sources with a timer, and those of
-        // connections, repeat frames that are only late.
-        let twice = (self.layout.connections || self.layout.sends_again) && got < expected;
+        // A frame that arrives twice was sent twice: sources with a timer repeat frames that are
+        // only late.
+        let twice = self.layout.transport.has_timer() && got < expected;
         let promised = self.layout.is_lossless(class) && !self.layout.reorders;
         if promised && !twice && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);

@@ -1,5 +1,6 @@
 //! The network, shared by its partitions.
 
+use xoff_mech::transport::Transport;
 use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::{Choice, ExplicitPaths};
 use xoff_net::workload::Flow;
@@ -24,9 +25,7 @@ pub(crate) struct Layout {
     /// Frames of a flow may overtake each other on their paths.
     pub reorders: bool,
     pub paths: ExplicitPaths,
-    pub acks: bool,
-    /// Flows are connections, and datagrams where end-to-end control does not apply.
-    pub connections: bool,
+    pub transport: Transport,
     /// Every link has a flow control that promises to lose nothing.
     pub lossless: bool,
     /// Classes without any promise of flow control.
@@ -37,8 +36,6 @@ pub(crate) struct Layout {
     pub frees_receiver_state: bool,
     /// Messages of one source for one receiver and priority share a connection.
     pub shared_connections: bool,
-    /// Sources repeat bytes that a timer takes for lost: a second arrival breaks no promise.
-    pub sends_again: bool,
     /// Flows that end may have successors.
     pub loops: bool,
     /// Flows may be messages of jobs.
@@ -57,7 +54,7 @@ impl Layout {
 
     /// True if the destination of a flow acknowledges data.
     pub fn acknowledges(&self, flow: &Flow) -> bool {
-        self.acks && (flow.controlled || !self.connections)
+        self.transport.acknowledges() && (flow.controlled || !self.transport.facts().connections)
     }
 
     /// True if the class is lossless.

@@ -41,7 +41,7 @@ fn clears_messages(m: &Model) -> Result<(), ParamError> {
     let f = &m.faults;
     let reasons = [
         (
-            m.nic.recovery.is_some(),
+            m.nic.transport.has_timer(),
             "hosts that recover from losses may send a frame of a message again once it is complete",
         ),
         (!f.failures.is_empty(), "frames of a message may come by two paths where a link fails"),
@@ -143,7 +143,7 @@ impl World {
         if flows.jobs.as_ref().is_some_and(|j| j.are_streamed()) {
             clears_messages(m)?;
         }
-        let (classes, scheduler, transport) = classes(&flows, m)?;
+        let (classes, scheduler, acks) = classes(&flows, m)?;
         let (split, unsplit) = match m.share {
             Some(share) => (shares(topology, &flows, m, share)?, None),
             None => split(topology, &flows, m),
@@ -155,7 +155,7 @@ impl World {
         // A share is one partition; its other nodes are absent.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
-        let nic = Arc::new(nic_config(m, &classes, transport, streamed));
+        let nic = Arc::new(nic_config(m, &classes, acks, streamed));
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) = nodes(
             topology,
@@ -195,13 +195,11 @@ impl World {
             leaves: leaves_of(topology, m)?,
             reorders: m.reorders(topology),
             paths: std::mem::take(&mut flows.paths),
-            acks: !matches!(transport, Transport::None),
-            connections: m.nic.connection.is_some(),
+            transport: m.nic.transport,
             lossless,
             detecting: m.probes.any_on_change(),
             frees_receiver_state: m.order == EventOrder::Insertion,
             shared_connections: m.nic.shared_connections,
-            sends_again: m.nic.recovery.is_some(),
             loops: !flows.loops.is_empty() || !flows.handed_in.is_empty(),
             jobs: flows.jobs.is_some(),
             streamed,

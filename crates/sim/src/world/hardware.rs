@@ -8,8 +8,8 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, PortNumbers, Topology};
 use xoff_net::workload::Flows;
 use xoff_node::{
-    Classes, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig, PausedWith, Port,
-    SchedulerKind, StormConfig, Switch, SwitchConfig, Transport,
+    Acks, Classes, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig, Port,
+    SchedulerKind, StormConfig, Switch, SwitchConfig,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Class, NodeId, PortId, Rate};
@@ -29,11 +29,7 @@ const CLASS_MAX: Class = Class(7);
 
 /// The priorities in use: those of the flows, and that of acknowledgements if they have one of
 /// their own; but for the one that travels with the control frames.
-pub fn classes_in_use(flows: &Flows, transport: &Transport<u8>, unpaused: Option<u8>) -> Classes {
-    let own = match *transport {
-        Transport::Acks { class, .. } => class,
-        Transport::None => None,
-    };
+pub fn classes_in_use(flows: &Flows, acks: Option<u8>, unpaused: Option<u8>) -> Classes {
     let jobs = flows
         .jobs
         .iter()
@@ -44,17 +40,17 @@ pub fn classes_in_use(flows: &Flows, transport: &Transport<u8>, unpaused: Option
     let listed =
         flows.flows.iter().map(|f| f.priority).chain(flows.handed_in.iter().copied()).chain(jobs);
     Classes::with_unpaused_class(
-        listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own),
+        listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(acks),
         unpaused,
     )
 }
 
-/// The classes of a run, and the scheduler and the transport in their numbers.
+/// The classes of a run, and the scheduler and the acknowledgements in their numbers.
 pub(super) fn classes(
     flows: &Flows,
     m: &Model,
-) -> Result<(Classes, SchedulerKind, Transport), ParamError> {
-    let mut classes = classes_in_use(flows, &m.nic.transport, m.unpaused);
+) -> Result<(Classes, SchedulerKind, Acks), ParamError> {
+    let mut classes = classes_in_use(flows, m.nic.acks.class, m.unpaused);
     if !m.priorities.is_empty() {
         let used = [classes.priorities(), &m.priorities].concat();
         classes = Classes::with_unpaused_class(used, m.unpaused);
@@ -66,9 +62,9 @@ pub(super) fn classes(
             "give its virtual lane a weight",
         ));
     }
-    let transport = m.nic.transport.map(|priority| classes.class(priority));
+    let acks = m.nic.acks.map(|priority| classes.class(priority));
     let scheduler = m.scheduler.in_classes(&classes);
-    Ok((classes, scheduler, transport))
+    Ok((classes, scheduler, acks))
 }
 
 /// Ports in the order of their nodes.
@@ -317,7 +313,7 @@ pub(super) fn nodes(
 pub(super) fn nic_config(
     m: &Model,
     classes: &Classes,
-    transport: Transport,
+    acks: Acks,
     clears_flows: bool,
 ) -> NicConfig {
     NicConfig {
@@ -329,11 +325,10 @@ pub(super) fn nic_config(
         message_len: m.message_len,
         payload_max: m.nic.payload_max,
         header: m.nic.header,
-        transport,
+        transport: m.nic.transport,
+        acks,
         cnp_class: classes.unpaused().filter(|_| m.nic.cnps_unpaused),
-        recovery: m.nic.recovery,
         order: m.nic.order,
-        connection: m.nic.connection.map(|c| c.with_mss(m.nic.payload_max)),
         obeys_priorities: m.nic.obeys_priorities,
         rate_control: m.nic.rate_control.clone(),
         window: None,

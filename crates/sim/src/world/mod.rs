@@ -17,7 +17,7 @@ use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{LinkId, Topology};
 use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, Flows};
-use xoff_node::{Classes, EventKey, LEN_MAX, PoolUse, Transport};
+use xoff_node::{Classes, EventKey, LEN_MAX, PoolUse};
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
 use xoff_units::{At, Bytes, FlowId, NodeId, PortId, Rate, Span, Time};

@@ -8,13 +8,13 @@ use xoff_mech::detection::Detection;
 use xoff_mech::entropy::Entropies;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_mech::transport;
+use xoff_mech::transport::Transport;
 use xoff_mech::watchdog;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, Way, fastest_path, trace_path};
 use xoff_net::topology::{LinkId, Topology};
 use xoff_node::{
-    BufferPolicy, Classes, Compat, ControlDelay, Delivery, DisciplineKind, Pacing, PortChoice,
-    Recovery, SchedulerKind, Transport,
+    Acks, BufferPolicy, Classes, Compat, ControlDelay, Delivery, DisciplineKind, Pacing,
+    PausedWith, PortChoice, SchedulerKind,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, NodeId, Rate, Span, WireClock};
@@ -119,19 +119,15 @@ pub struct NicModel {
     pub payload_max: u32,
     /// Bytes on the wire around the payload.
     pub header: u32,
-    /// Acknowledgement of data.
-    pub transport: Transport<u8>,
+    /// Transport of every flow.
+    pub transport: Transport,
+    /// Acknowledgements, where the transport has them, with a priority as their class.
+    pub acks: Acks<u8>,
     /// CNPs travel as [`Model::unpaused`] does, and messages of the flow control go before all that
     /// does; off: with acknowledgements, or with the data where there are none.
     pub cnps_unpaused: bool,
-    /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
-    pub recovery: Option<Recovery>,
     /// Treatment of frames ahead of a gap at receivers.
     pub order: Delivery,
-    /// Flows that end-to-end control applies to are connections of this transport, the others
-    /// datagrams that are not acknowledged; `None`: data are acknowledged as `transport` says, and
-    /// nothing more.
-    pub connection: Option<transport::Config>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
     /// The window shrinks with the rate.
@@ -259,10 +255,9 @@ impl<'a> Model<'a> {
                 payload_max: 1500,
                 header: 0,
                 transport: Transport::None,
+                acks: Acks { len: 64, class: None, paused_with: PausedWith::OwnClass },
                 cnps_unpaused: false,
-                recovery: None,
                 order: Delivery::Strict,
-                connection: None,
                 obeys_priorities: false,
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,
@@ -338,7 +333,7 @@ impl<'a> Model<'a> {
     /// True if sources know the round trip of their path in the empty network: for records of the
     /// path, in acknowledgements.
     pub fn measures_paths(&self) -> bool {
-        self.nic.rate_control.telemetry().is_some() && self.nic.transport != Transport::None
+        self.nic.rate_control.telemetry().is_some() && self.nic.transport.acknowledges()
     }
 }
 
@@ -371,9 +366,9 @@ pub fn path_facts(
     dst: NodeId,
 ) -> PathFacts {
     let window = m.nic.window;
-    let (true, Transport::Acks { ack_len, .. }) = (m.measures_paths(), m.nic.transport) else {
+    if !m.measures_paths() {
         return PathFacts { window, base_rtt: None };
-    };
+    }
     let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
     let time = |key: FlowKey, payload: u32, header: u32| {
         let full = Bytes(u64::from(payload + header));
@@ -382,6 +377,6 @@ pub fn path_facts(
         Some(ideal_time(topology, (&path, spread), &frame, m.cut_through))
     };
     let there = time(key, m.nic.payload_max, m.nic.header);
-    let back = time(key.reversed(), ack_len, 0);
+    let back = time(key.reversed(), m.nic.acks.len, 0);
     PathFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
 }

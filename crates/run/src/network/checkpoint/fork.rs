@@ -238,7 +238,7 @@ fn refuse(
             refuse("flow", format!("the settings change a flow that starts before {at}"));
         }
         let classes = |s: &NetworkScenario| {
-            let all = classes_in_use(&s.flows, &s.model.nic.transport, s.model.unpaused);
+            let all = classes_in_use(&s.flows, s.model.nic.acks.class, s.model.unpaused);
             all.priorities().to_vec()
         };
         if classes(before) != classes(now) {

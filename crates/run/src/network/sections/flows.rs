@@ -41,7 +41,7 @@ impl Sections<'_> {
     /// Priorities in use.
     pub fn classes(&self) -> Option<Classes> {
         let (host, flows) = (self.host.value()?, self.flows.value()?);
-        Some(classes_in_use(flows, &host.nic.transport, host.cnp_priority))
+        Some(classes_in_use(flows, host.nic.acks.class, host.cnp_priority))
     }
 
     /// Number of priorities in use; 1 if they are unknown.

@@ -3,10 +3,10 @@
 use xoff_mech::balancing::Balancing;
 use xoff_mech::entropy::{Entropies, EntropyKind};
 use xoff_mech::rate_control::{CnpMode, RateControlKind};
-use xoff_mech::transport;
+use xoff_mech::transport::{Timers, Transport, roce, selective, tcp};
 use xoff_net::topology::{Link, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows, UNLIMITED};
-use xoff_node::{Delivery, LEN_MAX, Pacing, PausedWith, PortChoice, Recovery, Transport};
+use xoff_node::{Acks, Delivery, LEN_MAX, Pacing, PausedWith, PortChoice};
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, NicModel, classes_in_use};
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
@@ -157,10 +157,8 @@ impl Host {
     /// The longest frame on the wire: acknowledgements may be longer than data.
     pub fn longest_frame(&self) -> Bytes {
         let data = self.nic.payload_max + self.nic.header;
-        Bytes(match self.nic.transport {
-            Transport::Acks { ack_len, .. } => data.max(ack_len),
-            Transport::None => data,
-        } as u64)
+        let acks = if self.nic.transport.acknowledges() { self.nic.acks.len } else { 0 };
+        Bytes(data.max(acks).into())
     }
 }
 
@@ -217,7 +215,7 @@ pub(super) fn find_host(s: &mut Section<'_>, topology: &Topology) -> Result<Node
 
 fn read(
     s: &mut Section<'_>,
-    connection: Option<transport::Config>,
+    connection: Option<tcp::Params>,
     reorders: bool,
     several_ports: bool,
 ) -> Result<Host, ParamError> {
@@ -275,26 +273,13 @@ fn read(
             "expected a size above zero",
         ));
     }
-    let transport = if acks {
-        Transport::Acks {
-            ack_len: ack_len.0 as u32,
-            class: ack_priority,
-            paused_with: PausedWith::OwnClass,
-            interval: 1,
-            chunk: 1,
-            back_to_zero: false,
-            nack_interval: s.span("nack_interval")?,
-        }
-    } else {
-        Transport::None
-    };
-    let recovery = read_recovery(s, acks, connection.is_some())?;
+    let transport = read_transport(s, acks, connection)?;
     let port_choice = read_port_choice(s, several_ports)?;
     let entropy = read_entropy(s, acks, connection.is_some())?;
     let reorders = reorders
         || several_ports && port_choice == PortChoice::Spray
         || entropy.is_some_and(|e| e.paths > 1);
-    let order = read_order(s, acks, recovery, connection.is_some(), reorders)?;
+    let order = read_order(s, &transport, reorders)?;
     name_what_is_unread(s, acks, connection.is_some(), reorders);
     let obeys_priorities = s.text("obeys")? == "priorities";
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
@@ -302,10 +287,13 @@ fn read(
         payload_max,
         header: header.0 as u32,
         transport,
+        acks: Acks {
+            len: ack_len.0 as u32,
+            class: ack_priority.filter(|_| acks),
+            paused_with: PausedWith::OwnClass,
+        },
         cnps_unpaused: cnp_priority.is_some(),
-        recovery,
         order,
-        connection,
         rate_control: RateControlKind::None,
         window_follows_rate: false,
         rate_bound: true,
@@ -371,28 +359,23 @@ fn name_what_no_flow_reads(
     rate_control: &RateControlKind,
     duration: Span,
 ) {
-    if let Some(recovery) =
-        host.nic.recovery.filter(|r| duration.0 > 0 && r.timer_of_few >= duration)
-    {
+    let timers = host.nic.transport.facts().timers;
+    if let Some(timers) = timers.filter(|t| duration.0 > 0 && t.timer_of_few >= duration) {
         let why = format!(
             "no timer expires before the run ends at {duration}, {} after a loss",
-            recovery.timer_of_few
+            timers.timer_of_few
         );
         s.has_no_effect("rto", &why, "shorten the time, or extend run.duration");
     }
-    let own_class = match host.nic.transport {
-        Transport::Acks { class, .. } => class,
-        Transport::None => None,
-    };
     let sends_cnps = matches!(rate_control.cnp_mode(), CnpMode::Frame { .. });
-    if host.cnp_priority.is_some() && host.cnp_priority != own_class && !sends_cnps {
+    if host.cnp_priority.is_some() && host.cnp_priority != host.nic.acks.class && !sends_cnps {
         s.has_no_effect(
             "cnp_priority",
             "this rate control sends no CNPs",
             "remove the key, or choose a rate control that sends CNPs",
         );
     }
-    if let (Some(window), None) = (host.nic.window, host.nic.connection) {
+    if let Some(window) = host.nic.window.filter(|_| !host.nic.transport.facts().connections) {
         let frame = u64::from(host.nic.payload_max);
         if window < frame {
             let what = format!(
@@ -426,7 +409,7 @@ fn name_what_no_flow_reads(
 /// few enough. Acknowledgements, which are few too, may join them.
 fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
     let Some(priority) = host.cnp_priority else { return Ok(()) };
-    let data = classes_in_use(flows, &Transport::None, None);
+    let data = classes_in_use(flows, None, None);
     match data.class(priority) {
         None => Ok(()),
         Some(_) => Err(ParamError::new(
@@ -439,17 +422,13 @@ fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
 
 /// Retransmission timers that expire before any acknowledgement can be in.
 fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topology) {
-    let (Some(recovery), Transport::Acks { ack_len, .. }) =
-        (host.nic.recovery, &host.nic.transport)
-    else {
-        return;
-    };
+    let Some(timers) = host.nic.transport.facts().timers else { return };
     // Of the first frame and its acknowledgement over the links at both ends: those between them
     // add to it.
     let round_trip = |f: &Flow| {
         let frame = Bytes(f.size.min(host.nic.payload_max.into()) + u64::from(host.nic.header));
         let over = |l: &Link| {
-            l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2
+            l.rate.time_for(frame) + l.rate.time_for(Bytes(host.nic.acks.len.into())) + l.delay * 2
         };
         let links = |host: NodeId| topology.links_at(host);
         let least = |host| links(host).map(over).min().unwrap_or_default();
@@ -461,10 +440,8 @@ fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topolo
     else {
         return;
     };
-    let mut keys = vec![("rto", recovery.timer)];
-    keys.extend(
-        (recovery.timer_of_few != recovery.timer).then_some(("rto_low", recovery.timer_of_few)),
-    );
+    let mut keys = vec![("rto", timers.timer)];
+    keys.extend((timers.timer_of_few != timers.timer).then_some(("rto_low", timers.timer_of_few)));
     for (key, timer) in keys.into_iter().filter(|(_, timer)| *timer < longest) {
         let (src, dst) = (topology.name(f.src), topology.name(f.dst));
         let what = format!(
@@ -478,13 +455,17 @@ fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topolo
     }
 }
 
-fn read_recovery(
+/// `connection`: flows are connections of a section of its own.
+fn read_transport(
     s: &mut Section<'_>,
     acks: bool,
-    connections: bool,
-) -> Result<Option<Recovery>, ParamError> {
+    connection: Option<tcp::Params>,
+) -> Result<Transport, ParamError> {
+    let nack_interval = if acks { s.span("nack_interval")? } else { Span::ZERO };
+    let roce =
+        roce::Params { interval: 1, chunk: 1, back_to_zero: false, nack_interval, timers: None };
     let (kind, timer, low) = (s.text("recovery")?, s.span("rto")?, s.span_opt("rto_low")?);
-    if connections && kind != "nack" {
+    if connection.is_some() && kind != "nack" {
         let what = "connections already keep frames ahead of a gap and resend lost frames";
         let hint = "remove the key, or set transport.kind = \"none\"";
         return Err(ParamError::new("recovery", what, hint));
@@ -496,7 +477,11 @@ fn read_recovery(
                 "nack has no timer",
                 "set recovery = \"go-back-n\" or \"selective\"",
             )),
-            None => Ok(None),
+            None => Ok(match connection {
+                Some(p) => Transport::Tcp(p),
+                None if acks => Transport::Roce(roce),
+                None => Transport::None,
+            }),
         };
     }
     if !acks {
@@ -524,7 +509,11 @@ fn read_recovery(
             "expected more than a round trip with queues, and at most rto",
         ));
     }
-    Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: kind == "selective" }))
+    let timers = Timers { timer, timer_of_few: low.unwrap_or(timer) };
+    Ok(match kind.as_str() {
+        "selective" => Transport::Selective(selective::Params { timers }),
+        _ => Transport::Roce(roce::Params { timers: Some(timers), ..roce }),
+    })
 }
 
 /// Entropy values of frames.
@@ -577,9 +566,7 @@ fn read_port_choice(s: &mut Section<'_>, several: bool) -> Result<PortChoice, Pa
 /// Treatment of frames ahead of a gap. `reorders`: load balancing lets frames overtake.
 fn read_order(
     s: &mut Section<'_>,
-    acks: bool,
-    recovery: Option<Recovery>,
-    connections: bool,
+    transport: &Transport,
     reorders: bool,
 ) -> Result<Delivery, ParamError> {
     let order = s.text_opt("order")?.map(|order| match order.as_str() {
@@ -587,7 +574,8 @@ fn read_order(
         "buffer" => Delivery::Buffer,
         _ => Delivery::Count,
     });
-    let selective = recovery.is_some_and(|r| r.selective);
+    let (selective, connections) =
+        (transport.facts().nacks_name_frames, transport.facts().connections);
     let refuse = |what: &str, hint: &str| Err(ParamError::new("order", what, hint));
     match order {
         Some(_) if connections => refuse(
@@ -598,12 +586,12 @@ fn read_order(
             "order = \"strict\" conflicts with selective repeat, whose receivers keep frames ahead of a gap",
             "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\"",
         ),
-        _ if !acks && !reorders => Ok(Delivery::Strict),
+        _ if !transport.acknowledges() && !reorders => Ok(Delivery::Strict),
         Some(Delivery::Buffer | Delivery::Count) if !selective && !reorders => refuse(
             "frames overtake no others, and receivers discard frames ahead of a gap unless recovery = \"selective\"",
             "set recovery = \"selective\", or order = \"strict\"",
         ),
-        None if selective || reorders => Ok(Delivery::Buffer),
+        None if selective || connections || reorders => Ok(Delivery::Buffer),
         order => Ok(order.unwrap_or_default()),
     }
 }

@@ -2,7 +2,6 @@
 
 use xoff_mech::detection::Detection;
 use xoff_mech::rate_control::{Entry, REGISTRY, RateControlKind, RecordFormat};
-use xoff_node::Transport;
 use xoff_scenario::document::{KindSpec, SectionSpec};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::Model;
@@ -16,7 +15,7 @@ pub type Value = Named<RateControlKind>;
 impl Sections<'_> {
     /// True if sources receive answers: acknowledgements, or notifications of a rate control.
     pub fn hosts_answer(&self) -> bool {
-        let acks = self.host.value().is_some_and(|h| !matches!(h.nic.transport, Transport::None));
+        let acks = self.host.value().is_some_and(|h| h.nic.transport.acknowledges());
         acks || self.rate_control.value().is_some_and(|r| !matches!(r.law, RateControlKind::None))
     }
 }
@@ -41,7 +40,7 @@ impl Part for Named<RateControlKind> {
     fn agree(_: &Context<'_>, all: &mut Sections<'_>) {
         let Some(host) = all.host.value() else { return };
         all.rate_control.check(|_, Named { name, law }| {
-            if !law.needs_acks() || !matches!(host.nic.transport, Transport::None) {
+            if !law.needs_acks() || host.nic.transport.acknowledges() {
                 return Ok(());
             }
             let what = format!(

@@ -1,6 +1,7 @@
 //! `[transport]`: flows that are connections.
 
-use xoff_mech::transport::{Config, REGISTRY};
+use xoff_mech::transport::REGISTRY;
+use xoff_mech::transport::tcp::Params;
 use xoff_net::topology::Topology;
 use xoff_net::workload::Flows;
 use xoff_scenario::document::{KindSpec, Section, SectionSpec};
@@ -11,9 +12,9 @@ use super::host::Host;
 use super::{Context, Part, Read, Sections};
 
 /// `None`: flows are no connections.
-pub type Value = Option<Config>;
+pub type Value = Option<Params>;
 
-impl Part for Option<Config> {
+impl Part for Option<Params> {
     fn specs() -> Vec<SectionSpec> {
         let kinds = REGISTRY.iter().map(|e| KindSpec {
             name: e.name,
@@ -53,7 +54,7 @@ impl Part for Option<Config> {
 /// over the window of another one.
 fn fits(
     s: &Section<'_>,
-    c: &Config,
+    c: &Params,
     (topology, host, flows): (&Topology, &Host, &Flows),
     rate_control: &str,
 ) -> Result<(), ParamError> {

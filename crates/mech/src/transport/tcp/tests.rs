@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::sink::Answer;
 use super::*;
+use crate::transport::{Acked, Answer, Sink, Source};
 use xoff_units::Time;
 use xoff_units::params::Defaults;
 
@@ -12,7 +12,7 @@ const RTT: Span = Span::from_us(100);
 
 fn params(given: &[(&str, &str)]) -> Params {
     let mut v = given.iter().fold(Defaults::of(PARAMS), |v, (k, x)| v.with(k, x));
-    Config::read(&mut v).unwrap().with_mss(MSS as u32)
+    Params::read(&mut v).unwrap()
 }
 
 fn reno(window: u64) -> Params {
@@ -21,8 +21,7 @@ fn reno(window: u64) -> Params {
 
 /// Sender and receiver. The receiver acknowledges every segment.
 struct Path {
-    p: Params,
-    source: Source,
+    source: Connection,
     now: Time,
     acked: u64,
     next: u64,
@@ -39,10 +38,8 @@ struct Path {
 
 impl Path {
     fn new(p: Params, segments: u64) -> Path {
-        let source = Source::new(&p);
         Path {
-            p,
-            source,
+            source: Connection::new(p, MSS as u32),
             now: Time::ZERO,
             acked: 0,
             next: 0,
@@ -70,11 +67,11 @@ impl Path {
 
     /// All that may go goes.
     fn send(&mut self) {
-        if self.source.again() {
-            self.transmit(self.acked);
+        if let Some(seq) = self.source.again(self.acked) {
+            self.transmit(seq);
         }
         while self.next < self.size
-            && self.next + MSS <= self.source.limit(&self.p, self.acked, u64::MAX)
+            && self.source.limit(self.acked, u64::MAX).is_none_or(|limit| self.next + MSS <= limit)
         {
             self.next += MSS;
             self.transmit(self.next - MSS);
@@ -91,9 +88,10 @@ impl Path {
                 until: until.max(self.acked),
                 next: self.next,
                 rtt: self.now.since(sent),
+                ahead: None,
             };
             self.acked = ack.until;
-            self.source.on_ack(&self.p, self.now, &ack);
+            self.source.on_ack(self.now, &ack);
             self.next = self.next.max(self.acked);
             self.send();
         }
@@ -102,11 +100,11 @@ impl Path {
     /// Nothing comes: the timer expires.
     fn wait(&mut self) -> Span {
         assert!(self.back.is_empty());
-        let due = self.source.due(&self.p).unwrap();
+        let due = self.source.due(self.next - self.acked).unwrap();
         let waited = due.since(self.now);
         self.now = due;
-        assert!(self.source.on_timer(&self.p, self.now, self.acked, self.next));
-        self.next = self.acked;
+        self.next = self.source.on_timer(self.now, self.acked, self.next);
+        assert_eq!(self.next, self.acked);
         self.send();
         waited
     }
@@ -119,8 +117,7 @@ impl Path {
 /// RFC 6928: ten segments, and no more than 14,600 B of long ones.
 #[test]
 fn the_initial_window_is_that_of_the_rfc() {
-    let c = Config::read(&mut Defaults::of(PARAMS)).unwrap();
-    let window = |mss: u32| c.with_mss(mss).initial_window;
+    let window = |mss| params(&[]).first_window(mss);
     assert_eq!(
         [1_000, 1_460, 1_500, 4_096, 9_000].map(window),
         [10_000, 14_600, 14_600, 14_600, 18_000]
@@ -175,15 +172,16 @@ fn three_duplicates_send_the_missing_segment_again() {
     assert_eq!(acks.len(), 9);
     for (n, (until, sent)) in (1..).zip(acks) {
         assert_eq!(until, 0);
-        let ack = Acked { before: 0, until, next: path.next, rtt: path.now.since(sent) };
-        path.source.on_ack(&path.p, path.now, &ack);
+        let rtt = path.now.since(sent);
+        let ack = Acked { before: 0, until, next: path.next, rtt, ahead: None };
+        path.source.on_ack(path.now, &ack);
         match n {
             // Limited transmit.
             1 | 2 => assert_eq!((path.source.cwnd(), path.source.recovers()), (10 * MSS, false)),
             // ssthresh = 10 / 2, cwnd = 5 + 3.
             3 => assert_eq!(
-                (path.source.cwnd(), path.source.recovers(), path.source.again()),
-                (8 * MSS, true, true)
+                (path.source.cwnd(), path.source.recovers(), path.source.again(0)),
+                (8 * MSS, true, Some(0))
             ),
             n => assert_eq!(path.source.cwnd(), (8 + n - 3) * MSS),
         }
@@ -286,17 +284,17 @@ fn an_idle_window_does_not_grow() {
 
 #[test]
 fn every_second_segment_is_acknowledged_or_after_a_time() {
-    let p = params(&[("delayed_ack", "40ms")]);
+    let delay = Span::from_ms(40);
     let (us, late) = (Time::from_us, Time::from_us(40_010));
     let mut sink = Sink::default();
-    assert_eq!(sink.on_segment(&p, us(10), us(0), true), Answer::Later(Some(late)));
+    assert_eq!(sink.on_segment(delay, us(10), us(0), true), Answer::Later(Some(late)));
     assert_eq!(
-        sink.on_segment(&p, us(20), us(1), true),
+        sink.on_segment(delay, us(20), us(1), true),
         Answer::Now(us(0)),
         "with the time of the first"
     );
     assert_eq!(
-        sink.on_segment(&p, us(30), us(2), true),
+        sink.on_segment(delay, us(30), us(2), true),
         Answer::Later(None),
         "the call that is due comes first"
     );
@@ -304,36 +302,36 @@ fn every_second_segment_is_acknowledged_or_after_a_time() {
     assert_eq!(sink.on_call(Time::from_us(40_030)), Answer::Now(us(2)));
     assert!(sink.rests());
     assert_eq!(
-        sink.on_segment(&p, us(50_000), us(3), false),
+        sink.on_segment(delay, us(50_000), us(3), false),
         Answer::Now(us(3)),
         "a gap, or what fills it"
     );
     assert_eq!(
-        sink.on_segment(&p, us(50_001), us(4), true),
+        sink.on_segment(delay, us(50_001), us(4), true),
         Answer::Later(Some(Time::from_us(90_001)))
     );
-    assert_eq!(sink.on_segment(&p, us(50_002), us(5), false), Answer::Now(us(4)));
+    assert_eq!(sink.on_segment(delay, us(50_002), us(5), false), Answer::Now(us(4)));
     // Three at once; a call that never came; and one that is too late for a shorter time.
     let mut sink = Sink::default();
-    assert_eq!(sink.on_segment(&p, us(10), us(0), true), Answer::Later(Some(late)));
-    assert_eq!(sink.on_segment(&p, us(10), us(1), true), Answer::Now(us(0)));
+    assert_eq!(sink.on_segment(delay, us(10), us(0), true), Answer::Later(Some(late)));
+    assert_eq!(sink.on_segment(delay, us(10), us(1), true), Answer::Now(us(0)));
     assert_eq!(
-        sink.on_segment(&p, us(10), us(2), true),
+        sink.on_segment(delay, us(10), us(2), true),
         Answer::Later(None),
         "that call is as early"
     );
-    assert_eq!(sink.on_segment(&p, us(11), us(3), true), Answer::Now(us(2)));
-    assert_eq!(sink.on_segment(&p, us(50_000), us(4), true), Answer::Later(Some(us(90_000))));
-    assert_eq!(sink.on_segment(&p, us(50_001), us(5), true), Answer::Now(us(4)));
-    let shorter = Params { delayed_ack: Span::from_us(5), ..p };
-    assert_eq!(sink.on_segment(&shorter, us(50_002), us(6), true), Answer::Later(Some(us(50_007))));
+    assert_eq!(sink.on_segment(delay, us(11), us(3), true), Answer::Now(us(2)));
+    assert_eq!(sink.on_segment(delay, us(50_000), us(4), true), Answer::Later(Some(us(90_000))));
+    assert_eq!(sink.on_segment(delay, us(50_001), us(5), true), Answer::Now(us(4)));
+    let shorter = Span::from_us(5);
+    assert_eq!(sink.on_segment(shorter, us(50_002), us(6), true), Answer::Later(Some(us(50_007))));
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |given: &[(&str, &str)]| {
         let mut v = given.iter().fold(Defaults::of(PARAMS), |v, (k, x)| v.with(k, x));
-        let e = Config::read(&mut v).unwrap_err();
+        let e = Params::read(&mut v).unwrap_err();
         assert!(!e.hint.is_empty());
         e.key
     };

@@ -8,13 +8,14 @@
 //!        +------------------------  fast recovery --all of it is acknowledged--> congestion avoidance      RFC 6582
 //! ```
 
+use xoff_units::Time;
 use xoff_units::state::State;
-use xoff_units::{Span, Time};
 
 use super::cubic::Cubic;
 use super::reno::Reno;
 use super::rto::Rto;
 use super::{CongestionControl, Params};
+use crate::transport::{Acked, Source};
 
 /// Duplicate acknowledgements that represent a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
@@ -35,22 +36,15 @@ impl Law {
     }
 }
 
-/// An acknowledgement, and where the connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acked {
-    /// All before this byte was acknowledged before.
-    pub before: u64,
-    /// All before this byte is acknowledged now.
-    pub until: u64,
-    /// Next byte to send.
-    pub next: u64,
-    /// Round trip of the segment that caused it [ps].
-    pub rtt: Span,
-}
-
 /// The source of one connection.
 #[derive(Clone, Debug, State)]
-pub struct Source {
+#[state(unwritten = "a connection")]
+pub struct Connection {
+    #[state(built)]
+    p: Params,
+    /// Largest payload of a segment [bytes].
+    #[state(built)]
+    mss: u64,
     /// Congestion window [bytes].
     cwnd: u64,
     /// Slow start below it [bytes].
@@ -73,15 +67,18 @@ pub struct Source {
     since: Option<Time>,
 }
 
-impl Source {
+impl Connection {
     /// A new connection.
-    pub fn new(p: &Params) -> Source {
+    pub fn new(p: Params, payload: u32) -> Connection {
+        let mss = payload.into();
         let law = match p.congestion_control {
             CongestionControl::Reno => Law::Reno(Reno::default()),
             CongestionControl::Cubic => Law::Cubic(Cubic::default()),
         };
-        let mut source = Source {
-            cwnd: p.initial_window,
+        let mut source = Connection {
+            p,
+            mss,
+            cwnd: p.first_window(mss),
             ssthresh: u64::MAX,
             law,
             duplicates: 0,
@@ -107,42 +104,8 @@ impl Source {
         self.recovers
     }
 
-    /// No byte from here on may be in flight, with all before `acked` acknowledged.
-    pub fn limit(&self, p: &Params, acked: u64, receive_window: u64) -> u64 {
-        // RFC 3042: the first two duplicates let a new segment go each.
-        let more =
-            if self.recovers { 0 } else { u64::from(self.duplicates.min(DUPLICATES - 1)) * p.mss };
-        acked + (self.cwnd + more).min(receive_window)
-    }
-
-    /// True if the first unacknowledged segment must be resent.
-    pub fn again(&self) -> bool {
-        self.again
-    }
-
-    /// A segment went that ends before byte `end`.
-    pub fn on_sent(&mut self, now: Time, end: u64) {
-        self.again = false;
-        self.sent = self.sent.max(end);
-        self.since.get_or_insert(now);
-    }
-
-    /// Expiry of the timer; `None`: the timer does not run.
-    pub fn due(&self, p: &Params) -> Option<Time> {
-        self.since.map(|since| self.rto.due(since, p))
-    }
-
-    /// An acknowledgement came.
-    pub fn on_ack(&mut self, p: &Params, now: Time, ack: &Acked) {
-        let in_flight = ack.next.saturating_sub(ack.before);
-        if ack.until > ack.before {
-            self.on_progress(p, now, ack, in_flight);
-        } else if in_flight > 0 {
-            self.on_duplicate(p, ack, in_flight);
-        }
-    }
-
-    fn on_progress(&mut self, p: &Params, now: Time, ack: &Acked, in_flight: u64) {
+    fn on_progress(&mut self, now: Time, ack: &Acked, in_flight: u64) {
+        let mss = self.mss;
         let acked = ack.until - ack.before;
         let left = ack.next.saturating_sub(ack.until);
         self.rto.sample(ack.rtt);
@@ -151,15 +114,15 @@ impl Source {
         if self.recovers && self.recover.is_some_and(|r| ack.until < r) {
             // Partial: RFC 6582 section 3.2, step 3.
             self.again = true;
-            self.cwnd = self.cwnd.saturating_sub(acked) + if acked >= p.mss { p.mss } else { 0 };
-            self.cwnd = self.cwnd.max(p.mss);
+            self.cwnd = self.cwnd.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
+            self.cwnd = self.cwnd.max(mss);
             restarts = !std::mem::replace(&mut self.restarted, true);
         } else if self.recovers {
             (self.recovers, self.again, self.duplicates) = (false, false, 0);
-            self.cwnd = self.ssthresh.min(left.max(p.mss) + p.mss);
+            self.cwnd = self.ssthresh.min(left.max(mss) + mss);
         } else {
             (self.duplicates, self.again) = (0, false);
-            self.grow(p, now, acked, in_flight);
+            self.grow(now, acked, in_flight);
         }
         if left == 0 {
             self.since = None;
@@ -170,25 +133,26 @@ impl Source {
 
     /// Only a window that is made use of grows (RFC 7661): in slow start one that is at least half
     /// full, else one without room for a segment.
-    fn grow(&mut self, p: &Params, now: Time, acked: u64, in_flight: u64) {
+    fn grow(&mut self, now: Time, acked: u64, in_flight: u64) {
+        let mss = self.mss;
         if self.cwnd < self.ssthresh {
             if 2 * in_flight >= self.cwnd {
-                self.cwnd += acked.min(p.mss);
+                self.cwnd += acked.min(mss);
             }
             return;
         }
-        if in_flight + p.mss <= self.cwnd {
+        if in_flight + mss <= self.cwnd {
             return;
         }
         self.cwnd = match &mut self.law {
-            Law::Reno(l) => l.grow(self.cwnd, acked, p.mss),
-            Law::Cubic(l) => l.grow(now, self.cwnd, acked, p.mss, self.rto.smoothed()),
+            Law::Reno(l) => l.grow(self.cwnd, acked, mss),
+            Law::Cubic(l) => l.grow(now, self.cwnd, acked, mss, self.rto.smoothed()),
         };
     }
 
-    fn on_duplicate(&mut self, p: &Params, ack: &Acked, in_flight: u64) {
+    fn on_duplicate(&mut self, ack: &Acked, in_flight: u64) {
         if self.recovers {
-            self.cwnd += p.mss;
+            self.cwnd += self.mss;
             return;
         }
         self.duplicates += 1;
@@ -196,38 +160,69 @@ impl Source {
         if self.duplicates != DUPLICATES || self.recover.is_some_and(|r| ack.until <= r) {
             return;
         }
-        self.ssthresh = self.after_loss(p, in_flight);
-        self.cwnd = self.ssthresh + u64::from(DUPLICATES) * p.mss;
+        self.ssthresh = self.after_loss(in_flight);
+        self.cwnd = self.ssthresh + u64::from(DUPLICATES) * self.mss;
         self.recover = Some(self.sent);
         (self.recovers, self.restarted, self.again) = (true, false, true);
     }
 
     /// Window after a loss. Frames released by the first duplicates count only as much as RFC 3042
     /// wants.
-    fn after_loss(&mut self, p: &Params, in_flight: u64) -> u64 {
+    fn after_loss(&mut self, in_flight: u64) -> u64 {
         let in_flight = in_flight.min(self.cwnd);
         match &mut self.law {
-            Law::Reno(l) => l.after_loss(in_flight, p.mss),
-            Law::Cubic(l) => l.after_loss(self.cwnd, in_flight, p.mss),
+            Law::Reno(l) => l.after_loss(in_flight, self.mss),
+            Law::Cubic(l) => l.after_loss(self.cwnd, in_flight, self.mss),
+        }
+    }
+}
+
+impl Source for Connection {
+    #[inline]
+    fn again(&self, acked: u64) -> Option<u64> {
+        self.again.then_some(acked)
+    }
+
+    #[inline]
+    fn limit(&self, acked: u64, receive_window: u64) -> Option<u64> {
+        // RFC 3042: the first two duplicates let a new segment go each.
+        let more = match self.recovers {
+            true => 0,
+            false => u64::from(self.duplicates.min(DUPLICATES - 1)) * self.mss,
+        };
+        Some(acked + (self.cwnd + more).min(receive_window))
+    }
+
+    fn on_sent(&mut self, now: Time, end: u64) {
+        self.again = false;
+        self.sent = self.sent.max(end);
+        self.since.get_or_insert(now);
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Acked) {
+        let in_flight = ack.next.saturating_sub(ack.before);
+        if ack.until > ack.before {
+            self.on_progress(now, ack, in_flight);
+        } else if in_flight > 0 {
+            self.on_duplicate(ack, in_flight);
         }
     }
 
-    /// The timer may be due, with all from `acked` on to `next` in flight. True: all of it goes
-    /// again, from `acked` on.
-    pub fn on_timer(&mut self, p: &Params, now: Time, acked: u64, next: u64) -> bool {
-        if self.due(p).is_none_or(|due| due > now) {
-            return false;
-        }
+    fn due(&self, _: u64) -> Option<Time> {
+        self.since.map(|since| self.rto.due(since, &self.p))
+    }
+
+    fn on_timer(&mut self, now: Time, acked: u64, next: u64) -> u64 {
         // RFC 5681 section 3.1: once for a segment, however often it is lost.
         if !self.rto.is_doubled() {
-            self.ssthresh = self.after_loss(p, next.saturating_sub(acked));
+            self.ssthresh = self.after_loss(next.saturating_sub(acked));
         }
         self.law.begin();
         self.rto.double();
-        self.cwnd = p.mss;
+        self.cwnd = self.mss;
         self.recover = Some(self.sent);
         (self.recovers, self.again, self.duplicates) = (false, false, 0);
         self.since = Some(now);
-        true
+        acked
     }
 }
