@@ -105,6 +105,7 @@ impl Bench {
             acks: Acks { len: 60, class: None, paused_with: PausedWith::OwnClass },
             cnp_class: None,
             order: Default::default(),
+            order_of_datagrams: Default::default(),
             entropy: None,
             port_choice: Default::default(),
             obeys_priorities: false,

@@ -159,6 +159,28 @@ fn results_are_equal_on_both_engines_and_any_number_of_threads() {
     }
 }
 
+/// Connections of TCP take several paths too, with delayed acknowledgements or without, and so do
+/// datagrams beside them: all arrive, whatever the engine.
+#[test]
+fn connections_and_datagrams_take_several_paths() {
+    for (law, delay) in [("oblivious", "0us"), ("bitmap", "20us"), ("reps", "20us")] {
+        let tcp =
+            format!("[transport]\nkind = \"tcp\"\nrto_min = \"1ms\"\ndelayed_ack = \"{delay}\"\n");
+        let flows = pairs(4, "300KB") + "rate_control = false\n";
+        let host = format!("header = \"40B\"\nentropy = \"{law}\"");
+        let text = leaf_spine(4, 4, &host, &(tcp + &flows)).replace("5ms", "50ms");
+        let f = finish(&text, Engine::Events, 1);
+        assert!(
+            f.outcome.flows.iter().all(|f| f.received.is_some()),
+            "{law}: {:?}",
+            f.outcome.flows
+        );
+        assert!(uplinks(&load(&text), &f).iter().all(|&bytes| bytes > 100_000), "{law}");
+        let other = finish(&text, Engine::Windows, 3);
+        assert_eq!(other.manifest.result_hash, f.manifest.result_hash, "{law}");
+    }
+}
+
 /// Combinations without a meaning.
 #[test]
 fn what_cannot_be_is_refused() {

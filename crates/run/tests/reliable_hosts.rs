@@ -210,7 +210,6 @@ fn few_frames_outstanding_have_the_shorter_timer() {
     refused("recovery = \"selective\"\nrto_low = \"0us\"\n", "a retransmission timer of 0");
     refused("rto_low = \"10us\"\n", "nack has no timer");
     refused("recovery = \"selective\"\norder = \"strict\"\n", "whose receivers keep frames ahead");
-    refused("recovery = \"go-back-n\"\norder = \"count\"\n", "receivers discard frames ahead");
 }
 
 /// Frames ahead of a gap: delivered as they come, or once the gap is filled; the message is

@@ -302,10 +302,6 @@ fn what_does_not_go_together_is_refused() {
         &plain.replace("header =", "recovery = \"selective\"\nheader ="),
         "keep frames ahead of a gap",
     );
-    refused(
-        &plain.replace("header =", "order = \"strict\"\nheader ="),
-        "keep frames ahead of a gap",
-    );
     refused(&message(10, "mss = \"961B\"\n", ""), "expected at most host.frame_max - host.header");
     refused(
         &plain.replace("header =", "window = \"959B\"\nheader ="),

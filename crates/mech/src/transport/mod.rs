@@ -163,14 +163,12 @@ macro_rules! transports {
 
         impl Deref for AnySource {
             type Target = dyn Source;
-            #[inline]
             fn deref(&self) -> &Self::Target {
                 match self { $(AnySource::$T(s) => s,)+ }
             }
         }
 
         impl DerefMut for AnySource {
-            #[inline]
             fn deref_mut(&mut self) -> &mut Self::Target {
                 match self { $(AnySource::$T(s) => s,)+ }
             }

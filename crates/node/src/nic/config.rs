@@ -85,6 +85,8 @@ pub struct NicConfig {
     pub cnp_class: Option<Class>,
     /// Treatment of frames ahead of a gap.
     pub order: Delivery,
+    /// The same for datagrams next to connections.
+    pub order_of_datagrams: Delivery,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
     /// Bytes in flight per flow; `None`: unlimited.

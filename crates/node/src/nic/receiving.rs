@@ -95,7 +95,7 @@ fn acknowledge(
     f: &Frame,
     expected: u64,
 ) -> Option<Frame> {
-    if f.is_unanswered() {
+    if !c.transport.acknowledges() || f.is_unanswered() {
         return None;
     }
     let keeps = c.order != Delivery::Strict;
@@ -122,7 +122,7 @@ impl Nic {
     ) {
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
-        let order = if f.is_unanswered() { Delivery::Strict } else { self.c.order };
+        let order = if f.is_unanswered() { self.c.order_of_datagrams } else { self.c.order };
         let accepted = accept(now, f, payload, order, &mut r.data, &mut self.ahead);
         let complete = accepted.complete;
         let mut answers = [acknowledge(now, &self.c, &mut r.data, f, accepted.expected), None];
@@ -146,17 +146,18 @@ impl Nic {
             self.clear_received(f.flow);
         }
         self.report(now, f, payload, &accepted, env);
-        let [mut answer, cnp] = answers;
-        let value = self.c.entropy.map(|_| env.frames().entropy(id));
-        if let Some(ack) = answer
-            && self.c.transport.facts().delayed_ack > Span::ZERO
-        {
-            let plain = accepted.in_order && !accepted.gap && payload >= self.c.payload_max;
-            answer = self.delay_ack(now, port, (ack, value), plain, env);
-        }
+        let [answer, cnp] = answers;
         if answer.is_none() && cnp.is_none() {
             return;
         }
+        let value = self.c.entropy.map(|_| env.frames().entropy(id));
+        let answer = match answer {
+            Some(ack) if self.c.transport.facts().delayed_ack > Span::ZERO => {
+                let plain = accepted.in_order && !accepted.gap && payload >= self.c.payload_max;
+                self.delay_ack(now, port, (ack, value), plain, env)
+            }
+            answer => answer,
+        };
         let records = if self.c.rate_control.telemetry().is_some() {
             env.frames().telemetry(id).copied()
         } else {

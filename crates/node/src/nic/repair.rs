@@ -7,6 +7,7 @@ use xoff_mech::transport::{Acked, AnySource};
 use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
+use super::sending::Sending;
 use super::{FlowStart, Nic, NicConfig};
 use crate::env::{Call, Env, FLOW_TIMERS, NodeEvent};
 use crate::frame::{Frame, FrameKind};
@@ -40,6 +41,16 @@ impl Repair {
     pub fn of(start: &FlowStart, c: &NicConfig) -> Option<Box<Repair>> {
         let source = c.transport.source(c.payload_max).filter(|_| !start.is_datagrams(c))?;
         Some(Box::new(Repair { source, called: None }))
+    }
+
+    /// True if it holds back the next frame of this flow; `None`: it does not decide, a window may.
+    #[cold]
+    pub fn bounds(&self, f: &Sending, c: &NicConfig) -> Option<bool> {
+        if self.source.again(f.acked).is_some() {
+            return Some(false); // a repetition is in the window
+        }
+        let limit = self.source.limit(f.acked, f.window.unwrap_or(u64::MAX))?;
+        Some(f.next + f.left().min(c.payload_max as u64) > limit)
     }
 }
 

@@ -150,13 +150,10 @@ impl Sending {
 
     #[inline]
     fn window_bound(&self, c: &NicConfig) -> bool {
-        if let Some(r) = &self.repair {
-            if r.source.again(self.acked).is_some() {
-                return false; // a repetition is in the window
-            }
-            if let Some(limit) = r.source.limit(self.acked, self.window.unwrap_or(u64::MAX)) {
-                return self.next + self.left().min(c.payload_max as u64) > limit;
-            }
+        if let Some(r) = &self.repair
+            && let Some(bound) = r.bounds(self, c)
+        {
+            return bound;
         }
         let own = self.rate_control.as_ref().and_then(|rc| rc.window());
         let Some(window) = own.or(self.window) else { return false };

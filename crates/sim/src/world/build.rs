@@ -155,7 +155,7 @@ impl World {
         // A share is one partition; its other nodes are absent.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
-        let nic = Arc::new(nic_config(m, &classes, acks, streamed));
+        let nic = Arc::new(nic_config(m, &classes, acks, m.reorders(topology), streamed));
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) = nodes(
             topology,

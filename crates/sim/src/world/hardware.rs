@@ -8,8 +8,8 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, PortNumbers, Topology};
 use xoff_net::workload::Flows;
 use xoff_node::{
-    Acks, Classes, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig, Port,
-    SchedulerKind, StormConfig, Switch, SwitchConfig,
+    Acks, Classes, Delivery, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig,
+    Port, SchedulerKind, StormConfig, Switch, SwitchConfig,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Class, NodeId, PortId, Rate};
@@ -314,6 +314,7 @@ pub(super) fn nic_config(
     m: &Model,
     classes: &Classes,
     acks: Acks,
+    reorders: bool,
     clears_flows: bool,
 ) -> NicConfig {
     NicConfig {
@@ -329,6 +330,8 @@ pub(super) fn nic_config(
         acks,
         cnp_class: classes.unpaused().filter(|_| m.nic.cnps_unpaused),
         order: m.nic.order,
+        // None of them goes again: what is behind a lost one would be kept for ever.
+        order_of_datagrams: if reorders { m.nic.order } else { Delivery::Strict },
         obeys_priorities: m.nic.obeys_priorities,
         rate_control: m.nic.rate_control.clone(),
         window: None,

@@ -86,7 +86,7 @@ const KEYS: &[ParamSpec] = &[
     ParamSpec::optional(
         "order",
         Kind::Choice(&["strict", "buffer", "count"]),
-        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: buffer where `recovery` is selective or load_balancing, entropy or port = \"spray\" lets frames overtake each other, otherwise strict",
+        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: buffer where `recovery` is selective, flows are connections, or load_balancing, entropy or port = \"spray\" lets frames overtake each other, otherwise strict",
         "",
     ),
     ParamSpec::new(
@@ -275,7 +275,7 @@ fn read(
     }
     let transport = read_transport(s, acks, connection)?;
     let port_choice = read_port_choice(s, several_ports)?;
-    let entropy = read_entropy(s, acks, connection.is_some())?;
+    let entropy = read_entropy(s, acks)?;
     let reorders = reorders
         || several_ports && port_choice == PortChoice::Spray
         || entropy.is_some_and(|e| e.paths > 1);
@@ -517,11 +517,7 @@ fn read_transport(
 }
 
 /// Entropy values of frames.
-fn read_entropy(
-    s: &mut Section<'_>,
-    acks: bool,
-    connections: bool,
-) -> Result<Option<Entropies>, ParamError> {
+fn read_entropy(s: &mut Section<'_>, acks: bool) -> Result<Option<Entropies>, ParamError> {
     let (name, paths) = (s.text("entropy")?, s.count("paths")?);
     let Some(kind) = EntropyKind::of(&name) else {
         s.has_no_effect("paths", "a flow has one path", "remove the key, or set host.entropy");
@@ -531,18 +527,10 @@ fn read_entropy(
         let what = format!("{paths} entropy values");
         return Err(ParamError::new("paths", what, "expected 1 to 65535"));
     }
-    let refuse = |what: String, hint: &str| Err(ParamError::new("entropy", what, hint));
-    if connections {
-        return refuse(
-            "connections of TCP keep one path".into(),
-            "remove the key, or set transport.kind = \"none\"",
-        );
-    }
     if kind != EntropyKind::Oblivious && !acks {
-        return refuse(
-            format!("{name} learns from acknowledgements, but hosts send none"),
-            "set acks = \"per-frame\", or entropy = \"oblivious\"",
-        );
+        let what = format!("{name} learns from acknowledgements, but hosts send none");
+        let hint = "set acks = \"per-frame\", or entropy = \"oblivious\"";
+        return Err(ParamError::new("entropy", what, hint));
     }
     Ok(Some(Entropies { kind, paths: paths as u16 }))
 }
@@ -574,24 +562,26 @@ fn read_order(
         "buffer" => Delivery::Buffer,
         _ => Delivery::Count,
     });
-    let (selective, connections) =
-        (transport.facts().nacks_name_frames, transport.facts().connections);
-    let refuse = |what: &str, hint: &str| Err(ParamError::new("order", what, hint));
+    let keeps = transport.facts().nacks_name_frames;
     match order {
-        Some(_) if connections => refuse(
-            "connections already keep frames ahead of a gap, and deliver in order",
-            "remove the key, or set transport.kind = \"none\"",
-        ),
-        Some(Delivery::Strict) if selective => refuse(
+        Some(Delivery::Strict) if keeps => Err(ParamError::new(
+            "order",
             "order = \"strict\" conflicts with selective repeat, whose receivers keep frames ahead of a gap",
             "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\"",
-        ),
+        )),
         _ if !transport.acknowledges() && !reorders => Ok(Delivery::Strict),
-        Some(Delivery::Buffer | Delivery::Count) if !selective && !reorders => refuse(
-            "frames overtake no others, and receivers discard frames ahead of a gap unless recovery = \"selective\"",
-            "set recovery = \"selective\", or order = \"strict\"",
-        ),
-        None if selective || connections || reorders => Ok(Delivery::Buffer),
-        order => Ok(order.unwrap_or_default()),
+        None if keeps || transport.facts().connections || reorders => Ok(Delivery::Buffer),
+        None | Some(Delivery::Strict) => Ok(Delivery::Strict),
+        Some(order) => {
+            if !transport.has_timer() && !reorders {
+                let what = "receivers that keep frames ahead of a gap do not report it, and recovery = \"nack\" needs the report: lost frames stay lost";
+                s.warn(&ParamError::new(
+                    "order",
+                    what,
+                    "set recovery = \"go-back-n\" or \"selective\"",
+                ));
+            }
+            Ok(order)
+        }
     }
 }
