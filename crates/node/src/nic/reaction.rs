@@ -13,6 +13,7 @@ use crate::frame::{Frame, FrameId, FrameKind};
 
 impl Nic {
     /// A timer of a flow.
+    #[inline(never)] // it would crowd the registers of every call
     pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
         match which {
             RETRANSMISSION => return self.on_retransmission_timer(now, slot, env),

@@ -40,16 +40,17 @@ struct Accepted {
     gap: bool,
 }
 
-/// Counts a frame of data, and treats frames ahead of a gap in this `order`.
+/// Counts a frame of data. Frames ahead of a gap are treated as configured.
 #[inline(always)]
 fn accept(
     now: Time,
     f: &Frame,
     payload: u32,
-    order: Delivery,
+    c: &NicConfig,
     r: &mut Received,
     ahead: &mut FxHashMap<FlowId, Ahead>,
 ) -> Accepted {
+    let order = || if f.is_unanswered() { c.order_of_datagrams } else { c.order };
     let expected = r.expected;
     let in_order = f.seq == expected;
     let mut a = Accepted {
@@ -67,7 +68,7 @@ fn accept(
         if let Some(kept) = ahead.get_mut(&f.flow) {
             let joined = kept.join(now, r.expected);
             r.expected = joined.until;
-            if order == Delivery::Buffer {
+            if order() == Delivery::Buffer {
                 a.delivered = (joined.until - expected) as u32;
             }
             (a.complete, a.hold, a.gap) = (a.complete || joined.ends, joined.hold, true);
@@ -75,10 +76,10 @@ fn accept(
                 ahead.remove(&f.flow);
             }
         }
-    } else if order != Delivery::Strict && f.seq > expected {
+    } else if order() != Delivery::Strict && f.seq > expected {
         let held = ahead.entry(f.flow).or_default();
         a.kept = held.keep(now, f.seq, u64::from(payload), f.ends_flow());
-        if order == Delivery::Count && a.kept.is_some() {
+        if order() == Delivery::Count && a.kept.is_some() {
             a.delivered = payload;
         }
     }
@@ -122,8 +123,7 @@ impl Nic {
     ) {
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
-        let order = if f.is_unanswered() { self.c.order_of_datagrams } else { self.c.order };
-        let accepted = accept(now, f, payload, order, &mut r.data, &mut self.ahead);
+        let accepted = accept(now, f, payload, &self.c, &mut r.data, &mut self.ahead);
         let complete = accepted.complete;
         let mut answers = [acknowledge(now, &self.c, &mut r.data, f, accepted.expected), None];
         // No news of a flow whose source has dropped it.

@@ -8,8 +8,8 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, PortNumbers, Topology};
 use xoff_net::workload::Flows;
 use xoff_node::{
-    Acks, Classes, Delivery, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig,
-    Port, SchedulerKind, StormConfig, Switch, SwitchConfig,
+    Acks, Classes, Delivery, DisciplineKind, LEN_MAX, NIC_PORTS_MAX, Nic, NicConfig, Port,
+    SchedulerKind, StormConfig, Switch, SwitchConfig,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Class, NodeId, PortId, Rate};
