@@ -8,11 +8,11 @@
 //! The traffic of the scenario is replaced, everything else is kept. Every case is a scenario of
 //! its own that `xoff run` takes; its runs are kept and resumed like those of a sweep.
 
+mod cases;
 mod dut;
 mod outcome;
 mod report;
 mod seen;
-mod tests;
 mod text;
 
 use std::collections::BTreeMap;
@@ -27,13 +27,13 @@ use crate::sweep::{
     Cell, Counts, Ended, Plan, Progress, Ran, Shard, Status, Store, SweepError, Todo, Value, hash,
     run_each,
 };
+use cases::{ALL, Case, Measured, Prepared, SOURCES, Test};
 pub use dut::Dut;
 use outcome::NOT_COVERED;
 pub use outcome::{
     Against, Benchmark, Fact, Finding, KpiAnswer, KpiValue, NotCovered, Outcome, RowAnswer, State,
 };
 use seen::Seen;
-use tests::{ALL, Case, Measured, Prepared, SOURCES, Test};
 
 /// Owner of the folders of benchmarks.
 pub const COMMAND: &str = "bench-fabric";

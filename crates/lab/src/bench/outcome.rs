@@ -5,7 +5,7 @@ use serde::Serialize;
 use xoff_record::verdict::{Allow, Conclusion};
 use xoff_report::Unit;
 
-use crate::bench::tests::{Kpi, Row, Test};
+use crate::bench::cases::{Kpi, Row, Test};
 use crate::stats::Mean;
 use crate::sweep::Counts;
 

@@ -36,7 +36,7 @@ use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 /// A control frame on the wire, the smallest Ethernet frame (GFC section 4.2: m = 64 B) [bytes].
 pub const MESSAGE_LEN: Bytes = Bytes(64);
 
-/// The answer to "may this frame go now?". Gates compose: the stricter wins.
+/// The answer to "may this frame go now?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// The frame may go.
@@ -45,18 +45,6 @@ pub enum Gate {
     Until(Time),
     /// Not until a message of the peer.
     Blocked,
-}
-
-impl Gate {
-    /// The stricter of two answers.
-    pub fn and(self, other: Gate) -> Gate {
-        match (self, other) {
-            (Gate::Blocked, _) | (_, Gate::Blocked) => Gate::Blocked,
-            (Gate::Until(a), Gate::Until(b)) => Gate::Until(a.max(b)),
-            (Gate::Until(t), Gate::Open) | (Gate::Open, Gate::Until(t)) => Gate::Until(t),
-            (Gate::Open, Gate::Open) => Gate::Open,
-        }
-    }
 }
 
 /// Cause of a stopped sender.
@@ -334,16 +322,5 @@ mod tests {
             (half.stopped_by(), half.shared_use(), half.sent_total()),
             (StoppedBy::Pause, None, None)
         );
-    }
-
-    #[test]
-    fn two_gates_in_a_row() {
-        let (at, later) = (Gate::Until(Time(5)), Gate::Until(Time(9)));
-        let all = [Gate::Open, at, later, Gate::Blocked];
-        for (i, a) in all.into_iter().enumerate() {
-            for (k, b) in all.into_iter().enumerate() {
-                assert_eq!(a.and(b), all[i.max(k)], "{a:?} and {b:?}");
-            }
-        }
     }
 }
