@@ -17,7 +17,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
 use xoff_sim::UNKNOWN_SOURCE;
-use xoff_units::{Class, FlowId, NodeId, Time};
+use xoff_units::{FlowId, NodeId, Time};
 
 use crate::switchd::formats::{self, Terms};
 
@@ -222,7 +222,7 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
 mod tests {
     use crate::wire::mac_control::{self, Pfc};
     use xoff_mech::flow_control::pfc::Pause;
-    use xoff_units::Span;
+    use xoff_units::{Class, Span};
 
     use super::*;
     use crate::switchd::formats::FORMATS;

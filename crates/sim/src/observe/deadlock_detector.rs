@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_units::state::State;
-use xoff_units::{At, Bytes, Class, NodeId, Time};
+use xoff_units::{At, Bytes, NodeId, Time};
 
 /// A port of a deadlock cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
@@ -122,6 +122,7 @@ pub(crate) fn cycles(waiting: &BTreeMap<At, Waiting>, stuck: &BTreeSet<At>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xoff_units::Class;
 
     fn waits(blockers: &[(At, u64)]) -> Waiting {
         Waiting {

@@ -14,8 +14,8 @@
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
+use xoff_units::NodeId;
 use xoff_units::state::{Broken, Reader, State, Value, Walk};
-use xoff_units::{Class, NodeId};
 
 /// Purpose of the random streams of links (ports draw with 2000).
 const LINK_ERRORS: u64 = 2001;
@@ -229,7 +229,7 @@ pub(crate) mod directions {
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::FlowId;
+    use xoff_units::{Class, FlowId};
 
     use super::*;
 

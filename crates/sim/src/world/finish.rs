@@ -1,6 +1,6 @@
 //! Outcome of a run: the partitions put together, and counters that are also available earlier.
 
-use xoff_units::{Class, NodeId};
+use xoff_units::NodeId;
 
 use super::on_processes::Sums;
 use super::*;

@@ -2,7 +2,6 @@
 
 use xoff_mech::detection::Side;
 use xoff_rows::{Port, QueueRow, RateRow, RateSource};
-use xoff_units::Class;
 
 use super::*;
 use crate::observe::rows::{flow_rate, port_rate, queues};
