@@ -149,7 +149,7 @@ impl Buffer {
     }
 
     /// Stores a frame, or rejects it. Returns the receiver's view afterwards.
-    #[inline]
+    #[inline(always)] // every frame, and held ones
     pub fn admit(
         &mut self,
         i: &mut Ingress,

@@ -210,7 +210,7 @@ impl Discipline {
     /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a
     /// candidate for its egress (always, except behind another frame of an input queue, or while
     /// that is being read).
-    #[inline]
+    #[inline(always)] // every frame, and held ones
     pub fn push(&mut self, egress: &mut Egress, id: FrameId, store: &mut FrameStore) -> bool {
         let f = store[id];
         egress.bytes += f.len() as u64;

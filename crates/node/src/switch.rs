@@ -229,7 +229,7 @@ impl Switch {
             return self.plan_next(out_port, env);
         }
         let at = Passage { now, port, out: out_port, class };
-        let Some(occupancy) = self.store(at, id, env) else { return };
+        let Some(occupancy) = self.store(at, &frame, id, env) else { return };
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
@@ -247,9 +247,14 @@ impl Switch {
 
     /// Puts a frame that has just come in into the memory; `None`: the frame was dropped.
     #[inline(always)]
-    fn store(&mut self, at: Passage, id: FrameId, env: &mut impl Env) -> Option<Occupancy> {
+    fn store(
+        &mut self,
+        at: Passage,
+        frame: &Frame,
+        id: FrameId,
+        env: &mut impl Env,
+    ) -> Option<Occupancy> {
         let Passage { now, port, out, class } = at;
-        let frame = env.frames()[id];
         if self.watchdog.is_some()
             && let Some(why) = self.discarded(port, out, class)
         {
@@ -263,7 +268,7 @@ impl Switch {
             return None;
         };
         let message = if self.asks_more {
-            self.on_arrival_with_more(at, &frame, &occupancy, env)
+            self.on_arrival_with_more(at, frame, &occupancy, env)
         } else {
             class_state.rx.on_arrival(now, &occupancy, frame.bytes())
         };
