@@ -25,6 +25,10 @@ use crate::{interrupt, python, terminal};
 /// Interval at which the end of the program and Ctrl-C are polled.
 const POLL: Duration = Duration::from_millis(20);
 
+/// The package; Ctrl-C while it is loaded ends it without a traceback.
+const PROGRAM: &str = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); \
+     from xoff.lab.__main__ import main; raise SystemExit(main())";
+
 /// Run the figures and tables of a paper and judge them.
 ///
 /// A paper is a folder with a file for each claim: papers/gfc of the sources, or one of your own.
@@ -254,7 +258,7 @@ fn ask<T: DeserializeOwned>(args: &Args) -> Result<Option<T>, Problems> {
     let mut command = Command::new(&python);
     // Without the present folder among the places of modules: `json.py` there is none of ours.
     command
-        .args(["-P", "-m", "xoff.lab"])
+        .args(["-P", "-c", PROGRAM])
         .args(flags.iter().filter(|(_, on)| *on).map(|(name, _)| name));
     for (name, value) in values.iter().filter_map(|(name, value)| value.as_ref().map(|v| (name, v)))
     {
@@ -342,12 +346,15 @@ fn text(found: &Json, page: &std::path::Path) -> String {
         n => format!(", {}", terminal::counted(n as u64, "extension")),
     };
     out.push_str(&format!(
-        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{extensions}{}\nReport: {}\n",
+        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{extensions}{}\n",
         count(Verdict::Reproduced),
         count(Verdict::UnderAssumption),
         count(Verdict::NotReproduced),
         if found.complete { "" } else { "; interrupted before the rest" },
-        page.display()
     ));
+    // An interruption may come before there is one.
+    if page.is_file() {
+        out.push_str(&format!("Report: {}\n", page.display()));
+    }
     out
 }
