@@ -47,11 +47,14 @@ def claim(folder: Path, testbed: str) -> Claim:
 
 
 def runner(folder: Path) -> Runner:
+    # As a reproduction marks its folder.
+    (folder / "out").mkdir(exist_ok=True)
+    (folder / "out" / ".xoff").touch()
     return Runner(folder, folder / "out", None, None, False, None)
 
 
 def test_what_a_testbed_refuses_ends_the_claim_at_once(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"--observe: no port S1->S9 \(name a port of the network, such as H1->S1\)$"):
+    with pytest.raises(RunError, match=r"(?m)--observe: no port S1->S9 \(name a port of the network, such as H1->S1\)$"):
         claim(tmp_path, '{ observe = "S1->S9" }').measure(runner(tmp_path), "quick", 1)
     assert len(list((tmp_path / "out/functions").glob("*.json"))) == 1
     with pytest.raises(ClaimError, match="unknown key 'watch' .expected one of capture, ip, observe, run"):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import xoff
 from conftest import ROOT, interrupt_soon
+from xoff.lab import Claim, Paper, page
 
 GFC = str(ROOT / "papers" / "gfc")
 
@@ -257,7 +258,7 @@ CHECK = 'what = "the value"\n'
         ("one.toml", "near = 3\nwithin = 0.1", "low = 4\nhigh = 3", ["low 4 is above high 3"]),
         ("one.toml", "near = 3\nwithin = 0.1", "none = false", ["none is false (expected true, or no such key)"]),
         ("one.toml", "within = 0.1", "within = -0.1", ["within is -0.1 (expected 0 or more)"]),
-        ("one.toml", "near = 3", "near = true", ["near is true (expected a number, or the name of a metric)"]),
+        ("one.toml", "near = 3", "near = true", ["near is true (expected a finite number, or the name of a metric)"]),
         ("one.toml", "near = 3", 'near = "tree"', ["metrics.py has no metric 'tree' (did you mean three?)"]),
         ("one.toml", "within = 0.1", 'within = 0.1\nsource = "mine"', ["source is 'mine' (expected one of paper, around"]),
         ("one.toml", "within = 0.1", "within = 0.1\npossible = 3", ["possible is 3 (expected two numbers"]),
@@ -286,6 +287,21 @@ CHECK = 'what = "the value"\n'
         ("one.toml", "within = 0.1", 'within = 0.1\n[[figure]]\ndraw = "fig"', ["one.toml: there is no", "mine/figures.py (expected a Python file"]),
         ("one.toml", "within = 0.1", 'within = 0.1\n[[figure]]\ntitle = "a"', ["[[figure]] 1: missing text 'draw'"]),
         ("one.toml", "within = 0.1", 'within = 0.1\n[[table]]\nrows = "rows"', ["[[table]]: metrics.py has no metric 'rows'"]),
+        ("one.toml", "near = 3\nwithin = 0.1", "low = inf", ["low is inf (expected a finite number"]),
+        ("one.toml", "near = 3\nwithin = 0.1", "high = nan", ["high is nan (expected a finite number"]),
+        ("one.toml", "near = 3", "near = inf", ["near is inf (expected a finite number"]),
+        ("one.toml", "near = 3", 'near = "1e999"', ["'1e999' (expected a finite number"]),
+        ("one.toml", "near = 3", 'near = "1.2.3"', ["'1.2.3' (expected the name of a metric"]),
+        ("one.toml", "within = 0.1", "within = inf", ["within is inf (expected a finite number"]),
+        ("one.toml", "within = 0.1", "within = 0.1\npaper = inf", ["paper is inf (expected a finite number"]),
+        ("one.toml", "within = 0.1", "within = 0.1\npossible = [100, 1]", ["possible: 100 is above 1 (expected the smallest value"]),
+        ("one.toml", "within = 0.1", "within = 0.1\npossible = [nan, 1]", ["possible is [nan, 1] (expected two numbers"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\nassuming = "lien"', ["assuming is 'lien', which is no name in the assumptions of paper.toml"]),
+        ("one.toml", CHECK, f'{CHECK}unit = "Gbit"\n', ["unknown unit 'Gbit'", "'bytes' is meant"]),
+        ("one.toml", CHECK, f'{CHECK}unit = "{{u}}"\neach = {{ u = ["Mb/s"] }}\n', ["unknown unit 'Mb/s'"]),
+        ("one.toml", "near = 3\nwithin = 0.1", "near = 1e6\nwithin = 1.5\npaper = 50", ["near is 1e+06, but paper is 50 (expected a number of that size"]),
+        ("one.toml", "near = 3\nwithin = 0.1", "low = 4\npaper = 3", ["paper is 3, which is not in the band from 4 to inf"]),
+        ("paper.toml", '"one"', '"one", "six"', ["paper.toml: claims: 'six': there is no", "mine/six.toml (expected a file for each claim)"]),
         ("one.toml", CLAIM[CLAIM.index("[[check]]") :], "", ["has no [[check]]"]),
         ("paper.toml", "claims =", "assumptions = 3\nclaims =", ["assumptions is 3 (expected a table of texts)"]),
     ],
@@ -335,3 +351,152 @@ def test_the_page_keeps_the_claims_of_earlier_calls(mine: Path, tmp_path: Path) 
     (out / "figures" / "two.svg").unlink()
     xoff.reproduce(mine, "one", out=out, progress=False)
     assert json.loads((out / "claims.json").read_text())["earlier"] == []
+
+
+READS = """
+from pathlib import Path
+
+def count():
+    return {{"three": int((Path(__file__).parent / {path}).read_text())}}
+
+def three(r):
+    return r.runs[0]["three"]
+"""
+
+
+@pytest.mark.parametrize(("path", "file"), [('"factor.csv"', "factor.csv"), ('"data/n.dat"', "data/n.dat"), ('"data" / "link" / "n"', "../linked/n"), ('"other.toml"', "other.toml"),
+    ('"../shared.csv"', "../shared.csv"), ('"../shared" / "n.csv"', "../shared/n.csv"), ('"data/n.py"', "data/n.py")])  # fmt: skip
+def test_every_file_of_data_is_an_input(mine: Path, tmp_path: Path, path: str, file: str) -> None:
+    for below in ("linked", "shared"):
+        (tmp_path / below).mkdir()
+    (mine / "data" / "link").symlink_to(tmp_path / "linked")
+    (mine / "metrics.py").write_text(READS.format(path=path))
+    for text in ("3", "4"):
+        (mine / file).write_text(text)
+        claim = xoff.reproduce(mine, out=mine / "out", markdown=mine / "page.md", progress=False).claims[0]
+        assert claim.measured == text
+    assert len(list((mine / "out" / "functions").iterdir())) == 2
+
+
+def test_a_changed_module_of_a_subfolder_is_loaded_again(mine: Path, tmp_path: Path) -> None:
+    (mine / "metrics.py").write_text("from .data.n import N\n\ndef count():\n    return {'three': N}\n" + METRICS[METRICS.index("\ndef three") :])
+    for n in (3, 42):
+        (mine / "data" / "n.py").write_text(f"N = {n}\n")
+        assert xoff.reproduce(mine, out=tmp_path / "out", progress=False).claims[0].measured == str(n)
+
+
+def test_scenarios_are_files_of_a_claim(mine: Path, tmp_path: Path) -> None:
+    (mine / "one.toml").write_text(CLAIM.replace(RUN, f'{RUN}[[run]]\nname = "a"\nonly = "full"\nscenario = "../a.toml"\n[[run]]\nname = "b"\nonly = "full"\nscenario = "b.toml"\n'))
+    (tmp_path / "a.toml").write_text('trace = "c.csv"')
+    (tmp_path / "c.csv").write_text("")
+    (mine / "b.toml").write_text("")
+    files = Claim(Paper.read(mine), "one").files()
+    assert {"../a.toml", "../c.csv", "b.toml", "one.toml", "below.py", "data/n.txt"} <= files.keys()
+
+
+def test_a_result_of_files_that_changed_meanwhile_is_not_kept(mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mine / "metrics.py").write_text(METRICS.replace("    print(", "    import os\n    if 'CHANGE' in os.environ: Path(beside.__file__).with_name('data').joinpath('n.txt').write_text('4')\n    print("))
+    monkeypatch.setenv("CHANGE", "1")
+    with pytest.raises(xoff.RunError, match="data/n.txt changed while it ran, so its result is not kept"):
+        xoff.reproduce(mine, out=tmp_path / "out", progress=False)
+    assert not list((tmp_path / "out" / "functions").iterdir()) and not json.loads((tmp_path / "out" / "claims.json").read_text())["claims"]
+    monkeypatch.delenv("CHANGE")
+    (mine / "data" / "n.txt").write_text("3")
+    assert xoff.reproduce(mine, out=tmp_path / "out", progress=False).claims[0].measured == "3"
+
+
+@pytest.mark.parametrize("text", ["", '{"status": "do', "[]", '{"status": "done", "values": [], "tables": [["no", ""]]}'])
+def test_a_kept_result_that_cannot_be_read_is_made_again(mine: Path, tmp_path: Path, text: str) -> None:
+    xoff.reproduce(mine, out=tmp_path / "out", progress=False)
+    (kept,) = (tmp_path / "out" / "functions").iterdir()
+    kept.write_text(text)
+    with pytest.warns(xoff.ScenarioWarning, match=f"{kept.name} cannot be read; the function is called again"):
+        assert xoff.reproduce(mine, out=tmp_path / "out", progress=False).claims[0].measured == "3"
+
+
+def test_a_recorded_verdict_says_its_mode_and_that_it_is_old(mine: Path, tmp_path: Path) -> None:
+    (mine / "two.toml").write_text(CLAIM)
+    (mine / "paper.toml").write_text(PAPER.replace('["one"]', '["one", "two"]'))
+    (mine / "README.md").write_text(f"{page.SUMMARY}\n{page.END}\n")
+
+    def rows(claim: str) -> list[str]:
+        xoff.reproduce(mine, claim, out=tmp_path / "out", record=True, progress=False)
+        return [line for line in (mine / "README.md").read_text().splitlines() if line.startswith("| [")]
+
+    rows("one")
+    assert ["| reproduced (quick runs) |" in row for row in rows("two")] == [True, True]
+    (mine / "one.toml").write_text(CLAIM.replace("near = 3", "near = 5"))
+    one, two = rows("two")
+    assert "reproduced (its files have changed since)" in one and "changed" not in two
+    one, two = rows("one")
+    assert "not reproduced (quick runs)" in one and "changed" not in one + two
+
+
+def test_quick_values_do_not_replace_recorded_full_ones(mine: Path, tmp_path: Path) -> None:
+    xoff.reproduce(mine, out=tmp_path / "out", full=True, record=True, progress=False)
+    kept = (mine / "results.json").read_text()
+    done = command(mine, "--out", tmp_path / "other", "--record")
+    shown = " ".join(done.stderr.replace("│", "").split())
+    assert done.returncode == 2 and "one: recorded of full runs" in shown and "add --full" in shown, shown
+    assert (mine / "results.json").read_text() == kept and not (tmp_path / "other").exists()
+    (mine / "results.json").write_text(kept[:99])
+    with pytest.raises(xoff.RunError, match=r"results.json: .*restore it, or delete it"):
+        xoff.reproduce(mine, out=tmp_path / "out", record=True, progress=False)
+
+
+def test_a_full_disk_leaves_no_part(mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, to: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    xoff.reproduce(mine, out=tmp_path / "out", progress=False)
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(xoff.RunError, match=r"results.json cannot be written: No space left on device \(make room"):
+        xoff.reproduce(mine, out=tmp_path / "out", record=True, progress=False)
+    assert not list(mine.glob("*.part"))
+
+
+FIGURE = '[[figure]]\ndraw = "fig"\n'
+THREE = 'return r.runs[0]["three"]'
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "texts"),
+    [
+        ("metrics.py", THREE, "return 1 / 0", ["the check 'the value': metrics.py:10: ZeroDivisionError"]),
+        ("metrics.py", THREE, "return 'many'", ["the check 'the value': metrics.py:9: three is 'many', of type str (expected a number, a Mean or a Share)"]),
+        ("metrics.py", THREE, "return [3]", ["the check 'the value': metrics.py:9: three is [3], of type list (expected a number"]),
+        ("metrics.py", THREE, 'raise SystemExit(3)', ["metrics.py:10: sys.exit(3)"]),
+        ("metrics.py", "from . import beside", "from . import beside\nraise SystemExit(3)", ["metrics.py:4: sys.exit(3)"]),
+        ("metrics.py", THREE, 'return r.runs[0]["three"] * 2', ["the check 'the value': metrics.py:10: TypeError", "'three' of the run seed 1 is None", "infinite"]),
+        ("metrics.py", "    print(", "    return 3\n    print(", ["[[run]]: a run failed", "metrics.py:5: TypeError: count returned 3 (expected a mapping from names"]),
+        ("metrics.py", "    print(", "    return {'three': [3]}\n    print(", ["[[run]]: a run failed", "metrics.py:5: TypeError: three: a measure is a number"]),
+        ("metrics.py", "    print(", "    {}['x']\n    print(", ["[[run]]: a run failed", "metrics.py:6: KeyError: 'x'"]),
+        ("one.toml", "within = 0.1\n", 'within = 0.1\n[[table]]\nrows = "three"\n', ["[[table]] three: metrics.py:9: three is 3 (expected a Polars frame, or a list of mappings)"]),
+        ("one.toml", "within = 0.1\n", f"within = 0.1\n{FIGURE}", ["[[figure]] fig: figures.py:1: fig returned 3 (expected a Matplotlib figure)"]),
+        ("one.toml", CHECK, f'{CHECK}each = {{ n = "three" }}\n', ["the check 'the value': each: metrics.py:9: three is 3 (expected a list)"]),
+        ("one.toml", RUN, f'{RUN}cases = "three_of"\n', ["[[run]]: metrics.py:12: three_of returned 3 (expected a mapping from names to settings)"]),
+        ("one.toml", "{three:.0f}", "{text:.0f}", ["measured: 'many' in the format '.0f'"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["mine", "e"])
+def test_an_error_of_a_function_has_file_part_and_line(mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, file: str, old: str, new: str, texts: list[str]) -> None:
+    (mine / "figures.py").write_text("def fig(r):\n    return 3\n")
+    given = (mine / file).read_text()
+    assert old in given
+    (mine / file).write_text(given.replace(old, new, 1))
+    if "* 2" in new:
+        (mine / "metrics.py").write_text((mine / "metrics.py").read_text().replace('"three": int(', '"three": float("inf") + int('))
+    with (mine / "metrics.py").open("a") as metrics:
+        metrics.write("\ndef three_of(r):\n    return 3\n\ndef text(r):\n    return 'many'\n")
+    mine.rename(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((xoff.ScenarioError, xoff.RunError)) as e:
+        xoff.reproduce(name, out=tmp_path / "out", progress=False)
+    assert str(e.value).startswith(f"{name}/one.toml: ") and all(text in str(e.value) for text in texts), str(e.value)
+
+
+def test_an_error_in_settings_names_the_claim(mine: Path, tmp_path: Path, ring: Path) -> None:
+    (mine / "one.toml").write_text(CLAIM.replace(RUN, f'[[run]]\nscenario = "{ring}"\nset = {{ "flow_contrl" = "pfc" }}\n'))
+    with pytest.raises(xoff.ScenarioError) as e:
+        xoff.reproduce(mine, out=tmp_path / "out", progress=False)
+    assert "plan:" not in str(e.value) and f"{mine}/one.toml: [[run]]: \"flow_contrl\": " in str(e.value), str(e.value)

@@ -232,7 +232,8 @@ def cell(plan: str | _core.Sweep, index: int, measure: Measure | None) -> Return
         shard["values"] += values
         tables = [*tables, *frames]
     except Exception as e:  # noqa: BLE001 - it is the run's
-        shard |= {"status": "failed", "error": f"measure: {type(e).__name__}: {e}", "values": []}
+        own = "" if isinstance(e, RunError) else f"{type(e).__name__}: "
+        shard |= {"status": "failed", "error": f"measure: {own}{e}", "values": []}
     return json.dumps(shard) + "\n", tables
 
 

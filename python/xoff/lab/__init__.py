@@ -18,7 +18,6 @@ import contextlib
 import functools
 import json
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from os import PathLike
@@ -30,7 +29,8 @@ from .._reproduction import Claim as ClaimResult
 from .._reproduction import JudgedCheck, Reproduction
 from . import draw, html, judge, observe, page, results, theory, units
 from .claim import PAPER, Claim, ClaimError, Mode, Paper, Results, as_json
-from .code import module
+from .code import defined, module, raised
+from .given import shown
 from .judge import Check
 from .runs import Row, Runner, Runs, write
 from .stats import Mean, Share, quantile
@@ -79,7 +79,7 @@ def reproduce(
     Raises :class:`ClaimError` if a file of the folder is wrong, :class:`xoff.ScenarioError` if a scenario is, and :class:`xoff.RunError` if
     results cannot be written. Ctrl-C stops it; finished claims are in the folder.
     """
-    work = Reproducing(paper, claims, full, out, seed, testbed, force, markdown)
+    work = Reproducing(paper, claims, full, out, seed, testbed, force, markdown, record)
     work.run(executor, workers, progress)
     if record:
         results.record(work.paper.folder, work.json)
@@ -99,6 +99,7 @@ class Reproducing:
         testbed: bool,
         force: bool,
         markdown: str | PathLike[str] | None,
+        record: bool,
     ) -> None:
         self.paper = Paper.read(_folder(paper, testbed))
         wanted = self.paper.claims if claims is None else [claims] if isinstance(claims, str) else list(claims)
@@ -108,6 +109,8 @@ class Reproducing:
             with _named(claim):
                 claim.resolve(self.mode)
         self.seed, self.force = seed, force
+        if record:
+            results.may_record(self.paper.folder, wanted, self.mode)
         self.out = Path("out", f"paper-{self.paper.name}") if out is None else Path(out)
         self.markdown = None if markdown is None else Path(markdown)
         self.judged: list[dict[str, Any]] = []
@@ -148,14 +151,14 @@ class Reproducing:
         try:
             kept = json.loads((self.out / CLAIMS).read_text(encoding="utf-8"))
             found = {c["id"]: c for c in [*kept["earlier"], *kept["claims"]] if kept["paper"] == self.paper.name}
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return []
         there = [c for c in found.values() if (self.paper.folder / f"{c['id']}.toml").is_file() and all((self.out / f["file"]).is_file() for f in c["figures"])]
         return [{**c, "earlier": f"not run now: {c['mode']}, seed {c['seed']}{self._changes(c)}"} for c in there]
 
     def _changes(self, judged: dict[str, Any]) -> str:
         try:
-            same = Claim(self.paper, judged["id"]).inputs() == judged["inputs"]
+            same = Claim.inputs(Claim(self.paper, judged["id"]).files()) == judged["inputs"]
         except (ClaimError, OSError, SyntaxError):
             same = False
         return "" if same else "; its files have changed since"
@@ -173,18 +176,27 @@ class Reproducing:
             folder.own("functions/")
             self.earlier = self._of_earlier_calls()
             self._write(folder)
-            for nth, claim in enumerate(self.chosen):
+            changed: list[str] = []
+            for nth, chosen in enumerate(self.chosen):
 
-                def report(step: Step, nth: int = nth, id: str = claim.id) -> None:
+                def report(step: Step, nth: int = nth, id: str = chosen.id) -> None:
                     if show is not None:
                         show(Step((nth + step.done) / len(self.chosen), f"{id}: {step.what}"))
 
                 report(Step(0, "starts"))
-                with _named(claim):
+                with _named(chosen):
+                    before = chosen.files()
+                    claim = Claim(self.paper, chosen.id)
                     found = claim.measure(Runner(self.paper.folder, self.out, executor, workers, self.force, report), self.mode, self.seed)
                     judged = as_json(claim.judge(found, functools.partial(_drawn, folder)))
-                    self.judged.append({**judged, "mode": self.mode, "seed": self.seed, "inputs": claim.inputs()})
-                self._write(folder)
+                    after = claim.files()
+                if before == after:
+                    self.judged.append({**judged, "mode": self.mode, "seed": self.seed, "inputs": Claim.inputs(before)})
+                    self._write(folder)
+                else:
+                    changed += [f"{claim.file}: {', '.join(sorted({k for k, _ in before.items() ^ after.items()}))} changed while it ran, so its result is not kept"]
+            if changed:
+                raise RunError("\n".join(changed) + f" (start it again: other results are in {self.out}; a function keeps files of its own in another folder)")
         finally:
             line.clear()
             folder.release()
@@ -222,17 +234,17 @@ class Reproducing:
 
 @contextlib.contextmanager
 def _named(claim: Claim) -> Iterator[None]:
-    """An error in a claim names its file, and one in a Python file of the folder its place there."""
+    """An error in a claim names its file and the part of it, and one in a Python file of the folder its place there."""
     try:
         yield
-    except (ScenarioError, RunError) as e:
-        if str(claim.paper.folder) in str(e) or e.__cause__ is not None:
+    except (Exception, SystemExit) as e:
+        if str(e).startswith((f"{claim.file}:", f"{claim.file} ")):
             raise
-        raise type(e)(f"{claim.file}: {e}") from e
-    except Exception as e:
-        places = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename).parent == claim.paper.folder.resolve()]
-        place = f"{places[-1].filename}:{places[-1].lineno}: " if places else ""
-        raise ClaimError(f"{claim.file}: {place}{type(e).__name__}: {e}") from e
+        parts = "".join(f"{note}: " for note in reversed(getattr(e, "__notes__", [])))
+        known = isinstance(e, (ScenarioError, RunError))
+        own = "" if known else f"sys.exit({e.code}) ends nothing here (raise an error instead)" if isinstance(e, SystemExit) else f"{type(e).__name__}: {e}"
+        text = f"{claim.file}: {parts}{raised(e, claim.paper.folder)}{own or e}"
+        raise (type(e) if known else ClaimError)(text) from e
 
 
 def _built(kind: type, given: dict[str, Any]) -> Any:
@@ -252,7 +264,11 @@ def _drawn(folder: Any, claim: Claim, results: Results, figure: dict[str, Any], 
 
     file = f"figures/{claim.id}.svg" if nth == 0 else f"figures/{claim.id}-{nth + 1}.svg"
     with mpl.rc_context(draw.STYLE_OF_CLAIMS):
-        folder.write(file, draw.svg(getattr(module(claim.paper.folder, "figures"), figure["draw"])(results)))
+        function = getattr(module(claim.paper.folder, "figures"), figure["draw"])
+        made = function(results)
+        if not hasattr(made, "savefig"):
+            raise ClaimError(f"{defined(claim.paper.folder, function)}{figure['draw']} returned {shown(made)} (expected a Matplotlib figure)")
+        folder.write(file, draw.svg(made))
     return file
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from dataclasses import asdict
 from typing import Any
 
@@ -33,6 +34,7 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args(args)
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
@@ -56,6 +58,7 @@ def _stop(_number: int, _frame: Any) -> None:
 
 
 def _ignore_signals() -> None:
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
@@ -64,7 +67,7 @@ def _answer(given: argparse.Namespace) -> Any:
     if given.list:
         return [{k: asdict(c)[k] for k in ("id", "title", "paper", "band")} for c in claims(given.paper, testbed=given.testbed)]
     chosen = given.claims or None
-    work = Reproducing(given.paper, chosen, given.full, given.out, given.seed, given.testbed, given.force, given.markdown)
+    work = Reproducing(given.paper, chosen, given.full, given.out, given.seed, given.testbed, given.force, given.markdown, given.record)
     try:
         work.run(None, given.threads, True)
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import itertools
 import json
@@ -10,15 +11,15 @@ import re
 import string
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from .._errors import RunError
 from . import judge, units
-from .code import module, reads
-from .given import CLAIM, NUMBER_TEXT, PATH, TEXT, TEXTS, UNITS, ClaimError, Names, fill, of_mode, toml, whole
+from .code import defined, files, module
+from .given import CLAIM, NUMBER_TEXT, PATH, TABLES, TEXT, TEXTS, UNITS, ClaimError, Names, about, band, fill, known_unit, of_mode, possible, shown, toml, whole
 from .judge import Check
 from .runs import Runner, Runs, cases, keywords
 from .stats import Mean, Share
@@ -123,8 +124,22 @@ class Results:
             if not hasattr(self._functions, name):
                 raise ClaimError(f"{self._functions.__name__.partition('.')[2]}.py has no metric '{name}'")
             found = getattr(self._functions, name)
-            self._values[name] = found(self) if isinstance(found, types.FunctionType) else found
+            self._values[name] = self._called(found) if isinstance(found, types.FunctionType) else found
         return self._values[name]
+
+    def _called(self, metric: types.FunctionType) -> Any:
+        try:
+            return metric(self)
+        except TypeError as e:
+            nothing = (f"'{k}' of the run {row['case']} seed {row['seed']}" for runs in self.named.values() for row in runs for k, v in row.values_.items() if v is None)
+            if (name := next(nothing, None)) is None:
+                raise
+            raise TypeError(f"{e}; {' '.join(name.split())} is None: the run returned None, or a number that is infinite or NaN").with_traceback(e.__traceback__) from None
+
+    def defined(self, path: str) -> str:
+        """Where a metric begins."""
+        metric = getattr(self._functions, path.partition("[")[0], None)
+        return defined(Path(str(self._functions.__file__)).parent, metric)
 
 
 class _Sentences(string.Formatter):
@@ -150,7 +165,21 @@ class _Sentences(string.Formatter):
                 raise ClaimError(f"'{field_name}': there is no '{key}' ({type(e).__name__}: {e})") from None
         return found, first
 
+    def number(self, path: str, value: Any) -> float:
+        """A value that must be one."""
+        if value is None:
+            return math.nan
+        if not hasattr(value, "__float__"):
+            raise ClaimError(f"{self.results.defined(path)}{path} is {shown(value)}, of type {type(value).__name__} (expected a number, a Mean or a Share)")
+        return float(value)
+
     def format_field(self, value: Any, spec: str) -> str:
+        try:
+            return self._formatted(value, spec)
+        except (TypeError, ValueError) as e:
+            raise ClaimError(f"{shown(value)} in the format '{spec}': {e} (expected a number)") from None
+
+    def _formatted(self, value: Any, spec: str) -> str:
         if spec in units.SPECS:
             unit = units.SPECS[spec]
             if isinstance(value, Mean):
@@ -176,6 +205,8 @@ class Claim:
         if not re.fullmatch(r"[\w.+-]+", str(id)):
             raise ClaimError(f"{paper.folder / PAPER}: claim '{id}' (expected the name of a file without .toml: letters, digits, . + - _)")
         if not self.file.is_file():
+            if id in paper.claims:
+                raise ClaimError(f"{paper.folder / PAPER}: claims: '{id}': there is no {self.file} (expected a file for each claim)")
             raise ClaimError(f"{paper.folder} has no claim '{id}' (expected one of {', '.join(paper.claims)})")
         self.given = toml(self.file, CLAIM)
         whole(self.file, self.given)
@@ -189,12 +220,20 @@ class Claim:
         names.sentence("measured", self.given["measured"])
         for check in self.given.get("check", []):
             where = f"the check '{check['what']}'"
-            numbers = [v for k, v in check.items() if k in ("low", "high", "near", "within", "off", "exactly", "paper", "beside")]
             for args in names.filled(where, check):
-                names.metric(where, fill(check["value"], args))
-                names.sentence(where, fill(check["what"], args))
-                for number in (*numbers, *check.get("possible", [])):
-                    names.number(where, fill(number, args) if isinstance(number, str) else number)
+                filled = {k: fill(v, args) if isinstance(v, str) else v for k, v in check.items()}
+                names.metric(where, filled["value"])
+                names.sentence(where, filled["what"])
+
+                def number(value: Any, where: str = where, args: Mapping[str, Any] = args) -> float:
+                    return names.number(where, fill(value, args) if isinstance(value, str) else value)
+
+                with about(where):
+                    if "beside" in filled:
+                        number(filled["beside"])
+                    band(filled, number)
+                    known_unit(filled.get("unit", ""))
+                    self._assumption(filled.get("assuming", ""))
                 self._resolve_when(names, where, check, args)
         for key in ("why", "notes"):
             for one in self.given.get(key, []):
@@ -212,12 +251,14 @@ class Claim:
                 names.sentence(f"[[figure]]: {key}", figure.get(key, ""))
             self._resolve_when(names, "[[figure]]", figure, {})
 
-    def inputs(self) -> str:
-        """Hash of the files that its result depends on: its own, and the Python files with what they read."""
-        folder, modules = self.paper.folder, (self.module, "figures")
-        files = [f for f in (self.file, folder / PAPER, *(folder / f"{m}.py" for m in modules)) if f.is_file()]
-        basis = [*(f.read_text(encoding="utf-8") for f in files), *(reads(folder, m) for m in modules)]
-        return hashlib.sha256(repr(basis).encode()).hexdigest()[:32]
+    def files(self) -> dict[str, str]:
+        """Hashes of the files that its result depends on, by name."""
+        return files(self.paper.folder, [self.file.name, PAPER, f"{self.module}.py", "figures.py"])
+
+    @staticmethod
+    def inputs(files: Mapping[str, str]) -> str:
+        """One hash of :meth:`files`."""
+        return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:32]
 
     def _names(self, python: str) -> Names:
         file = self.paper.folder / f"{python}.py"
@@ -256,10 +297,11 @@ class Claim:
         """Executes its runs."""
         results = Results(mode, seed, module(self.paper.folder, self.module))
         for name, spec in self._specs(mode):
-            if "cases" in spec:
-                results.named[name] = self._searched(runner, spec, results, name)
-            else:
-                results.named[name] = runner.run(spec, self.module, cases(spec, seed))
+            with about(f"[[run]] {name}".rstrip()):
+                if "cases" in spec:
+                    results.named[name] = self._searched(runner, spec, results, name)
+                else:
+                    results.named[name] = runner.run(spec, self.module, cases(spec, seed))
         return results
 
     def _searched(self, runner: Runner, spec: dict[str, Any], results: Results, name: str) -> Runs:
@@ -268,7 +310,10 @@ class Claim:
         results.named[name] = Runs([])
         known: set[str] = set()
         while True:
-            given = {json.dumps(c, sort_keys=True): c for c in cases({**spec, "case": function(results)}, results.seed)}
+            found = function(results)
+            if not TABLES.is_one(found):
+                raise ClaimError(f"{defined(self.paper.folder, function)}{spec['cases']} returned {shown(found)} (expected a mapping from names to settings)")
+            given = {json.dumps(c, sort_keys=True): c for c in cases({**spec, "case": found}, results.seed)}
             new = [c for key, c in given.items() if key not in known]
             if not new:
                 return results.named[name]
@@ -281,38 +326,53 @@ class Claim:
         results.check = lambda other: self._checks(_Sentences(other))
         checks = self._checks(say)
         assumptions = list(self.given.get("assumptions", []))
-        figures = [f for f in self.given.get("figure", []) if self._when(say, f, {})]
+        drawn: list[dict[str, str]] = []
+        for figure in self.given.get("figure", []):
+            with about(f"[[figure]] {figure['draw']}"):
+                if self._when(say, figure, {}) and draw is not None:
+                    texts = {key: say.format(figure.get(key, "")) for key in ("title", "caption")}
+                    drawn.append({"file": draw(self, results, figure, len(drawn)), **texts})
         return Judged(
             id=self.id,
             title=self.given["title"],
             paper=self.given["paper"],
             band=self.given["band"],
             verdict=judge.verdict(checks, self.is_extension),
-            measured=say.format(self.given["measured"]),
+            measured=self._said(say, "measured", self.given["measured"]),
             assumptions=assumptions + [a for a in judge.assumed(checks) if a not in assumptions],
             changes=list(self.given.get("changes", [])),
             checks=checks,
             why=judge.reasons(checks) + self._sentences(say, "why"),
             notes=self._sentences(say, "notes"),
-            figures=[
-                {"file": draw(self, results, f, n), "title": say.format(f.get("title", "")), "caption": say.format(f.get("caption", ""))}
-                for n, f in enumerate(figures)
-                if draw is not None
-            ],
-            tables=[self._table(say, t) for t in self.given.get("table", []) if self._when(say, t, {})],
+            figures=drawn,
+            tables=list(self._tables(say)),
         )
+
+    def _tables(self, say: _Sentences) -> Iterator[dict[str, Any]]:
+        for table in self.given.get("table", []):
+            with about(f"[[table]] {table['rows']}"):
+                if self._when(say, table, {}):
+                    yield self._table(say, table)
+
+    def _said(self, say: _Sentences, key: str, text: str) -> str:
+        with about(key):
+            return say.format(text)
 
     def _sentences(self, say: _Sentences, key: str) -> list[str]:
         found = []
         for one in self.given.get(key, []):
             given = {"text": one} if isinstance(one, str) else one
-            found += [say.format(fill(given["text"], args)) for args in self._each(say, given)]
+            with about(key):
+                found += [say.format(fill(given["text"], args)) for args in self._each(say, given)]
         return found
 
     def _each(self, say: _Sentences, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The arguments of a repeated check or sentence."""
         each: Mapping[str, Any] = given.get("each", {})
         values = [say.path(v) if isinstance(v, str) else v for v in each.values()]
+        for path, value in zip(each.values(), values, strict=True):
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise ClaimError(f"each: {say.results.defined(path)}{path} is {shown(value)} (expected a list)")
         for chosen in itertools.product(*values):
             args = dict(zip(each, chosen, strict=True))
             if self._when(say, given, args):
@@ -322,16 +382,21 @@ class Claim:
         return bool(say.path(fill(given["when"], args))) if "when" in given else True
 
     def _checks(self, say: _Sentences) -> list[Check]:
-        return [self._check(say, c, args) for c in self.given.get("check", []) for args in self._each(say, c)]
+        found = []
+        for check in self.given.get("check", []):
+            with about(f"the check '{check['what']}'"):
+                found += [self._check(say, check, args) for args in self._each(say, check)]
+        return found
 
     def _check(self, say: _Sentences, given: Mapping[str, Any], args: Mapping[str, Any]) -> Check:
         def number(value: Any) -> float:
             if isinstance(value, str):
                 value = fill(value, args)
-                value = float(value) if NUMBER_TEXT.fullmatch(value) else say.path(value)
-            return math.nan if value is None else float(value)
+                value = float(value) if NUMBER_TEXT.fullmatch(value) else say.number(value, say.path(value))
+            return float(value)
 
-        found = say.path(fill(given["value"], args))
+        path = fill(given["value"], args)
+        found = say.path(path)
         interval = None
         if isinstance(found, Share):
             found = found.mean()
@@ -340,10 +405,10 @@ class Claim:
         if isinstance(found, Mean):
             interval = (found.low, found.high) if found.n > 1 else None
             found = found.mean
-        low, high, source = self._band(given, number)
+        low, high, source = band(given, number)
         check = Check(
             what=say.format(fill(given["what"], args)),
-            value=math.nan if found is None else float(found),
+            value=say.number(path, found),
             low=low,
             high=high,
             unit=fill(given.get("unit", ""), args),
@@ -352,8 +417,7 @@ class Claim:
             assumption=self._assumption(fill(given.get("assuming", ""), args)),
         )
         if "possible" in given:
-            bottom, top = given["possible"]
-            check = replace(check, possible=(number(bottom), number(top)))
+            check = replace(check, possible=possible(given, number))
         if given.get("claimed"):
             check = judge.claimed(check)
         if "paper" in given:
@@ -364,26 +428,20 @@ class Claim:
             check = replace(check, source=given["source"])
         return check
 
-    def _band(self, given: Mapping[str, Any], number: Callable[[Any], float]) -> tuple[float, float, str]:
-        if given.get("none"):
-            return 0.0, 0.0, "chosen"
-        if given.get("some"):
-            return 1.0, math.inf, "chosen"
-        if "exactly" in given:
-            value = number(given["exactly"])
-            return value, value, "recomputed"
-        if "near" in given:
-            middle = number(given["near"])
-            off = number(given["off"]) if "off" in given else abs(middle * number(given["within"]))
-            return middle - off, middle + off, "recomputed"
-        return number(given.get("low", -math.inf)), number(given.get("high", math.inf)), "chosen"
-
-    def _assumption(self, name: str) -> str:
-        return self.paper.assumptions.get(name, name)
+    def _assumption(self, text: str) -> str:
+        """A name in ``paper.toml``, or a text of several words."""
+        known = self.paper.assumptions
+        if text in known or not re.fullmatch(r"[^\s?]+", text):
+            return known.get(text, text)
+        near = difflib.get_close_matches(text, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}" if known else "there are none"
+        raise ClaimError(f"assuming is '{text}', which is no name in the assumptions of {PAPER} ({hint}; or a text of several words)")
 
     def _table(self, say: _Sentences, given: Mapping[str, Any]) -> dict[str, Any]:
-        rows = say.path(given["rows"])
-        rows = rows.to_dicts() if hasattr(rows, "to_dicts") else [dict(r) for r in rows]
+        found = say.path(given["rows"])
+        rows = found.to_dicts() if hasattr(found, "to_dicts") else found
+        if not isinstance(rows, Sequence) or not all(isinstance(r, Mapping) for r in rows):
+            raise ClaimError(f"{say.results.defined(given['rows'])}{given['rows']} is {shown(found)} (expected a Polars frame, or a list of mappings)")
         own: Mapping[str, str] = given.get("units", {})
         columns = list(rows[0]) if rows else []
 

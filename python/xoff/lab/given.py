@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import itertools
+import math
 import re
 import string
 import tomllib
@@ -33,7 +35,14 @@ def _whole(v: Any) -> bool:
 
 
 def _number(v: Any) -> bool:
-    return isinstance(v, (int, float, str)) and not isinstance(v, bool)
+    return isinstance(v, str) or (isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < _LARGEST)
+
+
+def _bound(v: Any) -> bool:
+    return _number(v) or (isinstance(v, float) and math.isinf(v))
+
+
+_LARGEST = 1e300
 
 
 def _all(v: Any, kind: type | tuple[type, ...]) -> bool:
@@ -43,8 +52,8 @@ def _all(v: Any, kind: type | tuple[type, ...]) -> bool:
 TEXT = Kind("a text", lambda v: isinstance(v, str))
 TEXTS = Kind("a list of texts", lambda v: _all(v, str))
 SENTENCES = Kind("a list of texts, or of tables with text", lambda v: _all(v, (str, dict)))
-NUMBER = Kind("a number, or the name of a metric", _number)
-RANGE = Kind("two numbers, or names of metrics", lambda v: isinstance(v, list) and len(v) == 2 and all(map(_number, v)))
+NUMBER = Kind("a finite number, or the name of a metric", _number)
+RANGE = Kind("two numbers, or names of metrics", lambda v: isinstance(v, list) and len(v) == 2 and all(map(_bound, v)))
 TRUE = Kind("true, or no such key", lambda v: v is True)
 BOOL = Kind("true or false", lambda v: isinstance(v, bool))
 COUNT = Kind("a number of 1 or more", lambda v: _whole(v) and v > 0)
@@ -103,13 +112,14 @@ def keys(where: str, given: Mapping[str, Any], known: Mapping[str, Kind], needed
         if key not in known:
             raise ClaimError(f"{where} has an unknown key '{key}' (expected one of {', '.join(sorted(known))})")
         if not known[key].is_one(value):
-            raise ClaimError(f"{where}: {key} is {_shown(value)} (expected {known[key].words})")
+            raise ClaimError(f"{where}: {key} is {shown(value)} (expected {known[key].words})")
     for key in needed:
         if key not in given:
             raise ClaimError(f"{where}: missing {known[key].words.removeprefix('a ')} '{key}'")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value in an error."""
     text = str(value).lower() if isinstance(value, bool) else f"'{value}'" if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
@@ -162,16 +172,48 @@ def _check(where: str, check: Mapping[str, Any]) -> None:
         raise ClaimError(f"{where} has several bands: {', '.join(sorted(bands))} (expected one)")
     if "near" in check and len(widths) != 1:
         raise ClaimError(f"{where}: near needs within (a share of it) or off (a distance), and not both")
-    fixed = {k: v for k, v in check.items() if isinstance(v, (int, float))}
-    if fixed.get("low", 0) > fixed.get("high", fixed.get("low", 0)):
-        raise ClaimError(f"{where}: low {fixed['low']} is above high {fixed['high']} (no value is in this band)")
-    if widths and fixed.get(widths[0], 0) < 0:
-        raise ClaimError(f"{where}: {widths[0]} is {fixed[widths[0]]} (expected 0 or more)")
-    _unit(where, check.get("unit", ""))
+
+
+def band(check: Mapping[str, Any], number: Callable[[Any], float]) -> tuple[float, float, str]:
+    """Smallest and largest accepted value, and their source. ``number``: of a key; NaN if it is not known yet. Refuses one that contradicts
+    itself."""
+    low, high, source = -math.inf, math.inf, "chosen"
+    if "none" in check or "some" in check:
+        low, high = (0.0, 0.0) if "none" in check else (1.0, math.inf)
+    elif "exactly" in check or "near" in check:
+        middle = number(check.get("exactly", check.get("near")))
+        width = number(check["off"]) if "off" in check else abs(middle) * number(check.get("within", 0))
+        if width < 0:
+            raise ClaimError(f"{'off' if 'off' in check else 'within'} is {check.get('off', check.get('within'))} (expected 0 or more)")
+        low, high, source = middle - width, middle + width, "recomputed"
+    else:
+        low, high = (number(check[key]) if key in check else open_ for key, open_ in (("low", low), ("high", high)))
+    if low > high:
+        raise ClaimError(f"low {low:g} is above high {high:g} (no value is in this band)")
+    bottom, top = possible(check, number)
+    if bottom > top:
+        raise ClaimError(f"possible: {bottom:g} is above {top:g} (expected the smallest value, then the largest)")
+    if "paper" in check:
+        paper = number(check["paper"])
+        if "near" in check and abs(middle - paper) > _AROUND * abs(paper):
+            raise ClaimError(f"near is {middle:g}, but paper is {paper:g} (expected a number of that size; beside is for one that has no part in the band)")
+        if not (low <= paper <= high) and not math.isnan(low + high + paper):
+            raise ClaimError(f"paper is {paper:g}, which is not in the band from {low:g} to {high:g} (expected a number in it; beside is for one that has no part in the band)")
+    return low, high, source
+
+
+def possible(check: Mapping[str, Any], number: Callable[[Any], float]) -> tuple[float, float]:
+    """The smallest and the largest value that the quantity can have."""
+    bottom, top = (v if isinstance(v, float) and math.isinf(v) else number(v) for v in check.get("possible", (-math.inf, math.inf)))
+    return bottom, top
+
+
+_AROUND = 0.5
+"""Largest difference, as a share of the paper's number, of the middle of a band around it."""
 
 
 _LIKE_UNITS = {
-    "bytes": r"[kmgt]?i?b|[kmgt]?i?bytes?",
+    "bytes": r"[kmgt]?i?(b|bits?|bytes?)",
     "bit/s": r"[kmgt]?(b|bits?)(/s|ps)",
     "ps": r"[mun\u00b5p]s",
     "s": r"s|secs?|seconds?",
@@ -180,13 +222,23 @@ _LIKE_UNITS = {
 """Texts that are taken for a unit of a quantity, by the unit of a check that has the quantity."""
 
 
-def _unit(where: str, unit: str) -> None:
+def known_unit(unit: str) -> None:
     """Refuses a text for a quantity that has a unit of its own: its numbers would be shown without their prefix."""
     meant = next((base for base, like in _LIKE_UNITS.items() if unit != base and re.fullmatch(like, unit, re.IGNORECASE)), None)
     if meant is not None:
         known = ", ".join([*units.BASE, "fraction"])
         hint = "values are shares of 1" if meant == "fraction" else "values are in it, and xoff shows them with the prefix that fits"
-        raise ClaimError(f"{where}: unknown unit '{unit}' (expected {known}, or a word such as frames); '{meant}' is meant for this: {hint}")
+        raise ClaimError(f"unknown unit '{unit}' (expected {known}, or a word such as frames); '{meant}' is meant for this: {hint}")
+
+
+@contextlib.contextmanager
+def about(where: str) -> Iterator[None]:
+    """An error in here gets a note on the part of the claim."""
+    try:
+        yield
+    except Exception as e:
+        e.add_note(where)
+        raise
 
 
 # ---- names of functions ---------------------------------------------------------------------------------------------------------------
@@ -202,7 +254,7 @@ class Names:
         """Refuses a function that does not exist."""
         found = self._found(where, name, "function")
         if not callable(found):
-            raise ClaimError(f"{self.file}: {where}: {name} in {self._module()} is {_shown(found)} (expected a function)")
+            raise ClaimError(f"{self.file}: {where}: {name} in {self._module()} is {shown(found)} (expected a function)")
         return inspect.signature(found)
 
     def takes(self, where: str, name: str, *arguments: str, **named: Any) -> None:
@@ -227,10 +279,18 @@ class Names:
             return None
         return found
 
-    def number(self, where: str, value: Any) -> None:
-        """Refuses a text that is neither a number nor a metric."""
+    def number(self, where: str, value: Any) -> float:
+        """The value of a number or a constant; NaN: only results give it. Refuses other texts."""
         if isinstance(value, str) and not NUMBER_TEXT.fullmatch(value):
-            self.metric(where, value)
+            found = self.metric(where, value)
+            if found is None or "[" in value:
+                return math.nan
+            if not hasattr(found, "__float__") or not abs(float(found)) < _LARGEST:
+                raise ClaimError(f"{self.file}: {where}: {value} in {self._module()} is {shown(found)} (expected {NUMBER.words})")
+            return float(found)
+        if not abs(float(value)) < _LARGEST:
+            raise ClaimError(f"{self.file}: {where}: {shown(value)} (expected {NUMBER.words})")
+        return float(value)
 
     def sentence(self, where: str, text: str) -> None:
         """Refuses metrics that do not exist, and unknown formats."""
@@ -280,7 +340,7 @@ class _Anything:
 
 _Unknown = (_Anything(),)
 PATH = re.compile(r"(\w+)((?:\[[^]]*\])*)")
-NUMBER_TEXT = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
+NUMBER_TEXT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 
 
 def fill(text: str, args: Mapping[str, Any]) -> str:
@@ -302,4 +362,4 @@ def _formats(value: Any, spec: str) -> bool:
         return False
 
 
-__all__ = ["CLAIM", "NUMBER_TEXT", "PATH", "ClaimError", "Kind", "Names", "fill", "keys", "of_mode", "toml", "whole"]
+__all__ = ["CLAIM", "NUMBER_TEXT", "PATH", "ClaimError", "Kind", "Names", "about", "band", "fill", "keys", "known_unit", "of_mode", "possible", "shown", "toml", "whole"]

@@ -124,7 +124,8 @@ def _words(c: Mapping[str, Any]) -> list[str]:
     if not main["paper"]:
         here = c["measured"] if not failed and len(c["measured"]) <= 1.5 * _SENTENCE else f"{here}, expected {main['expected']}"
     assumed = [k["assumption"] for k in c["checks"] if k["assumption"]] if c["verdict"] == "reproduced under assumption" else []
-    return [paper, here, c["verdict"], c["cause"] or (f"assumes: {_short(assumed[0])}" if assumed else "")]
+    shown = verdict(c) + (" (quick runs)" if c["mode"] == "quick" else "")
+    return [paper, here, shown, c["cause"] or (f"assumes: {_short(assumed[0])}" if assumed else "")]
 
 
 _SENTENCE = 160

@@ -8,25 +8,49 @@ from pathlib import Path
 from typing import Any
 
 from . import page
-from .claim import Paper
+from .._errors import RunError
+from .claim import Claim, Mode, Paper
 from .runs import write
 
-_OF_A_CLAIM = ("id", "mode", "seed", "verdict", "measured", "why", "notes", "checks", "tables")
+_OF_A_CLAIM = ("id", "mode", "seed", "inputs", "earlier", "verdict", "measured", "why", "notes", "checks", "tables")
 """What is kept. Texts that no run changes are in the file of the claim."""
 _OF_A_CHECK = ("what", "measured", "expected", "paper", "source", "assumption", "fails_at", "holds")
+
+
+_STALE = "its files have changed since"
+
+
+def may_record(folder: Path, claims: Iterable[str], mode: Mode) -> None:
+    """Refuses to replace values of full runs by those of quick ones."""
+    full = [c["id"] for c in _known(folder).values() if mode == "quick" and c["id"] in claims and c["mode"] == "full"]
+    if full:
+        raise RunError(f"{folder / page.RESULTS}: {', '.join(full)}: recorded of full runs, which quick ones do not replace (add --full, or delete the claim there first)")
+
+
+def _known(folder: Path) -> dict[str, dict[str, Any]]:
+    file = folder / page.RESULTS
+    try:
+        return {c["id"]: c for c in json.loads(file.read_text(encoding="utf-8"))["claims"] if c["mode"]} if file.is_file() else {}
+    except (ValueError, KeyError, TypeError) as e:
+        raise RunError(f"{file}: {type(e).__name__}: {e} (expected what --record writes; restore it, or delete it)") from None
 
 
 def record(folder: Path, answer: Mapping[str, Any]) -> None:
     """Keeps the claims of an answer, as ``claims.json`` has them, in the place of the same claims of an earlier one."""
     paper = Paper.read(folder)
     names = {text: name for name, text in paper.assumptions.items()}
-    file = folder / page.RESULTS
-    known = {c["id"]: c for c in json.loads(file.read_text(encoding="utf-8"))["claims"]} if file.is_file() else {}
+    file, known = folder / page.RESULTS, _known(folder)
     for claim in answer["claims"]:
         given = {"mode": answer["mode"], "seed": answer["seed"], **claim}
         said = page.failures(claim["checks"])
         own = {"why": [w for w in claim["why"] if w not in said], "checks": [_check(c, names) for c in claim["checks"]]}
-        known[claim["id"]] = {k: given[k] for k in _OF_A_CLAIM} | own
+        known[claim["id"]] = {k: given[k] for k in _OF_A_CLAIM if k in given} | own
+    for id, claim in known.items():
+        # Without a hash: recorded by an earlier version.
+        if "inputs" in claim and id in paper.claims:
+            claim.pop("earlier", None)
+            if Claim.inputs(Claim(paper, id).files()) != claim["inputs"]:
+                claim["earlier"] = _STALE
     write(file, _dumped([known[id] for id in paper.claims if id in known]).encode())
     # Those of real frames are in a folder of their paper's, and papers in one with a page of its own.
     for place in (folder.resolve(), *folder.resolve().parents[:2]):
@@ -61,6 +85,6 @@ def _dumped(claims: Iterable[Mapping[str, Any]]) -> str:
         return lines(one(v) for v in found) if isinstance(found, list) else one(found)
 
     def claim(c: Mapping[str, Any]) -> str:
-        return "{\n" + ",\n".join(f'"{k}": {value(k, c[k])}' for k in _OF_A_CLAIM) + "\n}"
+        return "{\n" + ",\n".join(f'"{k}": {value(k, c[k])}' for k in _OF_A_CLAIM if k in c) + "\n}"
 
     return '{"claims": ' + lines(map(claim, claims)) + "}\n"

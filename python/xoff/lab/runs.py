@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -11,16 +12,18 @@ import json
 import os
 import re
 import tomllib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, _sweep
-from .._errors import RunError, ScenarioError
+from .._errors import RunError, ScenarioError, ScenarioWarning
 from .._identity import identity
 from .._progress import StepCallback
-from . import real
-from .code import Function, reads
+from . import code, real
+from .code import Function, defined, reads
+from .given import ClaimError, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -123,14 +126,15 @@ class Runner:
             return Runs([])
         measure = Function(self.folder, module, spec["measure"]) if "measure" in spec else None
         executor, workers = self.executor, spec.get("workers", self.workers)
+        before, kept = reads(self.folder, module), self._kept()
         if "testbed" in spec:
             # Two at a time would disturb each other.
-            core: Any = RealRuns(self.folder / spec["scenario"], spec["testbed"], Function(self.folder, module, spec["measure"]), unique)
+            core: Any = RealRuns(self.folder / spec["scenario"], spec["testbed"], Function(self.folder, module, spec["measure"]), unique, before)
             executor, workers = None, 1
         elif "function" in spec:
-            core = Calls(Function(self.folder, module, spec["function"]), unique, reads(self.folder, module))
+            core = Calls(Function(self.folder, module, spec["function"]), unique, before)
         else:
-            core = _core.Sweep("", _plan(self.folder / spec["scenario"], unique), "" if measure is None else f"measure {identity(measure.function)} {reads(self.folder, module)}")
+            core = self._sweep(self.folder / spec["scenario"], unique, "" if measure is None else f"measure {identity(measure.function)} {before}")
         core.claim(self.out / "runs", self.force)
         try:
             lost = _sweep.drive(core, executor, measure, workers, self.report)
@@ -139,6 +143,10 @@ class Runner:
             found = [self._row(core, i) for i in range(len(unique))]
         finally:
             core.release()
+            if reads(self.folder, module) != before:
+                # Nobody knows which text they have read.
+                for file in self._kept() - kept:
+                    file.unlink()
         at = {json.dumps(s, sort_keys=True): row for s, row in zip(unique, found, strict=True)}
         rows = []
         for (name, given), own in zip(todo, real, strict=True):
@@ -153,18 +161,35 @@ class Runner:
         """The settings of each run. A function of the claim may compute them from those that its file gives, and from the scenario."""
         if "settings" not in spec:
             return given
-        function = Function(self.folder, module, spec["settings"])
+        function = getattr(code.module(self.folder, module), spec["settings"])
         scenario = tomllib.loads((self.folder / spec["scenario"]).read_text(encoding="utf-8"))
-        return [function(dict(s), scenario) for s in given]
+        found = [function(dict(s), scenario) for s in given]
+        for one in found:
+            if not isinstance(one, Mapping):
+                raise ClaimError(f"{defined(self.folder, function)}{spec['settings']} returned {shown(one)} (expected a mapping from settings to values)")
+        return found
+
+    def _kept(self) -> set[Path]:
+        return {f for below in ("runs/finished", "functions") for f in (self.out / below).rglob("*") if f.is_file()}
+
+    def _sweep(self, scenario: Path, todo: Sequence[Settings], measure: str) -> Any:
+        plan = _plan(scenario, todo)
+        try:
+            return _core.Sweep("", plan, measure)
+        except ScenarioError as e:
+            # The lines of the plan are settings of the claim.
+            lines = plan.splitlines()
+            texts = [f"{lines[p.line - 1].partition(' = ')[0]}: {p.message}{f' ({p.hint})' if p.hint else ''}" if p.file == "plan" and p.line else str(p) for p in e.problems]
+            raise ClaimError("\n".join(dict.fromkeys(texts))) from None
 
     def _row(self, core: Any, index: int) -> tuple[dict[str, Any], dict[str, Callable[[], pl.DataFrame]]]:
         """What was measured of a run: values and frames."""
         kept = core.kept(index)
         if kept is None:
-            raise RuntimeError(f"a run has no result: {core.words(index)}")
+            raise RunError(f"a run has no result: {core.words(index)}")
         shard = json.loads(kept)
         if shard["status"] != "done":
-            raise RuntimeError(f"a run failed ({core.words(index)}): {shard['error']}")
+            raise RunError(f"a run failed ({core.words(index)}): {shard['error']}")
         files = {name: core.kept_table(index, name) for name, _ in shard.get("tables", [])}
         return dict(shard["values"]), {name: functools.partial(_frame, data) for name, data in files.items()}
 
@@ -220,10 +245,18 @@ class Calls:
         return bool(kept["status"] == "done")
 
     def kept(self, index: int) -> str | None:
-        try:
-            return (self.folder / f"{self.keys[index]}.json").read_text(encoding="utf-8")
-        except OSError:
+        file = self.folder / f"{self.keys[index]}.json"
+        if not file.exists():
             return None
+        try:
+            text = file.read_text(encoding="utf-8")
+            # The last bytes of a whole Parquet file.
+            whole = all((self.kept_table(index, name) or b"").endswith(b"PAR1") for name, _ in json.loads(text)["tables"])
+        except (OSError, ValueError, KeyError, TypeError):
+            whole = False
+        if not whole:
+            warnings.warn(f"{file} cannot be read; the function is called again", ScenarioWarning, stacklevel=2)
+        return text if whole else None
 
     def kept_table(self, index: int, name: str) -> bytes | None:
         return (self.folder / f"{self.keys[index]}.{name}.parquet").read_bytes()
@@ -232,10 +265,10 @@ class Calls:
 class RealRuns(Calls):
     """Runs of a scenario with real frames. The first one that fails ends all: it lacks something that the others lack, too."""
 
-    def __init__(self, scenario: Path, options: Mapping[str, Any], measure: Function, settings: Sequence[Settings]) -> None:
+    def __init__(self, scenario: Path, options: Mapping[str, Any], measure: Function, settings: Sequence[Settings], reads: str) -> None:
         self.function = functools.partial(real.run, scenario, options, measure)
         self.settings = list(settings)
-        self.keys = _keys([scenario.read_text(encoding="utf-8"), dict(options), identity(measure.function)], settings)
+        self.keys = _keys([scenario.read_text(encoding="utf-8"), dict(options), identity(measure.function), reads], settings)
         self.folder = Path()
 
     def unfinished(self) -> list[int]:
@@ -271,8 +304,13 @@ def _call(function: Callable[..., Any], settings: Settings) -> _sweep.Returned:
 def write(path: Path, data: bytes) -> None:
     """All of it or nothing."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_bytes(data)
-    part.replace(path)
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as e:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise RunError(f"{path} cannot be written: {e.strerror} (make room, or allow it; finished runs are kept, so that the same call continues)") from None
 
 
 def _program() -> str:
