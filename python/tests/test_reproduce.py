@@ -495,8 +495,9 @@ def test_an_error_of_a_function_has_file_part_and_line(mine: Path, tmp_path: Pat
     assert str(e.value).startswith(f"{name}/one.toml: ") and all(text in str(e.value) for text in texts), str(e.value)
 
 
-def test_an_error_in_settings_names_the_claim(mine: Path, tmp_path: Path, ring: Path) -> None:
-    (mine / "one.toml").write_text(CLAIM.replace(RUN, f'[[run]]\nscenario = "{ring}"\nset = {{ "flow_contrl" = "pfc" }}\n'))
+@pytest.mark.parametrize("given", ['set = { "flow_contrl" = "pfc" }', 'grid = { "flow_contrl" = ["pfc"] }'])
+def test_an_error_in_settings_names_the_claim(mine: Path, tmp_path: Path, ring: Path, given: str) -> None:
+    (mine / "one.toml").write_text(CLAIM.replace(RUN, f'[[run]]\nscenario = "{ring}"\n{given}\n'))
     with pytest.raises(xoff.ScenarioError) as e:
         xoff.reproduce(mine, out=tmp_path / "out", progress=False)
-    assert "plan:" not in str(e.value) and f"{mine}/one.toml: [[run]]: \"flow_contrl\": " in str(e.value), str(e.value)
+    assert "plan:" not in str(e.value) and f"{mine}/one.toml:9: [[run]]: \"flow_contrl\": " in str(e.value), str(e.value)

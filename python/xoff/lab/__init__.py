@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -243,7 +244,9 @@ def _named(claim: Claim) -> Iterator[None]:
         parts = "".join(f"{note}: " for note in reversed(getattr(e, "__notes__", [])))
         known = isinstance(e, (ScenarioError, RunError))
         own = "" if known else f"sys.exit({e.code}) ends nothing here (raise an error instead)" if isinstance(e, SystemExit) else f"{type(e).__name__}: {e}"
-        text = f"{claim.file}: {parts}{raised(e, claim.paper.folder)}{own or e}"
+        key = re.match(r'"([^"]+)": ', str(e))
+        at = [nth for nth, line in enumerate(claim.file.read_text(encoding="utf-8").splitlines(), 1) if key is not None and key[1] in line]
+        text = f"{claim.file}{f':{at[0]}' if at else ''}: {parts}{raised(e, claim.paper.folder)}{own or e}"
         raise (type(e) if known else ClaimError)(text) from e
 
 
