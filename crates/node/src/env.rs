@@ -403,6 +403,8 @@ pub enum NodeEvent {
 /// The world around a node. The simulator implements it with an event queue, a real switch with
 /// sockets.
 pub trait Env {
+    /// Time of the event that the node takes.
+    fn now(&self) -> Time;
     /// All frames.
     fn frames(&mut self) -> &mut FrameStore;
     /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after
@@ -461,7 +463,7 @@ pub trait Env {
     /// A random number in [0, 1) from the stream of this port.
     fn draw(&mut self, at: PortId) -> f64;
     /// Something happened.
-    fn emit(&mut self, node: NodeId, now: Time, emit: NodeEvent);
+    fn emit(&mut self, node: NodeId, emit: NodeEvent);
 
     /// Frees a frame that reached its end.
     #[inline]

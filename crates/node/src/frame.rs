@@ -269,6 +269,7 @@ impl Telemetry {
         &self.hops[..self.len as usize]
     }
     /// Adds a hop; a hop that does not fit is not recorded.
+    #[inline(always)] // every frame, and held ones
     pub fn push(&mut self, hop: Hop) {
         if let Some(place) = self.hops.get_mut(self.len as usize) {
             *place = hop;

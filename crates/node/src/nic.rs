@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
-use xoff_units::{Class, FlowId, Loss, NodeId, PortId, Time, prefetch, prefetch_whole};
+use xoff_units::{Class, FlowId, Loss, NodeId, PortId, prefetch, prefetch_whole};
 
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
@@ -142,7 +142,8 @@ impl Nic {
     }
 
     /// A flow begins.
-    pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
+    pub fn start_flow(&mut self, start: FlowStart, env: &mut impl Env) {
+        let now = env.now();
         if self.c.clears_flows && self.flows.are_many() {
             self.clear_flows();
         }
@@ -163,7 +164,7 @@ impl Nic {
             return;
         }
         self.takes_turns(slot);
-        self.try_send_flow(now, slot, env);
+        self.try_send_flow(slot, env);
     }
 
     /// A flow takes turns with the others of its ports.
@@ -198,28 +199,29 @@ impl Nic {
     }
 
     /// A frame arrived at a port.
-    pub fn on_frame(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+    pub fn on_frame(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         if self.ports[port].drain.is_some() && env.frames()[id].kind() == FrameKind::Data {
-            return self.take_in(now, port, id, env);
+            return self.take_in(port, id, env);
         }
         let frame = env.discard(id); // its records stay in their place until another frame takes it
         match frame.kind() {
             FrameKind::Control => {
                 let p = &mut self.ports[port].port;
-                if p.on_control(now, &frame, &self.c.control_delay, env) {
-                    self.try_send(now, port, env);
+                if p.on_control(&frame, &self.c.control_delay, env) {
+                    self.try_send(port, env);
                 }
                 return;
             }
-            FrameKind::Data => self.on_data(now, port, &frame, id, env),
-            FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, id, env),
+            FrameKind::Data => self.on_data(port, &frame, id, env),
+            FrameKind::Ack | FrameKind::Nack => self.on_ack(&frame, id, env),
             FrameKind::Reply => unreachable!("the leaf of a flow's source takes its replies"),
             FrameKind::CongestionNotification => {
                 let slot = self.slots.get(&frame.flow).copied();
                 if let Some(slot) = slot.or_else(|| self.slot_of_pair(frame.flow, env)) {
                     match frame.value() {
-                        0 => self.on_congestion_notification(now, slot, frame.reported(), env),
-                        value => self.on_value(now, slot, frame.flow, value, env),
+                        0 => self.on_congestion_notification(slot, frame.reported(), env),
+                        value => self.on_value(slot, frame.flow, value, env),
                     }
                 }
             }
@@ -240,11 +242,11 @@ impl Nic {
         let on_departure = p.port.on_departure(now, class, frame.flow, &without, len);
         if on_arrival.is_some() || on_departure.is_some() {
             for message in [on_arrival, on_departure].into_iter().flatten() {
-                p.send_control(now, class, message, &self.c, env);
+                p.send_control(class, message, &self.c, env);
                 p.port.plan_receiver(class, env);
             }
             if p.per_flow {
-                p.send_more_control(now, class, &self.c, env);
+                p.send_more_control(class, &self.c, env);
             }
         }
     }
@@ -253,15 +255,14 @@ impl Nic {
     #[cold]
     pub fn on_link(
         &mut self,
-        now: Time,
         port: u16,
         id: FrameId,
         hit: Option<Hit>,
         env: &mut impl Env,
     ) -> Arrived {
-        let arrived = self.ports[port].port.on_link(now, id, hit, env);
+        let arrived = self.ports[port].port.on_link(id, hit, env);
         if arrived == Arrived::Taken {
-            self.try_send(now, port, env);
+            self.try_send(port, env);
         }
         arrived
     }
@@ -300,13 +301,14 @@ impl Nic {
     }
 
     /// The wire of a port is free.
-    pub fn on_wire_free(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    pub fn on_wire_free(&mut self, port: u16, env: &mut impl Env) {
         self.ports[port].port.set_free();
-        self.try_send(now, port, env);
+        self.try_send(port, env);
     }
 
     /// A wake-up of a port.
-    pub fn on_wake(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    pub fn on_wake(&mut self, port: u16, env: &mut impl Env) {
+        let now = env.now();
         let p = &mut self.ports[port];
         // One that was cancelled comes before the one that took its place, even at the same time.
         if let Some(at) = p.cancelled_wakes.iter().position(|&t| t == now) {
@@ -314,18 +316,19 @@ impl Nic {
             return;
         }
         if p.port.woken(now) {
-            self.try_send(now, port, env);
+            self.try_send(port, env);
         }
     }
 
     /// A timer of the receiver half of a port expires.
-    pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
+    pub fn on_receiver_wake(&mut self, port: u16, class: Class, env: &mut impl Env) {
+        let now = env.now();
         let p = &mut self.ports[port];
         let occupancy = p.occupancy(class);
         if let Some(message) = p.port.on_receiver_wake(now, class, &occupancy) {
-            p.send_control(now, class, message, &self.c, env);
+            p.send_control(class, message, &self.c, env);
             if p.per_flow {
-                p.send_more_control(now, class, &self.c, env);
+                p.send_more_control(class, &self.c, env);
             }
         }
         p.port.plan_receiver(class, env);
@@ -333,17 +336,17 @@ impl Nic {
 
     /// The link of a port fails: control frames and acknowledgements that wait are dropped, nothing
     /// is sent there any more.
-    pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        while let Some(f) = self.ports[port].port.fail(now, env) {
-            self.drop_waiting(now, port, &f, env);
+    pub fn on_link_failed(&mut self, port: u16, env: &mut impl Env) {
+        while let Some(f) = self.ports[port].port.fail(env) {
+            self.drop_waiting(port, &f, env);
         }
         while let Some(id) = self.ports[port].feedback.pop(env.frames()) {
             let f = env.discard(id);
-            self.drop_waiting(now, port, &f, env);
+            self.drop_waiting(port, &f, env);
         }
     }
 
-    fn drop_waiting(&self, now: Time, port: u16, f: &Frame, env: &mut impl Env) {
+    fn drop_waiting(&self, port: u16, f: &Frame, env: &mut impl Env) {
         let dropped = NodeEvent::Dropped {
             port,
             class: f.class(),
@@ -352,12 +355,12 @@ impl Nic {
             kind: f.kind(),
             why: Loss::FailedPort.into(),
         };
-        env.emit(self.node, now, dropped);
+        env.emit(self.node, dropped);
     }
 
     /// Replaces the round-robin order of the first port, where it goes by place: exactly these
     /// flows, in this order, each with a try to send before the next one comes.
-    pub fn replace_round_robin_order(&mut self, now: Time, flows: &[FlowId], env: &mut impl Env) {
+    pub fn replace_round_robin_order(&mut self, flows: &[FlowId], env: &mut impl Env) {
         if let Order::ByPlace(round_robin) = &mut self.ports[0].round_robin {
             round_robin.flows.clear();
         }
@@ -366,22 +369,22 @@ impl Nic {
                 if let Order::ByPlace(round_robin) = &mut self.ports[0].round_robin {
                     round_robin.flows.push(slot);
                 }
-                self.try_send(now, 0, env);
+                self.try_send(0, env);
             }
         }
     }
 
     /// Received messages take effect.
-    pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        if self.ports[port].port.apply_due(now, env).0 {
-            self.try_send(now, port, env);
+    pub fn on_apply(&mut self, port: u16, env: &mut impl Env) {
+        if self.ports[port].port.apply_due(env).0 {
+            self.try_send(port, env);
         }
     }
 
     /// Messages leave their generator.
-    pub fn on_emit(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    pub fn on_emit(&mut self, port: u16, env: &mut impl Env) {
         let p = &mut self.ports[port];
-        p.port.emit_due(now, env);
+        p.port.emit_due(env);
         p.plan_next(env);
     }
 }

@@ -294,9 +294,9 @@ impl Port {
     }
     /// The link fails: nothing is sent any more. What waited among the control frames is thrown
     /// away frame by frame.
-    pub fn fail(&mut self, now: Time, env: &mut impl Env) -> Option<Frame> {
+    pub fn fail(&mut self, env: &mut impl Env) -> Option<Frame> {
         self.failed = true;
-        self.drop_kept(now, env);
+        self.drop_kept(env);
         let id = self.control.pop(env.frames())?;
         Some(env.discard(id))
     }
@@ -388,7 +388,8 @@ impl Port {
 
     /// Puts a frame of a class on the wire.
     #[inline(always)]
-    pub fn start_frame(&mut self, now: Time, id: u32, env: &mut impl Env) {
+    pub fn start_frame(&mut self, id: u32, env: &mut impl Env) {
+        let now = env.now();
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
         let tx = env.wire_time(self.rate, len);
@@ -396,18 +397,18 @@ impl Port {
             class_state.tx.on_sent(now, Bytes(len as u64), tx);
         }
         if self.notes_frames {
-            self.note_frame(now, id, env);
+            self.note_frame(id, env);
         }
         self.transmit(id, tx, env);
     }
 
     #[cold] // out of line
-    fn note_frame(&mut self, now: Time, id: u32, env: &mut impl Env) {
+    fn note_frame(&mut self, id: u32, env: &mut impl Env) {
         if self.shares {
             self.note_shared_use();
         }
         if self.repeats {
-            self.keep(now, id, env);
+            self.keep(id, env);
         }
     }
 
@@ -432,28 +433,29 @@ impl Port {
     /// Starts the next control frame if there is one and the wire is free. Returns whether no frame
     /// of a class may go now.
     #[inline]
-    pub fn start_control(&mut self, now: Time, env: &mut impl Env) -> bool {
+    pub fn start_control(&mut self, env: &mut impl Env) -> bool {
         if !self.control_waits() || self.failed {
             return false;
         }
         if self.repeats {
-            return self.start_before_new(now, env);
+            return self.start_before_new(env);
         }
         if self.busy(env) {
             self.call_when_free(env);
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
-        self.start_popped(now, id, env);
+        self.start_popped(id, env);
         true
     }
 
     #[inline]
-    fn start_popped(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+    fn start_popped(&mut self, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         self.add_total(id, env.frames());
         if self.repeats && env.frames()[id].total().is_some() {
             // The message is about earlier frames.
-            self.keep(now, id, env);
+            self.keep(id, env);
         }
         if self.records {
             self.add_record(now, id, env.frames());
@@ -464,8 +466,8 @@ impl Port {
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_unpaused(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+    pub fn send_unpaused(&mut self, id: FrameId, env: &mut impl Env) {
         self.control.push(id, env.frames());
-        self.start_control(now, env);
+        self.start_control(env);
     }
 }

@@ -200,38 +200,39 @@ impl Switch {
     }
 
     /// A frame arrived at `port`.
-    pub fn on_frame(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+    pub fn on_frame(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let frame = env.frames()[id];
         if frame.kind() == FrameKind::Control {
             env.discard(id);
-            let open = self.ports[port as usize].on_control(now, &frame, &self.control_delay, env);
+            let open = self.ports[port as usize].on_control(&frame, &self.control_delay, env);
             if self.watchdog.is_some() && self.control_delay.processing.is_zero() {
                 self.note_message(now, port, frame.class());
             }
             if open {
-                self.try_send(now, port, env);
+                self.try_send(port, env);
             }
             return;
         }
         let (class, len) = (frame.class(), frame.len());
         let routed = match self.balancing {
             None => env.route(self.node, &frame),
-            Some(_) => match self.balanced(now, port, id, env) {
+            Some(_) => match self.balanced(port, id, env) {
                 Some(routed) => routed,
                 None => return,
             },
         };
         let Some(out_port) = routed else {
-            return self.drop_arrived(now, port, id, Loss::NoRoute.into(), env);
+            return self.drop_arrived(port, id, Loss::NoRoute.into(), env);
         };
         if self.unpaused == Some(class) {
-            self.ports[out_port as usize].send_unpaused(now, id, env);
+            self.ports[out_port as usize].send_unpaused(id, env);
             return self.plan_next(out_port, env);
         }
         let at = Passage { now, port, out: out_port, class };
         let Some(occupancy) = self.store(at, &frame, id, env) else { return };
-        if self.passes(now, out_port, class, len, env) {
-            return self.depart(now, out_port, class, id, env);
+        if self.passes(out_port, class, len, env) {
+            return self.depart(out_port, class, id, env);
         }
         let candidate = self.queues.push_in(
             now,
@@ -239,9 +240,9 @@ impl Switch {
             id,
             env.frames(),
         );
-        self.note_queue(now, port, out_port, class, &occupancy, env);
+        self.note_queue(port, out_port, class, &occupancy, env);
         if candidate {
-            self.try_send(now, out_port, env);
+            self.try_send(out_port, env);
         }
     }
 
@@ -258,7 +259,7 @@ impl Switch {
         if self.watchdog.is_some()
             && let Some(why) = self.discarded(port, out, class)
         {
-            self.drop_arrived(now, port, id, why, env);
+            self.drop_arrived(port, id, why, env);
             return None;
         }
         let class_state = self.ports[port as usize].class_state_mut(class);
@@ -273,7 +274,7 @@ impl Switch {
             class_state.rx.on_arrival(now, &occupancy, frame.bytes())
         };
         if let Some(message) = message {
-            self.send_control(now, port, class, message, env);
+            self.send_control(port, class, message, env);
         }
         env.frames()[id].pass_through(port, out);
         if self.congestion_points.is_some() {
@@ -288,35 +289,30 @@ impl Switch {
     fn refuse(&mut self, at: Passage, id: FrameId, env: &mut impl Env) {
         let full = self.buffer.full(&at, env.frames()[id].len());
         let why = Drop { cause: Loss::BufferFull, queue: (full == Full::Queue).then_some(at.out) };
-        self.drop_arrived(at.now, at.port, id, why, env);
+        self.drop_arrived(at.port, id, why, env);
     }
 
     /// A frame that has just come in is dropped.
     #[cold]
     #[inline(never)]
-    fn drop_arrived(&mut self, now: Time, port: u16, id: FrameId, why: Drop, env: &mut impl Env) {
+    fn drop_arrived(&mut self, port: u16, id: FrameId, why: Drop, env: &mut impl Env) {
         let frame = env.discard(id);
         let (class, len, kind) = (frame.class(), frame.len(), frame.kind());
-        env.emit(
-            self.node,
-            now,
-            NodeEvent::Dropped { port, class, flow: frame.flow, len, kind, why },
-        );
+        env.emit(self.node, NodeEvent::Dropped { port, class, flow: frame.flow, len, kind, why });
     }
 
     /// A frame arrives over the link of a port, which has done this to it.
     #[cold]
     pub fn on_link(
         &mut self,
-        now: Time,
         port: u16,
         id: FrameId,
         hit: Option<Hit>,
         env: &mut impl Env,
     ) -> Arrived {
-        let arrived = self.ports[port as usize].on_link(now, id, hit, env);
+        let arrived = self.ports[port as usize].on_link(id, hit, env);
         if arrived == Arrived::Taken {
-            self.try_send(now, port, env);
+            self.try_send(port, env);
         }
         arrived
     }
@@ -364,50 +360,53 @@ impl Switch {
     }
 
     /// The frame that was on the wire of `port` has left.
-    pub fn on_wire_free(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    pub fn on_wire_free(&mut self, port: u16, env: &mut impl Env) {
         self.ports[port as usize].set_free();
-        self.try_send(now, port, env);
+        self.try_send(port, env);
     }
 
     /// A wake-up of a port.
-    pub fn on_wake(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    pub fn on_wake(&mut self, port: u16, env: &mut impl Env) {
+        let now = env.now();
         if self.ports[port as usize].woken(now) {
-            self.try_send(now, port, env);
+            self.try_send(port, env);
         }
     }
 
     /// A timer of a receiver expires.
-    pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
+    pub fn on_receiver_wake(&mut self, port: u16, class: Class, env: &mut impl Env) {
+        let now = env.now();
         let occupancy = self.occupancy(port, class);
         if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &occupancy) {
-            self.send_control(now, port, class, message, env);
+            self.send_control(port, class, message, env);
         } else {
             self.ports[port as usize].plan_receiver(class, env);
         }
     }
 
     /// Received messages take effect.
-    pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        let (open, classes) = self.ports[port as usize].apply_due(now, env);
+    pub fn on_apply(&mut self, port: u16, env: &mut impl Env) {
+        let now = env.now();
+        let (open, classes) = self.ports[port as usize].apply_due(env);
         if self.watchdog.is_some() {
             Class::up_to(self.classes)
                 .filter(|class| classes & 1 << class.0 != 0)
                 .for_each(|class| self.note_message(now, port, class));
         }
         if open {
-            self.try_send(now, port, env);
+            self.try_send(port, env);
         }
     }
 
     /// Messages leave their generator.
-    pub fn on_emit(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        self.ports[port as usize].emit_due(now, env);
+    pub fn on_emit(&mut self, port: u16, env: &mut impl Env) {
+        self.ports[port as usize].emit_due(env);
         self.plan_next(port, env);
     }
 
     /// The link of a port fails: its queued frames are dropped.
-    pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        while let Some(f) = self.ports[port as usize].fail(now, env) {
+    pub fn on_link_failed(&mut self, port: u16, env: &mut impl Env) {
+        while let Some(f) = self.ports[port as usize].fail(env) {
             let dropped = NodeEvent::Dropped {
                 port,
                 class: f.class(),
@@ -416,19 +415,20 @@ impl Switch {
                 kind: f.kind(),
                 why: Loss::FailedPort.into(),
             };
-            env.emit(self.node, now, dropped);
+            env.emit(self.node, dropped);
         }
-        self.throw_all_away(now, port, env);
+        self.throw_all_away(port, env);
     }
 
     /// Frees every frame that waits for a failed port.
-    fn throw_all_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    fn throw_all_away(&mut self, port: u16, env: &mut impl Env) {
         Class::up_to(self.classes)
-            .for_each(|class| self.throw_away(now, port, class, Loss::FailedPort.into(), env));
+            .for_each(|class| self.throw_away(port, class, Loss::FailedPort.into(), env));
     }
 
     /// Frees every frame of a class that waits for a port.
-    fn throw_away(&mut self, now: Time, port: u16, class: Class, why: Drop, env: &mut impl Env) {
+    fn throw_away(&mut self, port: u16, class: Class, why: Drop, env: &mut impl Env) {
+        let now = env.now();
         loop {
             let class_state = self.ports[port as usize].class_state_mut(class);
             let Some((id, exposed)) = self.queues.discard(class_state, port, class, env.frames())
@@ -438,11 +438,7 @@ impl Switch {
             let frame = env.discard(id);
             let (in_port, len) = (frame.in_port, frame.len());
             let (flow, kind) = (frame.flow, frame.kind());
-            env.emit(
-                self.node,
-                now,
-                NodeEvent::Dropped { port: in_port, class, flow, len, kind, why },
-            );
+            env.emit(self.node, NodeEvent::Dropped { port: in_port, class, flow, len, kind, why });
             let at = Passage { now, port: in_port, out: port, class };
             self.sample_gone(at, frame.flow, frame.bytes());
             if self.failed_port_keeps_memory {
@@ -452,12 +448,12 @@ impl Switch {
                 let occupancy = self.buffer.release(&mut class_state.ingress, || at, len);
                 let message = self.on_departure_with_more(at, &frame, &occupancy);
                 if let Some(message) = message {
-                    self.send_control(now, in_port, class, message, env);
+                    self.send_control(in_port, class, message, env);
                 }
-                self.note_queue(now, in_port, port, class, &occupancy, env);
+                self.note_queue(in_port, port, class, &occupancy, env);
             }
             if let Some(other) = exposed {
-                self.try_send(now, other, env);
+                self.try_send(other, env);
             }
         }
     }
@@ -539,31 +535,24 @@ impl Switch {
         self.ports[out as usize].flows(class)?.queue(now, flow)
     }
 
-    fn send_control(
-        &mut self,
-        now: Time,
-        port: u16,
-        class: Class,
-        message: Message,
-        env: &mut impl Env,
-    ) {
+    fn send_control(&mut self, port: u16, class: Class, message: Message, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
-        p.send_control(now, class, message, &self.control_delay, env);
+        p.send_control(class, message, &self.control_delay, env);
         p.plan_receiver(class, env);
         self.plan_next(port, env);
         if self.congestion_points.is_some() {
-            self.sample_message(now, port, class, message, env);
+            self.sample_message(port, class, message, env);
         }
         if message.is_per_flow() {
-            self.send_more_control(now, port, class, env);
+            self.send_more_control(port, class, env);
         }
     }
 
     /// A decision about a flow takes several messages.
     #[cold]
-    fn send_more_control(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
+    fn send_more_control(&mut self, port: u16, class: Class, env: &mut impl Env) {
         if let Some(message) = self.ports[port as usize].class_state_mut(class).rx.more() {
-            self.send_control(now, port, class, message, env);
+            self.send_control(port, class, message, env);
         }
     }
 
@@ -580,7 +569,6 @@ impl Switch {
     #[inline]
     fn note_queue(
         &self,
-        now: Time,
         in_port: u16,
         out_port: u16,
         class: Class,
@@ -593,22 +581,22 @@ impl Switch {
         let egress = self.waiting(out_port, class);
         env.emit(
             self.node,
-            now,
             NodeEvent::Queue { in_port, out_port, class, ingress: occupancy.bytes.0, egress },
         );
     }
 
     /// Starts the next frame of a port, if the wire is free and some gate is open.
-    fn try_send(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    fn try_send(&mut self, port: u16, env: &mut impl Env) {
+        let now = env.now();
         let p = &mut self.ports[port as usize];
         if p.failed() {
             // Only with input queues: a frame for it came to the head.
-            return self.throw_all_away(now, port, env);
+            return self.throw_all_away(port, env);
         }
         if p.busy(env) {
             return p.call_when_free(env);
         }
-        if p.start_control(now, env) {
+        if p.start_control(env) {
             return self.plan_next(port, env);
         }
         let mut earliest = Time::NEVER;
@@ -624,9 +612,9 @@ impl Switch {
                 Gate::Blocked => None,
             }
         });
-        p.report_holds(now, env);
+        p.report_holds(env);
         match picked {
-            Some(class) => self.send(now, port, class, env),
+            Some(class) => self.send(port, class, env),
             None => p.wake_at(earliest, env),
         }
     }
@@ -635,7 +623,8 @@ impl Switch {
     /// would be pushed, chosen and popped with the same result. Where the queues are recorded, or
     /// several classes take turns, it takes the long path.
     #[inline]
-    fn passes(&mut self, now: Time, out: u16, class: Class, len: u32, env: &mut impl Env) -> bool {
+    fn passes(&mut self, out: u16, class: Class, len: u32, env: &mut impl Env) -> bool {
+        let now = env.now();
         let p = &mut self.ports[out as usize];
         if self.classes > 1
             || env.records_queues()
@@ -647,16 +636,16 @@ impl Switch {
         if !free || p.gate(now, class, len) != Gate::Open {
             return false;
         }
-        p.report_holds(now, env);
+        p.report_holds(env);
         p.class_state_mut(class).egress.pass(len);
         true
     }
 
-    fn send(&mut self, now: Time, port: u16, class: Class, env: &mut impl Env) {
+    fn send(&mut self, port: u16, class: Class, env: &mut impl Env) {
+        let now = env.now();
         if self.queues.reads_inputs() && self.discards(port, class) {
             // It waited behind a frame for another port when the storm was found.
             return self.throw_away(
-                now,
                 port,
                 class,
                 Drop { cause: Loss::Watchdog, queue: Some(port) },
@@ -668,15 +657,16 @@ impl Switch {
             return;
         };
         if self.queues.reads_inputs() {
-            self.read_input(now, id, env);
+            self.read_input(id, env);
         }
-        self.depart(now, port, class, id, env);
+        self.depart(port, class, id, env);
     }
 
     /// A frame begins to be read from its input, at the rate of its port: until it has been read no
     /// other one of it may go.
     #[cold]
-    fn read_input(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+    fn read_input(&mut self, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let (port, len) = (env.frames()[id].in_port, env.frames()[id].len());
         self.queues.set_reading(port, true);
         let takes = env.wire_time(self.ports[port as usize].rate, len);
@@ -684,11 +674,11 @@ impl Switch {
     }
 
     /// An input has read its frame: its heads may go, those of higher classes first.
-    pub fn on_input_read(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    pub fn on_input_read(&mut self, port: u16, env: &mut impl Env) {
         self.queues.set_reading(port, false);
         for class in Class::up_to(self.classes).rev() {
             if let Some(out) = self.queues.input_head(port, class, env.frames()) {
-                self.try_send(now, out, env);
+                self.try_send(out, env);
             }
         }
     }
@@ -696,16 +686,18 @@ impl Switch {
     /// A frame that leaves now takes along a record of the port, or its header changes.
     #[cold] // out of line: most frames take nothing along
     #[inline(never)]
-    fn annotate(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+    fn annotate(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let p = &self.ports[port as usize];
         if p.records() {
             p.add_record(now, id, env.frames());
         }
-        self.write_header(now, port, id, env);
+        self.write_header(port, id, env);
     }
 
     /// A frame that waits no longer leaves through a port that is free.
-    fn depart(&mut self, now: Time, port: u16, class: Class, id: FrameId, env: &mut impl Env) {
+    fn depart(&mut self, port: u16, class: Class, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let frame = &env.frames()[id];
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
         let class_state = self.ports[port as usize].class_state_mut(class);
@@ -716,11 +708,11 @@ impl Switch {
         if env.records_states()
             && let Some(state) = class_state.detector.state(now)
         {
-            env.emit(self.node, now, NodeEvent::State { port, class, state });
+            env.emit(self.node, NodeEvent::State { port, class, state });
         }
         if mark != Mark::None {
             env.frames()[id].add_mark(mark);
-            env.emit(self.node, now, NodeEvent::Marked { port, class, flow, mark });
+            env.emit(self.node, NodeEvent::Marked { port, class, flow, mark });
         }
         let at = Passage { now, port: in_port, out: port, class };
         if self.congestion_points.is_some() {
@@ -738,20 +730,20 @@ impl Switch {
         // the same port.
         let speaks_after = in_port == port && !self.hairpin_overlap;
         if let (Some(message), false) = (message, speaks_after) {
-            self.send_control(now, in_port, class, message, env);
+            self.send_control(in_port, class, message, env);
         }
         if self.annotates {
-            self.annotate(now, port, id, env);
+            self.annotate(port, id, env);
         }
         let p = &mut self.ports[port as usize];
-        p.start_frame(now, id, env);
+        p.start_frame(id, env);
         if self.watchdog.is_some() {
             self.note_sent(now, port, class);
         }
         self.plan_next(port, env);
         if let (Some(message), true) = (message, speaks_after) {
-            self.send_control(now, in_port, class, message, env);
+            self.send_control(in_port, class, message, env);
         }
-        self.note_queue(now, in_port, port, class, &occupancy, env);
+        self.note_queue(in_port, port, class, &occupancy, env);
     }
 }

@@ -34,6 +34,9 @@ struct World {
 }
 
 impl Env for World {
+    fn now(&self) -> Time {
+        self.now
+    }
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
@@ -63,7 +66,7 @@ impl Env for World {
     fn draw(&mut self, _at: PortId) -> f64 {
         0.0
     }
-    fn emit(&mut self, _node: NodeId, _now: Time, emit: NodeEvent) {
+    fn emit(&mut self, _node: NodeId, emit: NodeEvent) {
         if let NodeEvent::CongestionNotificationReceived { flow } = emit {
             self.notified.push(flow.0);
         }
@@ -136,10 +139,10 @@ impl Bench {
             }
             self.world.now = at;
             match self.world.calls.remove(i).1 {
-                Call::WireFree { port, .. } => self.nic.on_wire_free(at, port, &mut self.world),
-                Call::Wake { port } => self.nic.on_wake(at, port, &mut self.world),
+                Call::WireFree { port, .. } => self.nic.on_wire_free(port, &mut self.world),
+                Call::Wake { port } => self.nic.on_wake(port, &mut self.world),
                 Call::FlowTimer { slot, which } => {
-                    self.nic.on_flow_timer(at, slot, which, &mut self.world)
+                    self.nic.on_flow_timer(slot, which, &mut self.world)
                 }
                 other => panic!("{other:?}"),
             }
@@ -160,12 +163,12 @@ impl Bench {
             base_rtt: None,
             queue_pair: None,
         };
-        self.nic.start_flow(self.world.now, start, &mut self.world);
+        self.nic.start_flow(start, &mut self.world);
     }
 
     fn receives(&mut self, frame: Frame) {
         let id = self.world.frames.insert(frame);
-        self.nic.on_frame(self.world.now, 0, id, &mut self.world);
+        self.nic.on_frame(0, id, &mut self.world);
     }
 
     fn ack(&mut self, kind: FrameKind, flow: FlowId, seq: u64, reports_mark: bool) {
@@ -402,7 +405,7 @@ fn the_acknowledgement_carries_the_records() {
     for ns in [10, 20] {
         b.world.frames.telemetry_mut(id).push(hop(ns));
     }
-    b.nic.on_frame(b.world.now, 0, id, &mut b.world);
+    b.nic.on_frame(0, id, &mut b.world);
     b.until(100);
     // A frame of its own begins without records, although the handle has been used before.
     b.flow(FlowId(0), 1000, None, None);
@@ -459,7 +462,7 @@ fn a_rate_that_is_set_moves_the_frame_that_waits() {
     b.until(502); // and free now: the next frame, too, is due at 838
     let woken = |b: &mut Bench| {
         b.world.now = Time::from_ns(838);
-        b.nic.on_wake(b.world.now, 0, &mut b.world);
+        b.nic.on_wake(0, &mut b.world);
         b.sent()
     };
     assert_eq!((woken(&mut b), woken(&mut b)), (vec![], vec![(838, Data, 0, 2000)]));

@@ -22,6 +22,9 @@ struct World {
 }
 
 impl Env for World {
+    fn now(&self) -> Time {
+        self.now
+    }
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
@@ -49,7 +52,7 @@ impl Env for World {
     fn draw(&mut self, _at: PortId) -> f64 {
         0.0
     }
-    fn emit(&mut self, _node: NodeId, _now: Time, emit: NodeEvent) {
+    fn emit(&mut self, _node: NodeId, emit: NodeEvent) {
         if let NodeEvent::MessageSent { message, .. } = emit {
             self.messages.push(message);
         }
@@ -102,7 +105,7 @@ fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
         let mut w = World { frames: FrameStore::new(), ..World::default() };
         let comes = |s: &mut Switch, w: &mut World, frame: Frame| {
             let id = w.frames.insert(frame);
-            s.on_frame(w.now, 0, id, w);
+            s.on_frame(0, id, w);
         };
         comes(&mut s, &mut w, Frame::new(Data, FlowId(0), Class(0), 1500));
         comes(&mut s, &mut w, Frame::control(Message::Pfc(pfc::Pause::STICKY), Class(0), 64));
@@ -111,7 +114,7 @@ fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
         let mut resumed = false;
         while let Some(at) = w.calls.iter().enumerate().min_by_key(|(_, c)| c.0).map(|(i, _)| i) {
             w.now = w.calls.remove(at).0;
-            s.on_wire_free(w.now, 0, &mut w);
+            s.on_wire_free(0, &mut w);
             if w.calls.is_empty() && !resumed {
                 resumed = true;
                 w.now = Time::from_ns(5000);
@@ -149,7 +152,7 @@ fn a_port_that_sends_back_what_it_received_resumes_its_peer() {
             (switch(overlaps), World { frames: FrameStore::new(), ..World::default() });
         for _ in 0..3 {
             let id = w.frames.insert(Frame::new(FrameKind::Data, FlowId(0), Class(0), 1500));
-            s.on_frame(w.now, 0, id, &mut w);
+            s.on_frame(0, id, &mut w);
         }
         let pause = Message::Pfc(pfc::Pause::STICKY);
         assert_eq!(w.messages, [pause], "3000 B wait behind the first frame");
@@ -157,7 +160,7 @@ fn a_port_that_sends_back_what_it_received_resumes_its_peer() {
             let (time, call) = w.calls.remove(at);
             w.now = time;
             assert_eq!(call, Call::WireFree { port: 0, rank: 0 });
-            s.on_wire_free(time, 0, &mut w);
+            s.on_wire_free(0, &mut w);
         }
         assert_eq!(w.messages, [pause, Message::Pfc(pfc::Pause::RESUME)], "overlaps: {overlaps}");
         let kinds: Vec<_> = w.sent.iter().map(|s| s.2).collect();

@@ -2,7 +2,7 @@
 
 use xoff_mech::transport::{Answer, Sink};
 use xoff_units::state::State;
-use xoff_units::{Class, FlowId, Time};
+use xoff_units::{Class, FlowId};
 
 use super::Nic;
 use super::repair::DELAYED_ACK;
@@ -34,12 +34,12 @@ impl Nic {
     #[cold]
     pub(super) fn delay_ack(
         &mut self,
-        now: Time,
         port: u16,
         (ack, value): (Frame, Option<u16>),
         plain: bool,
         env: &mut impl Env,
     ) -> Option<Frame> {
+        let now = env.now();
         let d = self.sinks.entry(ack.flow).or_default();
         (d.class, d.port, d.value) = (ack.class(), port, value);
         let answer =
@@ -49,7 +49,8 @@ impl Nic {
 
     /// Acknowledgements of a flow may have waited long enough.
     #[cold]
-    pub(super) fn on_delayed_ack(&mut self, now: Time, flow: FlowId, env: &mut impl Env) {
+    pub(super) fn on_delayed_ack(&mut self, flow: FlowId, env: &mut impl Env) {
+        let now = env.now();
         let Some(d) = self.sinks.get_mut(&flow) else { return };
         let (answer, port, value) = (d.sink.on_call(now), d.port, d.value);
         let mut ack = Frame::new(FrameKind::Ack, flow, d.class, self.c.acks.len);
@@ -59,7 +60,7 @@ impl Nic {
             if let Some(value) = value {
                 env.frames().set_entropy(id, value);
             }
-            self.try_send(now, port, env);
+            self.try_send(port, env);
         }
     }
 

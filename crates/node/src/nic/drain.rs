@@ -101,7 +101,8 @@ impl Nic {
 
     /// A data frame came: it waits to be drained.
     #[cold]
-    pub(super) fn take_in(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+    pub(super) fn take_in(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let frame = env.frames()[id];
         let (class, len) = (frame.class(), frame.len());
         let p = &mut self.ports[port];
@@ -113,7 +114,7 @@ impl Nic {
             let (flow, kind) = (frame.flow, frame.kind());
             let why = Loss::BufferFull.into();
             let dropped = NodeEvent::Dropped { port, class, flow, len, kind, why };
-            return env.emit(self.node, now, dropped);
+            return env.emit(self.node, dropped);
         };
         *held += len as u64;
         let idle = d.is_empty();
@@ -124,13 +125,14 @@ impl Nic {
             env.call_at(self.node, d.done, Call::Clock { which: Nic::clock(Self::DRAIN, port) });
         }
         if let Some(message) = p.port.on_arrival(now, class, frame.flow, &occupancy, len) {
-            p.send_control(now, class, message, &self.c, env);
+            p.send_control(class, message, &self.c, env);
             p.port.plan_receiver(class, env);
         }
     }
 
     /// The first frame has been drained. Returns false where that is not so.
-    pub(super) fn on_drained(&mut self, now: Time, port: u16, env: &mut impl Env) -> bool {
+    pub(super) fn on_drained(&mut self, port: u16, env: &mut impl Env) -> bool {
+        let now = env.now();
         let Some(d) = self.ports[port].drain.as_mut().filter(|d| d.done <= now) else {
             return false;
         };
@@ -145,11 +147,11 @@ impl Nic {
             env.call_at(self.node, d.done, Call::Clock { which: Nic::clock(Self::DRAIN, port) });
         }
         env.discard(id); // its records stay in their place until another frame takes it
-        self.on_data(now, port, &frame, id, env);
+        self.on_data(port, &frame, id, env);
         let (class, len) = (frame.class(), frame.len());
         let p = &mut self.ports[port];
         if let Some(message) = p.port.on_departure(now, class, frame.flow, &occupancy, len) {
-            p.send_control(now, class, message, &self.c, env);
+            p.send_control(class, message, &self.c, env);
             p.port.plan_receiver(class, env);
         }
         true

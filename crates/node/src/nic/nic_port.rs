@@ -134,6 +134,7 @@ impl NicPort {
     }
 
     /// Occupancy of a class, as a receiver half sees it.
+    #[inline]
     pub fn occupancy(&self, class: Class) -> Occupancy {
         self.drain.as_ref().map_or(Occupancy { limit: self.memory, ..Occupancy::default() }, |d| {
             d.occupancy(class)
@@ -152,16 +153,16 @@ impl NicPort {
 
     pub fn send_control(
         &mut self,
-        now: Time,
         class: Class,
         message: Message,
         c: &NicConfig,
         env: &mut impl Env,
     ) {
+        let now = env.now();
         if !self.storms.is_empty() && self.withholds(now, class, message) {
             return;
         }
-        self.port.send_control(now, class, message, &c.control_delay, env);
+        self.port.send_control(class, message, &c.control_delay, env);
         self.plan_next(env);
     }
 

@@ -1,6 +1,6 @@
 //! The ports through which a flow leaves a NIC that has several.
 
-use xoff_units::{Class, Rate, Time};
+use xoff_units::{Class, Rate};
 
 use super::nic_port::PortSet;
 use super::{FlowStart, Nic};
@@ -89,7 +89,7 @@ impl Nic {
 
     /// A link of the network has failed. Flows whose ports no longer lead to their destination
     /// leave by others, if there are any.
-    pub fn on_routes_changed(&mut self, now: Time, env: &mut impl Env) {
+    pub fn on_routes_changed(&mut self, env: &mut impl Env) {
         if self.ports.is_single() {
             return;
         }
@@ -118,7 +118,7 @@ impl Nic {
             let len = self.flows[slot as usize].next_len(&self.c);
             old.iter().for_each(|p| self.ports[p].round_robin.remove(start.class, slot));
             new.iter().for_each(|p| self.ports[p].round_robin.push(start.class, slot, len));
-            self.try_send_flow(now, slot, env);
+            self.try_send_flow(slot, env);
         }
     }
 }

@@ -9,8 +9,8 @@
 //! previous one has left waits for that. Between messages rate control keeps its state and its
 //! timers.
 
+use xoff_units::FlowId;
 use xoff_units::state::State;
-use xoff_units::{FlowId, Time};
 
 use super::Nic;
 use crate::env::Env;
@@ -92,7 +92,7 @@ impl Nic {
 
     /// The last byte of a message leaves through a port: the one that waits for it begins.
     #[cold]
-    pub(super) fn next_in_pair(&mut self, now: Time, port: u16, slot: u32, env: &mut impl Env) {
+    pub(super) fn next_in_pair(&mut self, port: u16, slot: u32, env: &mut impl Env) {
         let Some(next) = self.flows[slot as usize].pair.as_mut().and_then(|p| p.behind.take())
         else {
             return;
@@ -100,7 +100,7 @@ impl Nic {
         self.follow(slot, next);
         self.takes_turns(next);
         let others = self.flows[next as usize].ports;
-        others.iter().filter(|&p| p != port).for_each(|p| self.try_send(now, p, env));
+        others.iter().filter(|&p| p != port).for_each(|p| self.try_send(p, env));
         self.ports[port].plan_next(env);
     }
 

@@ -14,34 +14,34 @@ use crate::frame::{Frame, FrameId, FrameKind};
 impl Nic {
     /// A timer of a flow.
     #[inline(never)] // it would crowd the registers of every call
-    pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
+    pub fn on_flow_timer(&mut self, slot: u32, which: u8, env: &mut impl Env) {
         match which {
-            RETRANSMISSION => return self.on_retransmission_timer(now, slot, env),
-            DELAYED_ACK => return self.on_delayed_ack(now, FlowId(slot), env),
+            RETRANSMISSION => return self.on_retransmission_timer(slot, env),
+            DELAYED_ACK => return self.on_delayed_ack(FlowId(slot), env),
             _ => {}
         }
         let timers = &mut self.flows[slot as usize].timers;
         *timers = timers.saturating_sub(1);
-        self.timer_of(now, slot, which, env);
+        self.timer_of(slot, which, env);
     }
 
-    fn timer_of(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
+    fn timer_of(&mut self, slot: u32, which: u8, env: &mut impl Env) {
+        let now = env.now();
         let mut wakes = Wakes::default();
         let f = &mut self.flows[slot as usize];
         let Some(rc) = f.rate_control.as_mut().filter(|_| !f.timers_cancelled) else {
             if let Some(next) = self.successor(slot) {
-                self.timer_of(now, next, which, env);
+                self.timer_of(next, which, env);
             }
             return;
         };
         let before = rc.rate();
         rc.on_wake(now, which, &mut wakes);
-        self.after_rate_control(now, slot, before, wakes, env);
+        self.after_rate_control(slot, before, wakes, env);
     }
 
     pub(super) fn after_rate_control(
         &mut self,
-        now: Time,
         slot: u32,
         before: Rate,
         wakes: Wakes,
@@ -53,11 +53,12 @@ impl Nic {
         }
         let f = &self.flows[slot as usize];
         if let Some(rate) = f.rate_control.as_ref().map(|rc| rc.rate()).filter(|&r| r != before) {
-            env.emit(self.node, now, NodeEvent::FlowRate { flow: f.start.flow, rate });
+            env.emit(self.node, NodeEvent::FlowRate { flow: f.start.flow, rate });
         }
     }
 
-    pub(super) fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
+    pub(super) fn on_ack(&mut self, f: &Frame, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         if !self.c.transport.acknowledges() {
             return;
         }
@@ -76,7 +77,7 @@ impl Nic {
             let (class, ports) = (flow.start.class, flow.ports);
             ports.iter().for_each(|p| self.ports[p].round_robin.over(class));
             self.slots.remove(&f.flow);
-            env.emit(self.node, now, NodeEvent::Acknowledged { flow: f.flow });
+            env.emit(self.node, NodeEvent::Acknowledged { flow: f.flow });
         }
         // The frame that caused a Nack, instead of the time at which it was sent.
         let nack = f.kind() == FrameKind::Nack;
@@ -87,51 +88,39 @@ impl Nic {
             self.comes_to_a_shorter_frame(slot);
         }
         if self.flows[slot as usize].repair.is_some() {
-            self.repair(now, slot, (before, named), now.since(f.sent_at), env);
+            self.repair(slot, (before, named), now.since(f.sent_at), env);
         }
         if f.reported() != Mark::None && self.c.rate_control.cnp_mode() == CnpMode::InAck {
-            self.on_congestion_notification(now, slot, f.reported(), env);
+            self.on_congestion_notification(slot, f.reported(), env);
         }
         if self.c.rate_control.wants_acks() && named.is_none() {
-            self.on_wanted_ack(now, slot, f, id, env);
+            self.on_wanted_ack(slot, f, id, env);
         }
         let flow = &mut self.flows[slot as usize];
         if flow.done && flow.next >= flow.start.size && flow.pair.is_none() {
             flow.rate_control = None;
         }
-        self.try_send_flow(now, slot, env);
+        self.try_send_flow(slot, env);
     }
 
     /// The receiver reports a mark.
-    pub(super) fn on_congestion_notification(
-        &mut self,
-        now: Time,
-        slot: u32,
-        mark: Mark,
-        env: &mut impl Env,
-    ) {
+    pub(super) fn on_congestion_notification(&mut self, slot: u32, mark: Mark, env: &mut impl Env) {
         if let Some(feedback) = self.c.rate_control.feedback_of(mark) {
-            self.on_feedback(now, slot, feedback, env);
+            self.on_feedback(slot, feedback, env);
         }
     }
 
     /// A congestion point reports a value about a flow.
     #[cold]
-    pub(super) fn on_value(
-        &mut self,
-        now: Time,
-        slot: u32,
-        flow: FlowId,
-        value: u8,
-        env: &mut impl Env,
-    ) {
-        env.emit(self.node, now, NodeEvent::CongestionNotificationReceived { flow });
-        self.on_feedback(now, slot, Feedback::Quantized(value), env);
+    pub(super) fn on_value(&mut self, slot: u32, flow: FlowId, value: u8, env: &mut impl Env) {
+        env.emit(self.node, NodeEvent::CongestionNotificationReceived { flow });
+        self.on_feedback(slot, Feedback::Quantized(value), env);
     }
 
     /// An acknowledgement came that the rate control wants.
     #[cold]
-    fn on_wanted_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
+    fn on_wanted_ack(&mut self, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let flow = &self.flows[slot as usize];
         // Full frames, except for the last one.
         let payload = if f.seq == flow.start.size {
@@ -149,13 +138,14 @@ impl Nic {
             mark: f.reported(),
             hops: records.hops(),
         };
-        self.on_feedback(now, slot, Feedback::Ack(ack), env);
+        self.on_feedback(slot, Feedback::Ack(ack), env);
     }
 
     /// The rate was set: the frame that waits moves by as much as the last one's time has changed,
     /// and a wake-up that would now come too late is asked for again.
     #[cold]
-    fn move_next_frame(&mut self, now: Time, slot: u32, before: Rate, env: &mut impl Env) {
+    fn move_next_frame(&mut self, slot: u32, before: Rate, env: &mut impl Env) {
+        let now = env.now();
         let flow = &mut self.flows[slot as usize];
         let Some(after) = flow.rate_control.as_ref().map(|rc| rc.rate()) else { return };
         let (old, new) =
@@ -176,11 +166,12 @@ impl Nic {
         }
     }
 
-    fn on_feedback(&mut self, now: Time, slot: u32, feedback: Feedback<'_>, env: &mut impl Env) {
+    fn on_feedback(&mut self, slot: u32, feedback: Feedback<'_>, env: &mut impl Env) {
+        let now = env.now();
         let flow = &mut self.flows[slot as usize];
         let Some(rc) = &mut flow.rate_control else {
             if let Some(next) = self.successor(slot) {
-                self.on_feedback(now, next, feedback, env);
+                self.on_feedback(next, feedback, env);
             }
             return;
         };
@@ -191,8 +182,8 @@ impl Nic {
         // then.
         flow.timers_cancelled &= wakes.iter().next().is_none();
         if wakes.moves_next_frame() {
-            self.move_next_frame(now, slot, before, env);
+            self.move_next_frame(slot, before, env);
         }
-        self.after_rate_control(now, slot, before, wakes, env);
+        self.after_rate_control(slot, before, wakes, env);
     }
 }

@@ -113,14 +113,8 @@ fn acknowledge(
 }
 
 impl Nic {
-    pub(super) fn on_data(
-        &mut self,
-        now: Time,
-        port: u16,
-        f: &Frame,
-        id: FrameId,
-        env: &mut impl Env,
-    ) {
+    pub(super) fn on_data(&mut self, port: u16, f: &Frame, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
         let accepted = accept(now, f, payload, &self.c, &mut r.data, &mut self.ahead);
@@ -145,7 +139,7 @@ impl Nic {
         } else if complete && self.c.clears_flows {
             self.clear_received(f.flow);
         }
-        self.report(now, f, payload, &accepted, env);
+        self.report(f, payload, &accepted, env);
         let [answer, cnp] = answers;
         if answer.is_none() && cnp.is_none() {
             return;
@@ -154,7 +148,7 @@ impl Nic {
         let answer = match answer {
             Some(ack) if self.c.transport.facts().delayed_ack > Span::ZERO => {
                 let plain = accepted.in_order && !accepted.gap && payload >= self.c.payload_max;
-                self.delay_ack(now, port, (ack, value), plain, env)
+                self.delay_ack(port, (ack, value), plain, env)
             }
             answer => answer,
         };
@@ -175,32 +169,32 @@ impl Nic {
         match cnp {
             Some(frame) if self.c.cnp_class.is_some() => {
                 let id = env.frames().insert(frame);
-                self.ports[port].port.send_unpaused(now, id, env);
+                self.ports[port].port.send_unpaused(id, env);
             }
             Some(frame) => _ = self.queue_feedback(port, frame, env),
             None => {}
         }
-        self.try_send(now, port, env);
+        self.try_send(port, env);
     }
 
     /// Tells the environment what became of a frame of data.
     #[inline(always)]
-    fn report(&self, now: Time, f: &Frame, payload: u32, a: &Accepted, env: &mut impl Env) {
+    fn report(&self, f: &Frame, payload: u32, a: &Accepted, env: &mut impl Env) {
         let (flow, mark) = (f.flow, f.mark());
         if let Some(hold) = a.hold {
-            env.emit(self.node, now, NodeEvent::GapFilled { flow, hold });
+            env.emit(self.node, NodeEvent::GapFilled { flow, hold });
         }
         if let Some(held) = a.kept {
-            env.emit(self.node, now, NodeEvent::Ahead { flow, held });
+            env.emit(self.node, NodeEvent::Ahead { flow, held });
         }
         if a.delivered > 0 || a.in_order {
             let (payload, complete) = (a.delivered, a.complete);
-            env.emit(self.node, now, NodeEvent::Delivered { flow, payload, mark, complete });
+            env.emit(self.node, NodeEvent::Delivered { flow, payload, mark, complete });
         } else {
             // Kept bytes count as delivered once they are in order.
             let payload = if a.kept.is_some() { 0 } else { payload };
             let (expected, got) = (a.expected, f.seq);
-            env.emit(self.node, now, NodeEvent::OutOfOrder { flow, expected, got, payload });
+            env.emit(self.node, NodeEvent::OutOfOrder { flow, expected, got, payload });
         }
     }
 

@@ -57,16 +57,18 @@ impl Repair {
 impl Nic {
     /// A frame of a flow was sent that ends before byte `end`: its timer runs.
     #[cold]
-    pub(super) fn note_sent(&mut self, now: Time, slot: u32, end: u64, env: &mut impl Env) {
+    pub(super) fn note_sent(&mut self, slot: u32, end: u64, env: &mut impl Env) {
+        let now = env.now();
         if let Some(r) = &mut self.flows[slot as usize].repair {
             r.source.on_sent(now, end);
         }
-        self.arm_repair(now, slot, env);
+        self.arm_repair(slot, env);
     }
 
     /// Asks for a call when the timer of a flow expires.
     #[cold]
-    fn arm_repair(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+    fn arm_repair(&mut self, slot: u32, env: &mut impl Env) {
+        let now = env.now();
         let f = &mut self.flows[slot as usize];
         let in_flight = f.next.saturating_sub(f.acked);
         let Some(r) = &mut f.repair else { return };
@@ -80,7 +82,8 @@ impl Nic {
 
     /// The timer of a flow was called for now.
     #[cold]
-    pub(super) fn on_retransmission_timer(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+    pub(super) fn on_retransmission_timer(&mut self, slot: u32, env: &mut impl Env) {
+        let now = env.now();
         let f = &mut self.flows[slot as usize];
         let in_flight = f.next.saturating_sub(f.acked);
         let Some(r) = &mut f.repair else { return };
@@ -88,16 +91,16 @@ impl Nic {
             r.called = None;
         }
         if r.source.due(in_flight).is_none_or(|due| due > now) {
-            return self.arm_repair(now, slot, env);
+            return self.arm_repair(slot, env);
         }
         f.next = r.source.on_timer(now, f.acked, f.next);
         if let Some(entropy) = &mut f.entropy {
             entropy.on_timeout(now);
         }
-        env.emit(self.node, now, NodeEvent::TimedOut { flow: f.start.flow });
+        env.emit(self.node, NodeEvent::TimedOut { flow: f.start.flow });
         self.comes_to_a_shorter_frame(slot);
-        self.arm_repair(now, slot, env);
-        self.try_send_flow(now, slot, env);
+        self.arm_repair(slot, env);
+        self.try_send_flow(slot, env);
     }
 
     /// An acknowledgement came after this round trip: `before` was acknowledged before it, and it
@@ -105,12 +108,12 @@ impl Nic {
     #[cold]
     pub(super) fn repair(
         &mut self,
-        now: Time,
         slot: u32,
         (before, ahead): (u64, Option<u64>),
         rtt: Span,
         env: &mut impl Env,
     ) {
+        let now = env.now();
         let f = &mut self.flows[slot as usize];
         let Some(r) = &mut f.repair else { return };
         r.source.on_ack(now, &Acked { before, until: f.acked, next: f.next, rtt, ahead });
@@ -122,19 +125,13 @@ impl Nic {
             return;
         }
         self.comes_to_a_shorter_frame(slot);
-        self.arm_repair(now, slot, env);
+        self.arm_repair(slot, env);
     }
 
     /// A frame of a flow goes again.
     #[cold]
-    pub(super) fn send_again(
-        &mut self,
-        now: Time,
-        port: u16,
-        slot: u32,
-        seq: u64,
-        env: &mut impl Env,
-    ) {
+    pub(super) fn send_again(&mut self, port: u16, slot: u32, seq: u64, env: &mut impl Env) {
+        let now = env.now();
         let f = &mut self.flows[slot as usize];
         let payload = (f.start.size - seq).min(self.c.payload_max as u64) as u32;
         let len = payload + self.c.header;
@@ -147,7 +144,7 @@ impl Nic {
         };
         f.available = now + f.times.of(rate, len);
         f.last_len = len;
-        self.put_on_wire(now, port, slot, frame, payload, env);
-        self.note_sent(now, slot, seq + payload as u64, env);
+        self.put_on_wire(port, slot, frame, payload, env);
+        self.note_sent(slot, seq + payload as u64, env);
     }
 }

@@ -245,60 +245,63 @@ impl Flows for Asked<'_> {
 impl Nic {
     /// Tries to send at each port of a flow.
     #[inline]
-    pub(super) fn try_send_flow(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+    pub(super) fn try_send_flow(&mut self, slot: u32, env: &mut impl Env) {
         if self.ports.is_single() {
-            return self.try_send(now, 0, env);
+            return self.try_send(0, env);
         }
         let ports = self.flows[slot as usize].ports;
-        ports.iter().for_each(|p| self.try_send(now, p, env));
+        ports.iter().for_each(|p| self.try_send(p, env));
     }
 
-    pub(super) fn try_send(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        let p = &mut self.ports[port];
+    pub(super) fn try_send(&mut self, port: u16, env: &mut impl Env) {
+        let now = env.now();
+        let Nic { ports, flows, c, .. } = self;
+        let p = &mut ports[port];
         if p.port.failed() {
             return;
         }
         if p.port.busy(env) {
             return p.port.call_when_free(env);
         }
-        if p.port.start_control(now, env) {
+        if p.port.start_control(env) {
             return p.plan_next(env);
         }
         let mut earliest = Time::NEVER;
         if let Some(id) = p.feedback.front() {
             let f = env.frames()[id];
-            let class = match self.c.acks.paused_with {
+            let class = match c.acks.paused_with {
                 PausedWith::Class(class) => class,
                 PausedWith::OwnClass => Some(f.class()),
             };
-            match class.map_or(Gate::Open, |c| match p.per_flow {
-                true => flow_gate(&p.port, now, c, f.flow, self.c.obeys_priorities),
-                false => p.port.gate(now, c, f.len()),
+            match class.map_or(Gate::Open, |class| match p.per_flow {
+                true => flow_gate(&p.port, now, class, f.flow, c.obeys_priorities),
+                false => p.port.gate(now, class, f.len()),
             }) {
                 Gate::Open => {
                     p.feedback.pop(env.frames());
-                    p.port.start_frame(now, id, env);
+                    p.port.start_frame(id, env);
                     return p.plan_next(env);
                 }
                 Gate::Until(t) => earliest = t,
                 Gate::Blocked => {}
             }
         }
-        let next = self.next_flow(now, port, &mut earliest);
-        if self.ports[port].per_flow {
-            self.note_flows(now, port, env.frames());
+        let next = p.next_flow(now, flows, c, &mut earliest);
+        if p.per_flow {
+            p.note_flows(now, flows, c, env.frames());
         }
-        self.ports[port].port.report_holds(now, env);
+        p.port.report_holds(env);
         match next {
-            Some(slot) => self.send_data(now, port, slot, env),
-            None if self.c.compat.wakes_stay => self.plan_wake_that_stays(now, port, env),
-            None => self.ports[port].port.wake_at(earliest, env),
+            Some(slot) => self.send_data(port, slot, env),
+            None if c.compat.wakes_stay => self.plan_wake_that_stays(port, env),
+            None => p.port.wake_at(earliest, env),
         }
     }
 
     /// Plans a wake-up for all flows with bytes left, also for those that are paused or window
     /// bound, unless one is pending.
-    fn plan_wake_that_stays(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    fn plan_wake_that_stays(&mut self, port: u16, env: &mut impl Env) {
+        let now = env.now();
         let p = &mut self.ports[port];
         if p.port.pending_wake().is_some() {
             return;
@@ -311,24 +314,10 @@ impl Nic {
         }
     }
 
-    /// Next flow of a port in round robin order that may send; else the time is noted at which one may, if
-    /// nothing happens before.
-    #[inline]
-    fn next_flow(&mut self, now: Time, port: u16, earliest: &mut Time) -> Option<u32> {
-        let Nic { flows, ports, c, .. } = self;
-        let NicPort { port, per_flow, round_robin, .. } = &mut ports[port];
-        let mut asked = Asked { flows, port, c, per_flow: *per_flow, now, earliest: *earliest };
-        let picked = match round_robin {
-            Order::ByStart(round_robin) => round_robin.pick(&mut asked),
-            Order::ByPlace(round_robin) => round_robin.pick(&mut asked),
-        };
-        *earliest = asked.earliest;
-        picked
-    }
-
-    fn send_data(&mut self, now: Time, port: u16, slot: u32, env: &mut impl Env) {
+    fn send_data(&mut self, port: u16, slot: u32, env: &mut impl Env) {
+        let now = env.now();
         if let Some(seq) = self.flows[slot as usize].again() {
-            return self.send_again(now, port, slot, seq, env);
+            return self.send_again(port, slot, seq, env);
         }
         let f = &mut self.flows[slot as usize];
         let s = f.start;
@@ -368,20 +357,20 @@ impl Nic {
         let (paced, repairs, in_pair) =
             (f.rate_control.is_some(), f.repair.is_some(), f.pair.is_some());
         let short = f.left() < self.c.payload_max as u64;
-        self.put_on_wire(now, port, slot, frame, payload, env);
+        self.put_on_wire(port, slot, frame, payload, env);
         if repairs {
-            self.note_sent(now, slot, frame.seq + payload as u64, env);
+            self.note_sent(slot, frame.seq + payload as u64, env);
         }
         if short {
             self.comes_to_its_end(slot);
         }
         if all_sent {
-            env.emit(self.node, now, NodeEvent::AllSent { flow: s.flow });
+            env.emit(self.node, NodeEvent::AllSent { flow: s.flow });
             if in_pair {
-                self.next_in_pair(now, port, slot, env);
+                self.next_in_pair(port, slot, env);
             }
         } else if paced {
-            self.after_rate_control(now, slot, before, wakes, env);
+            self.after_rate_control(slot, before, wakes, env);
         }
     }
 
@@ -389,7 +378,6 @@ impl Nic {
     #[inline(always)]
     pub(super) fn put_on_wire(
         &mut self,
-        now: Time,
         port: u16,
         slot: u32,
         frame: Frame,
@@ -401,21 +389,22 @@ impl Nic {
             *env.frames().telemetry_mut(id) = Telemetry::default();
         }
         if self.c.entropy.is_some() {
-            self.give_entropy(now, port, slot, id, env);
+            self.give_entropy(port, slot, id, env);
         }
         let p = &mut self.ports[port];
-        p.port.start_frame(now, id, env);
+        p.port.start_frame(id, env);
         p.plan_next(env);
         let flow = frame.flow;
-        env.emit(self.node, now, NodeEvent::Sent { flow, payload });
+        env.emit(self.node, NodeEvent::Sent { flow, payload });
         if !self.ports.is_single() {
-            env.emit(self.node, now, NodeEvent::Balanced { flow, port, len: frame.len() });
+            env.emit(self.node, NodeEvent::Balanced { flow, port, len: frame.len() });
         }
     }
 
     /// Gives a frame of a flow its entropy value.
     #[cold]
-    fn give_entropy(&mut self, now: Time, port: u16, slot: u32, id: FrameId, env: &mut impl Env) {
+    fn give_entropy(&mut self, port: u16, slot: u32, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let at = self.ports[port].port.at();
         if let Some(entropy) = &mut self.flows[slot as usize].entropy {
             let value = entropy.next(now, &mut || env.draw(at));
@@ -457,7 +446,7 @@ impl Nic {
     pub fn hold(&self, now: Time, port: u16, class: Class, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port];
         if p.per_flow {
-            return self.flows_hold(now, port, class, frames);
+            return p.flows_hold(now, class, &self.flows, &self.c, frames);
         }
         p.port.hold(now, class, self.waits(p, class, frames)?)
     }
@@ -486,5 +475,27 @@ impl Nic {
                 f(s.start.flow, rc.rate());
             }
         }
+    }
+}
+
+impl NicPort {
+    /// Next flow in round robin order that may send; else the time is noted at which one may, if
+    /// nothing happens before.
+    #[inline]
+    fn next_flow(
+        &mut self,
+        now: Time,
+        flows: &Senders,
+        c: &NicConfig,
+        earliest: &mut Time,
+    ) -> Option<u32> {
+        let NicPort { port, per_flow, round_robin, .. } = self;
+        let mut asked = Asked { flows, port, c, per_flow: *per_flow, now, earliest: *earliest };
+        let picked = match round_robin {
+            Order::ByStart(round_robin) => round_robin.pick(&mut asked),
+            Order::ByPlace(round_robin) => round_robin.pick(&mut asked),
+        };
+        *earliest = asked.earliest;
+        picked
     }
 }

@@ -61,7 +61,8 @@ impl NicPort {
         storm.map(|s| s.withheld = Some(message)).is_some()
     }
 
-    fn go_on_storming(&mut self, now: Time, c: &NicConfig, env: &mut impl Env) -> bool {
+    fn go_on_storming(&mut self, c: &NicConfig, env: &mut impl Env) -> bool {
+        let now = env.now();
         let mut acts = false;
         for n in 0..self.storms.len() {
             let s = &mut self.storms[n];
@@ -80,7 +81,7 @@ impl NicPort {
                 hold
             };
             if let Some(message) = message {
-                self.port.send_control(now, class, message, &c.control_delay, env);
+                self.port.send_control(class, message, &c.control_delay, env);
                 self.plan_next(env);
             }
         }
@@ -109,11 +110,11 @@ impl Nic {
     }
 
     /// A clock of the NIC. Returns whether that changed anything.
-    pub fn on_clock(&mut self, now: Time, which: u8, env: &mut impl Env) -> bool {
+    pub fn on_clock(&mut self, which: u8, env: &mut impl Env) -> bool {
         let port = u16::from(which / Nic::CLOCKS);
         match which % Nic::CLOCKS {
-            Self::DRAIN => self.on_drained(now, port, env),
-            _ => self.ports[port].go_on_storming(now, &self.c, env),
+            Self::DRAIN => self.on_drained(port, env),
+            _ => self.ports[port].go_on_storming(&self.c, env),
         }
     }
 }

@@ -75,13 +75,13 @@ impl Port {
 
     /// Reports which holds have begun or ended in the gates asked since the last time.
     #[inline(always)]
-    pub fn report_holds(&mut self, now: Time, env: &mut impl Env) {
+    pub fn report_holds(&mut self, env: &mut impl Env) {
         if self.hold_changes != 0 {
-            self.report_hold_changes(now, env);
+            self.report_hold_changes(env);
         }
     }
 
-    fn report_hold_changes(&mut self, now: Time, env: &mut impl Env) {
+    fn report_hold_changes(&mut self, env: &mut impl Env) {
         let mut changes = std::mem::take(&mut self.hold_changes);
         while changes != 0 {
             let class = Class(changes.trailing_zeros() as u8);
@@ -89,7 +89,6 @@ impl Port {
             let by = self.class_state(class).tx.stopped_by();
             env.emit(
                 self.node,
-                now,
                 NodeEvent::Hold { port: self.number, class, on: self.held & 1 << class.0 != 0, by },
             );
         }
@@ -115,10 +114,11 @@ impl Port {
 
     /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The
     /// port checks its queued frames at `now`.
-    pub fn release(&mut self, now: Time, class: Class, on: bool, env: &mut impl Env) {
+    pub fn release(&mut self, class: Class, on: bool, env: &mut impl Env) {
+        let now = env.now();
         let line = self.rate;
         self.class_state_mut(class).tx.release(now, line, on);
-        self.note_allowed(now, class, env);
+        self.note_allowed(class, env);
         self.wake_at(now, env);
     }
 
@@ -139,26 +139,24 @@ impl Port {
 
     /// The link of the port has been down: the sender halves forget the peer's messages
     /// ([`Sender::restart`]).
-    pub fn restart(&mut self, now: Time, env: &mut impl Env) {
+    pub fn restart(&mut self, env: &mut impl Env) {
+        let now = env.now();
         for class in Class::up_to(1 + self.more.len()) {
             self.class_state_mut(class).tx.restart(now);
             self.note_shared_use();
-            self.note_allowed(now, class, env);
+            self.note_allowed(class, env);
         }
     }
 
     /// Notes the rate that the sender half of a class allows now, and the time at which a stop
     /// expires.
     #[inline]
-    pub(super) fn note_allowed(&self, now: Time, class: Class, env: &mut impl Env) -> Rate {
+    pub(super) fn note_allowed(&self, class: Class, env: &mut impl Env) -> Rate {
+        let now = env.now();
         let tx = &self.class_state(class).tx;
         let (rate, by) = (tx.rate(now), tx.stopped_by());
         let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
-        env.emit(
-            self.node,
-            now,
-            NodeEvent::AllowedRate { port: self.number, class, rate, by, expires },
-        );
+        env.emit(self.node, NodeEvent::AllowedRate { port: self.number, class, rate, by, expires });
         rate
     }
 

@@ -103,14 +103,14 @@ impl Port {
     /// wire.
     pub fn send_control(
         &mut self,
-        now: Time,
         class: Class,
         message: Message,
         delay: &ControlDelay,
         env: &mut impl Env,
     ) {
+        let now = env.now();
         if delay.generation.is_zero() {
-            self.emit(now, class, message, env);
+            self.emit(class, message, env);
         } else {
             let at = self.at();
             let due = self.delays.get_or_insert_default().outbox.push(
@@ -125,14 +125,15 @@ impl Port {
     }
 
     /// Sends messages that have passed the generation delay.
-    pub fn emit_due(&mut self, now: Time, env: &mut impl Env) {
+    pub fn emit_due(&mut self, env: &mut impl Env) {
+        let now = env.now();
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
-            self.emit(now, class, message, env);
+            self.emit(class, message, env);
         }
     }
 
-    fn emit(&mut self, now: Time, class: Class, message: Message, env: &mut impl Env) {
-        env.emit(self.node, now, NodeEvent::MessageSent { port: self.number, class, message });
+    fn emit(&mut self, class: Class, message: Message, env: &mut impl Env) {
+        env.emit(self.node, NodeEvent::MessageSent { port: self.number, class, message });
         if self.failed {
             return; // there is no receiver
         }
@@ -150,26 +151,21 @@ impl Port {
             } else {
                 self.control.push(id, env.frames());
             }
-            self.start_control(now, env);
+            self.start_control(env);
         }
     }
 
     /// A control frame arrived. Returns true if something may go now that could not before.
-    pub fn on_control(
-        &mut self,
-        now: Time,
-        frame: &Frame,
-        delay: &ControlDelay,
-        env: &mut impl Env,
-    ) -> bool {
+    pub fn on_control(&mut self, frame: &Frame, delay: &ControlDelay, env: &mut impl Env) -> bool {
+        let now = env.now();
         let (class, message) = (frame.class(), frame.message());
         if let Some(total) = frame.total() {
             // At once: it is about earlier frames on the wire.
             self.on_peer_total(class, total);
         }
-        env.emit(self.node, now, NodeEvent::MessageReceived { port: self.number, class, message });
+        env.emit(self.node, NodeEvent::MessageReceived { port: self.number, class, message });
         if delay.processing.is_zero() {
-            return self.apply(now, class, message, env);
+            return self.apply(class, message, env);
         }
         let at = self.at();
         let due = self.delays.get_or_insert_default().inbox.push(
@@ -185,20 +181,22 @@ impl Port {
 
     /// Lets everything take effect whose processing time is over. Returns whether something may go
     /// now, and the classes, one bit each.
-    pub fn apply_due(&mut self, now: Time, env: &mut impl Env) -> (bool, u8) {
+    pub fn apply_due(&mut self, env: &mut impl Env) -> (bool, u8) {
+        let now = env.now();
         let (mut open, mut classes) = (false, 0);
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.inbox.pop(now)) {
-            open |= self.apply(now, class, message, env);
+            open |= self.apply(class, message, env);
             classes |= 1 << class.0;
         }
         (open, classes)
     }
 
-    fn apply(&mut self, now: Time, class: Class, message: Message, env: &mut impl Env) -> bool {
+    fn apply(&mut self, class: Class, message: Message, env: &mut impl Env) -> bool {
+        let now = env.now();
         self.class_state_mut(class).tx.on_message(now, message);
         if self.shares {
             self.note_shared_use();
         }
-        self.note_allowed(now, class, env).0 > 0
+        self.note_allowed(class, env).0 > 0
     }
 }

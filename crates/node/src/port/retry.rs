@@ -90,16 +90,16 @@ impl Port {
     }
 
     /// The link has failed: kept frames will never be sent again.
-    pub(super) fn drop_kept(&mut self, now: Time, env: &mut impl Env) {
+    pub(super) fn drop_kept(&mut self, env: &mut impl Env) {
         self.repeats = false;
         let Some(r) = &mut self.retry else { return };
         r.tx.on_link_failed();
         r.rx.on_link_failed();
-        self.give_up(now, Surrender::LinkFailed, env);
+        self.give_up(Surrender::LinkFailed, env);
     }
 
     /// Nothing that is kept goes again.
-    fn give_up(&mut self, now: Time, why: Surrender, env: &mut impl Env) {
+    fn give_up(&mut self, why: Surrender, env: &mut impl Env) {
         let Some(r) = &mut self.retry else { return };
         let first = r.tx.next_number() - r.kept.len() as u64;
         for (number, k) in (first..).zip(r.kept.drain(..)) {
@@ -110,7 +110,7 @@ impl Port {
                 sent: self.free.time,
                 why,
             };
-            env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what });
+            env.emit(self.node, NodeEvent::LinkRetry { port: self.number, what });
         }
     }
 
@@ -122,7 +122,8 @@ impl Port {
 
     /// Transmission of a frame begins: it gets a number, and a copy is kept.
     #[cold]
-    pub(super) fn keep(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+    pub(super) fn keep(&mut self, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let Some(r) = &mut self.retry else { return };
         let frame = env.frames()[id];
         if let Some(number) = r.tx.on_sent(now, frame.len()) {
@@ -143,12 +144,12 @@ impl Port {
     }
 
     /// Applies the change of a signal or of the timer: frames that have arrived, or are given up.
-    fn after(&mut self, now: Time, change: Change, env: &mut impl Env) {
+    fn after(&mut self, change: Change, env: &mut impl Env) {
         let Some(r) = &mut self.retry else { return };
         r.kept.drain(..change.freed);
         if change.flushed {
             let init = r.tx.handshake();
-            self.give_up(now, Surrender::NoProgress, env);
+            self.give_up(Surrender::NoProgress, env);
             if let Some(init) = init {
                 self.push_signal(init, env);
             }
@@ -162,12 +163,12 @@ impl Port {
     }
 
     /// Sends the signals that the receiving half has due.
-    fn push_due(&mut self, now: Time, env: &mut impl Env) {
+    fn push_due(&mut self, env: &mut impl Env) {
+        let now = env.now();
         while let Some(signal) = self.retry.as_mut().and_then(|r| r.rx.due(now)) {
             if matches!(signal, Signal::Nack(_)) {
                 env.emit(
                     self.node,
-                    now,
                     NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Nack },
                 );
             }
@@ -178,7 +179,8 @@ impl Port {
     /// Starts frames that precede new frames of classes: signals, control frames, replays. Returns
     /// whether nothing else may go now.
     #[cold]
-    pub(super) fn start_before_new(&mut self, now: Time, env: &mut impl Env) -> bool {
+    pub(super) fn start_before_new(&mut self, env: &mut impl Env) -> bool {
+        let now = env.now();
         if self.busy(env) {
             self.call_when_free(env);
             return false;
@@ -188,23 +190,22 @@ impl Port {
         if expired {
             env.emit(
                 self.node,
-                now,
                 NodeEvent::LinkRetry { port: self.number, what: RetryEvent::TimedOut },
             );
             if let Some(init) = r.tx.handshake().filter(|_| !change.flushed) {
                 self.push_signal(init, env);
             }
-            self.after(now, change, env);
+            self.after(change, env);
         }
-        self.push_due(now, env);
-        let stands = self.pop_or_replay(now, env);
+        self.push_due(env);
+        let stands = self.pop_or_replay(env);
         self.plan_retry(env);
         stands
     }
 
-    fn pop_or_replay(&mut self, now: Time, env: &mut impl Env) -> bool {
+    fn pop_or_replay(&mut self, env: &mut impl Env) -> bool {
         if let Some(id) = self.control.pop(env.frames()) {
-            self.start_popped(now, id, env);
+            self.start_popped(id, env);
             return true;
         }
         let Some(r) = &mut self.retry else { return false };
@@ -218,7 +219,6 @@ impl Port {
         }
         env.emit(
             self.node,
-            now,
             NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Replayed(frame.kind()) },
         );
         let tx = env.wire_time(self.rate, frame.len());
@@ -227,13 +227,8 @@ impl Port {
     }
 
     /// A frame arrives over the link of the port, which has done this to it.
-    pub fn on_link(
-        &mut self,
-        now: Time,
-        id: FrameId,
-        hit: Option<Hit>,
-        env: &mut impl Env,
-    ) -> Arrived {
+    pub fn on_link(&mut self, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+        let now = env.now();
         let frame = env.frames()[id];
         let Some(r) = &mut self.retry else {
             return if hit.is_some() { Arrived::Lost } else { Arrived::Goes };
@@ -241,7 +236,7 @@ impl Port {
         let gone = |what: Option<RetryEvent>, env: &mut _| {
             Env::discard(env, id);
             if let Some(what) = what {
-                Env::emit(env, self.node, now, NodeEvent::LinkRetry { port: self.number, what });
+                Env::emit(env, self.node, NodeEvent::LinkRetry { port: self.number, what });
             }
         };
         if let Some((kind, number)) = frame.as_link_signal() {
@@ -255,7 +250,6 @@ impl Port {
                 if !skipped.is_empty() {
                     env.emit(
                         self.node,
-                        now,
                         NodeEvent::LinkRetry {
                             port: self.number,
                             what: RetryEvent::Skipped { from: skipped.start, to: skipped.end },
@@ -264,7 +258,7 @@ impl Port {
                 }
                 self.push_signal(echo, env);
             }
-            self.after(now, change, env);
+            self.after(change, env);
         } else if let Some(number) = frame.number() {
             let accepted = match hit {
                 None => r.rx.on_frame(number),
@@ -282,9 +276,9 @@ impl Port {
                 };
                 gone(Some(what), env);
             }
-            self.push_due(now, env);
+            self.push_due(env);
             if self.control.front().is_some() {
-                self.start_before_new(now, env);
+                self.start_before_new(env);
             }
             self.plan_retry(env);
             if accepted {

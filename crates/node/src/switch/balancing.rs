@@ -114,11 +114,11 @@ impl Switch {
     #[inline(never)] // most switches have none
     pub(super) fn balanced(
         &mut self,
-        now: Time,
         port: u16,
         id: FrameId,
         env: &mut impl Env,
     ) -> Option<Option<u16>> {
+        let now = env.now();
         let frame = env.frames()[id];
         let kind = frame.kind();
         let ends = self.ends_of(&frame, env);
@@ -141,7 +141,7 @@ impl Switch {
                     mark: frame.mark(),
                 };
                 let verdict = law.on_header(&landing, env.frames().header_mut(id));
-                if let Some(out) = self.lands(now, port, id, verdict, env) {
+                if let Some(out) = self.lands(port, id, verdict, env) {
                     return Some(out);
                 }
                 return None;
@@ -169,7 +169,7 @@ impl Switch {
         let port = ports[law.pick(&arrival, &mut hops)];
         if frame.hops() == 0 && several {
             let (flow, len) = (frame.flow, frame.len());
-            env.emit(self.node, now, NodeEvent::Balanced { flow, port, len });
+            env.emit(self.node, NodeEvent::Balanced { flow, port, len });
         }
         Some(Some(port))
     }
@@ -177,15 +177,15 @@ impl Switch {
     /// Egress port of a frame at the leaf of its destination; `None`: the leaf holds the frame.
     fn lands(
         &mut self,
-        now: Time,
         port: u16,
         id: FrameId,
         verdict: Verdict,
         env: &mut impl Env,
     ) -> Option<Option<u16>> {
+        let now = env.now();
         let frame = env.frames()[id];
         verdict.replies.into_iter().flatten().for_each(|content| {
-            self.reply(now, frame.flow, content, env);
+            self.reply(frame.flow, content, env);
         });
         let out = env.route(self.node, &frame);
         if let (true, Some(out)) = (verdict.hold, out) {
@@ -195,7 +195,7 @@ impl Switch {
             {
                 b.held.entry(frame.flow).or_default().push(id, env.frames());
                 b.held_bytes += frame.bytes().0;
-                self.note_queue(now, port, out, frame.class(), &occupancy, env);
+                self.note_queue(port, out, frame.class(), &occupancy, env);
             }
         }
         self.plan_release(env);
@@ -203,12 +203,12 @@ impl Switch {
     }
 
     /// Sends a reply to the first leaf of a flow. After a failure there may be no route.
-    fn reply(&mut self, now: Time, flow: FlowId, content: u64, env: &mut impl Env) {
+    fn reply(&mut self, flow: FlowId, content: u64, env: &mut impl Env) {
         let Some(class) = self.unpaused else { return };
         let frame = Frame::reply(flow, class, content);
         let Some(out) = env.route(self.node, &frame) else { return };
         let id = env.frames().insert(frame);
-        self.ports[usize::from(out)].send_unpaused(now, id, env);
+        self.ports[usize::from(out)].send_unpaused(id, env);
         self.plan_next(out, env);
     }
 
@@ -223,7 +223,8 @@ impl Switch {
     }
 
     /// Held frames whose time has come join their egress queues. Returns whether there were any.
-    pub(super) fn release_held(&mut self, now: Time, env: &mut impl Env) -> bool {
+    pub(super) fn release_held(&mut self, env: &mut impl Env) -> bool {
+        let now = env.now();
         let mut any = false;
         while let Some(b) = &mut self.balancing
             && let Some(flow) = b.law.release(now)
@@ -235,7 +236,7 @@ impl Switch {
                 if let Some(b) = &mut self.balancing {
                     b.held_bytes -= frame.bytes().0;
                 }
-                self.enqueue(now, frame.out_port, id, env);
+                self.enqueue(frame.out_port, id, env);
             }
         }
         if let Some(b) = &mut self.balancing {
@@ -246,18 +247,20 @@ impl Switch {
     }
 
     /// A frame in the memory joins its egress queue.
-    fn enqueue(&mut self, now: Time, out: u16, id: FrameId, env: &mut impl Env) {
+    fn enqueue(&mut self, out: u16, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let (in_port, class) = (env.frames()[id].in_port, env.frames()[id].class());
         let class_state = self.ports[usize::from(out)].class_state_mut(class);
         let candidate = self.queues.push_in(now, class_state, id, env.frames());
-        self.note_queue(now, in_port, out, class, &self.occupancy(in_port, class), env);
+        self.note_queue(in_port, out, class, &self.occupancy(in_port, class), env);
         if candidate {
-            self.try_send(now, out, env);
+            self.try_send(out, env);
         }
     }
 
     /// The header of a frame that leaves through a port, if it has one.
-    pub(super) fn write_header(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+    pub(super) fn write_header(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
+        let now = env.now();
         let frame = env.frames()[id];
         let Some(Ends { from, to }) = self.ends_of(&frame, env) else { return };
         let Some(balancing) = self.balancing.as_mut().filter(|_| to != self.node) else { return };

@@ -97,7 +97,7 @@ impl Switch {
             let cnm = point.on_enqueue(now, flow, len, queue, &mut || {
                 env.draw(PortId { node: self.node, port })
             });
-            self.report(now, (port, class, side), cnm, env);
+            self.report((port, class, side), cnm, env);
         }
     }
 
@@ -122,12 +122,12 @@ impl Switch {
     #[cold]
     pub(super) fn sample_message(
         &mut self,
-        now: Time,
         port: u16,
         class: Class,
         message: Message,
         env: &mut impl Env,
     ) {
+        let now = env.now();
         let Some(n) = &mut self.congestion_points else { return };
         let Some(point) = &mut n.at(port, class).ingress else { return };
         match message.stops() {
@@ -139,13 +139,8 @@ impl Switch {
     }
 
     /// The timer of a congestion point expires.
-    pub fn on_congestion_point_wake(
-        &mut self,
-        now: Time,
-        port: u16,
-        class: Class,
-        env: &mut impl Env,
-    ) {
+    pub fn on_congestion_point_wake(&mut self, port: u16, class: Class, env: &mut impl Env) {
+        let now = env.now();
         let queue = self.occupancy(port, class).bytes;
         let Some(n) = &mut self.congestion_points else { return };
         let sides = n.at(port, class);
@@ -154,7 +149,7 @@ impl Switch {
         }
         let Some(point) = &mut sides.ingress else { return };
         let cnm = point.on_wake(now, queue, &mut || env.draw(PortId { node: self.node, port }));
-        self.report(now, (port, class, Side::Ingress), cnm, env);
+        self.report((port, class, Side::Ingress), cnm, env);
         self.schedule_congestion_point(port, class, env);
     }
 
@@ -172,7 +167,6 @@ impl Switch {
     /// Sends a CNM.
     fn report(
         &mut self,
-        now: Time,
         (port, class, side): (u16, Class, Side),
         cnm: Option<Cnm>,
         env: &mut impl Env,
@@ -183,9 +177,9 @@ impl Switch {
         let frame = Frame::cnm(flow, n.class, LEN, congestion.degree);
         // After a failure there may be no route back; nothing depends on a CNM.
         let Some(out) = env.route(self.node, &frame) else { return };
-        env.emit(self.node, now, NodeEvent::CnmSent { port, class, side, flow, congestion });
+        env.emit(self.node, NodeEvent::CnmSent { port, class, side, flow, congestion });
         let id = env.frames().insert(frame);
-        self.ports[out as usize].send_unpaused(now, id, env);
+        self.ports[out as usize].send_unpaused(id, env);
         self.plan_next(out, env);
     }
 }

@@ -53,10 +53,11 @@ impl Switch {
 
     /// Requests the first poll.
     pub(super) fn start_watchdog(&mut self, env: &mut impl Env) {
-        self.plan_look(Time::ZERO, env);
+        self.plan_look(env);
     }
 
-    fn plan_look(&self, now: Time, env: &mut impl Env) {
+    fn plan_look(&self, env: &mut impl Env) {
+        let now = env.now();
         if let Some(w) = &self.watchdog {
             env.call_at(self.node, now + w.config.poll, Call::Clock { which: Self::WATCHDOG });
         }
@@ -110,9 +111,10 @@ impl Switch {
     }
 
     /// A clock of the switch. Returns whether that changed anything.
-    pub fn on_clock(&mut self, now: Time, which: u8, env: &mut impl Env) -> bool {
+    pub fn on_clock(&mut self, which: u8, env: &mut impl Env) -> bool {
+        let now = env.now();
         if which == Self::RELEASE {
-            return self.release_held(now, env);
+            return self.release_held(env);
         }
         debug_assert_eq!(which, Self::WATCHDOG);
         let mut changed = false;
@@ -129,33 +131,24 @@ impl Switch {
                 let look = q.meter.look(now, waiting);
                 if let Some(change) = q.queue.look(look, &config) {
                     changed = true;
-                    self.act(now, port, class, change, config.action, env);
+                    self.act(port, class, change, config.action, env);
                 }
             }
         }
-        self.plan_look(now, env);
+        self.plan_look(env);
         changed
     }
 
-    fn act(
-        &mut self,
-        now: Time,
-        port: u16,
-        class: Class,
-        change: Change,
-        action: Action,
-        env: &mut impl Env,
-    ) {
-        env.emit(self.node, now, NodeEvent::Watchdog { port, class, change });
+    fn act(&mut self, port: u16, class: Class, change: Change, action: Action, env: &mut impl Env) {
+        env.emit(self.node, NodeEvent::Watchdog { port, class, change });
         let begins = matches!(change, Change::Began(_));
         match action {
             Action::Alert => {}
-            Action::Forward => self.ports[port as usize].release(now, class, begins, env),
+            Action::Forward => self.ports[port as usize].release(class, begins, env),
             Action::Drop => {
-                self.ports[port as usize].release(now, class, begins, env);
+                self.ports[port as usize].release(class, begins, env);
                 if begins {
                     self.throw_away(
-                        now,
                         port,
                         class,
                         Drop { cause: Loss::Watchdog, queue: Some(port) },
@@ -167,13 +160,13 @@ impl Switch {
     }
 
     /// The link of a port has been down: the watchdog forgets its state, and its storms are over.
-    pub fn reset_watchdog(&mut self, now: Time, port: u16, env: &mut impl Env) {
+    pub fn reset_watchdog(&mut self, port: u16, env: &mut impl Env) {
+        let now = env.now();
         let action = self.watchdog.as_ref().map(|w| w.config.action);
         for class in Class::up_to(self.classes) {
             let before = self.observed(port, class).map(std::mem::take);
             if let (Some(q), Some(action)) = (before.filter(|q| q.queue.is_stormed()), action) {
                 self.act(
-                    now,
                     port,
                     class,
                     Change::Ended(q.meter.look(now, Bytes::ZERO).at),

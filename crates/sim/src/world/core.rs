@@ -393,6 +393,11 @@ impl Core {
 }
 
 impl Env for Core {
+    #[inline(always)]
+    fn now(&self) -> Time {
+        self.clock.now
+    }
+
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
@@ -546,7 +551,7 @@ impl Env for Core {
     }
 
     #[inline]
-    fn emit(&mut self, node: NodeId, _now: Time, event: NodeEvent) {
+    fn emit(&mut self, node: NodeId, event: NodeEvent) {
         if matches!(event, NodeEvent::MessageSent { .. }) {
             self.draws.message_sent();
         }

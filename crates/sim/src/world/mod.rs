@@ -660,7 +660,6 @@ impl World {
 
     /// A link fails: its ends drop waiting frames, new routes are found.
     fn fail_link(&mut self, link: LinkId) {
-        let now = self.now;
         let Some((topology, routing)) = self.rerouting.as_deref_mut() else { return };
         let l = &mut topology.links[link as usize];
         if !std::mem::replace(&mut l.up, false) {
@@ -673,8 +672,8 @@ impl World {
         for PortId { node, port } in ends {
             let partition = &mut self.partitions[self.layout.partition_of[node.index()] as usize];
             match &mut partition.nodes[node.index()] {
-                Node::Switch(s) => s.on_link_failed(now, port, &mut partition.core),
-                Node::Nic(n) => n.on_link_failed(now, port, &mut partition.core),
+                Node::Switch(s) => s.on_link_failed(port, &mut partition.core),
+                Node::Nic(n) => n.on_link_failed(port, &mut partition.core),
                 Node::Remote => {} // another process has it
             }
             self.put_in_order(); // both ends act at the same time: one end's rows after the other's
@@ -685,7 +684,6 @@ impl World {
             for (host, node) in partition.nodes.iter_mut().enumerate() {
                 if let Node::Nic(n) = node {
                     n.replace_round_robin_order(
-                        now,
                         &round_robin.order(NodeId(host as u32)),
                         &mut partition.core,
                     );
@@ -703,7 +701,7 @@ impl World {
             let home = self.layout.partition_of[host.index()];
             let partition = &mut self.partitions[home as usize];
             if let Node::Nic(nic) = &mut partition.nodes[host.index()] {
-                nic.on_routes_changed(self.now, &mut partition.core);
+                nic.on_routes_changed(&mut partition.core);
             }
             // One host's rows after the other's, in all processes.
             self.put_in_order();

@@ -161,7 +161,7 @@ impl World {
     pub fn release(&mut self, now: Time, at: At, on: bool) {
         self.with_port(at.port_id(), |p, core| {
             core.reach_time(now);
-            p.release(now, at.class, on, core);
+            p.release(at.class, on, core);
         });
     }
 
@@ -169,7 +169,7 @@ impl World {
     pub fn restart(&mut self, now: Time, port: PortId) {
         self.with_port(port, |p, core| {
             core.reach_time(now);
-            p.restart(now, core);
+            p.restart(core);
         });
     }
 
@@ -179,7 +179,7 @@ impl World {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
         if let Node::Switch(s) = &mut nodes[node.index()] {
             core.reach_time(now);
-            s.reset_watchdog(now, port, core);
+            s.reset_watchdog(port, core);
         }
     }
 

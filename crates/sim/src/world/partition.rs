@@ -341,10 +341,10 @@ impl Partition {
                 if core.layout.jobs {
                     core.last_frame_arrives(node, e.arg);
                 }
-                s.on_frame(now, port, e.arg, core);
+                s.on_frame(port, e.arg, core);
             }
             Node::Nic(n) => {
-                n.on_frame(now, port, e.arg, core);
+                n.on_frame(port, e.arg, core);
                 self.after_flows();
             }
             Node::Remote => unreachable!("a frame for another partition"),
@@ -354,15 +354,15 @@ impl Partition {
     /// True if a frame reaches the node behind its link.
     #[cold]
     fn passes_link(&mut self, e: Event) -> bool {
-        let (now, core) = (self.core.clock.now, &mut self.core);
+        let core = &mut self.core;
         if core.loses(e.port(), e.arg) {
             return false;
         }
         let Some(hit) = core.over_link(e.port(), e.arg) else { return true };
         let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
         let arrived = match &mut self.nodes[node.index()] {
-            Node::Switch(s) => s.on_link(now, port, e.arg, hit, core),
-            Node::Nic(n) => n.on_link(now, port, e.arg, hit, core),
+            Node::Switch(s) => s.on_link(port, e.arg, hit, core),
+            Node::Nic(n) => n.on_link(port, e.arg, hit, core),
             Node::Remote => unreachable!("a frame for another partition"),
         };
         if arrived == Arrived::Lost {
@@ -381,26 +381,24 @@ impl Partition {
             Node::Switch(s) => match e.kind() {
                 // The frame that was on the wire arrives no sooner: that is when something happens
                 // last.
-                Kind::WireFree => s.on_wire_free(now, port, core),
+                Kind::WireFree => s.on_wire_free(port, core),
                 Kind::InputRead => {
                     self.acted = self.acted.max(now);
-                    s.on_input_read(now, port, core)
+                    s.on_input_read(port, core)
                 }
-                Kind::Wake => s.on_wake(now, port, core),
-                Kind::Receiver => s.on_receiver_wake(now, port, Class(e.arg as u8), core),
-                Kind::CongestionPoint => {
-                    s.on_congestion_point_wake(now, port, Class(e.arg as u8), core)
-                }
+                Kind::Wake => s.on_wake(port, core),
+                Kind::Receiver => s.on_receiver_wake(port, Class(e.arg as u8), core),
+                Kind::CongestionPoint => s.on_congestion_point_wake(port, Class(e.arg as u8), core),
                 Kind::Apply => {
                     self.acted = self.acted.max(now);
-                    s.on_apply(now, port, core)
+                    s.on_apply(port, core)
                 }
                 Kind::Emit => {
                     self.acted = self.acted.max(now);
-                    s.on_emit(now, port, core)
+                    s.on_emit(port, core)
                 }
                 Kind::Clock => {
-                    if s.on_clock(now, e.arg as u8, core) {
+                    if s.on_clock(e.arg as u8, core) {
                         self.acted = self.acted.max(now);
                     }
                 }
@@ -408,26 +406,26 @@ impl Partition {
             },
             Node::Nic(n) => {
                 match e.kind() {
-                    Kind::WireFree => n.on_wire_free(now, port, core),
-                    Kind::Wake => n.on_wake(now, port, core),
-                    Kind::Receiver => n.on_receiver_wake(now, port, Class(e.arg as u8), core),
+                    Kind::WireFree => n.on_wire_free(port, core),
+                    Kind::Wake => n.on_wake(port, core),
+                    Kind::Receiver => n.on_receiver_wake(port, Class(e.arg as u8), core),
                     Kind::Apply => {
                         self.acted = self.acted.max(now);
-                        n.on_apply(now, port, core)
+                        n.on_apply(port, core)
                     }
                     Kind::Emit => {
                         self.acted = self.acted.max(now);
-                        n.on_emit(now, port, core)
+                        n.on_emit(port, core)
                     }
                     Kind::Clock if e.arg == JOB as u32 => return self.ranks_are_due(node),
                     Kind::Clock => {
-                        if n.on_clock(now, e.arg as u8, core) {
+                        if n.on_clock(e.arg as u8, core) {
                             self.acted = self.acted.max(now);
                         }
                     }
                     Kind::FlowTimer => {
                         let (slot, which) = of_flow_timer(e.arg);
-                        n.on_flow_timer(now, slot, which, core);
+                        n.on_flow_timer(slot, which, core);
                     }
                     other => unreachable!("{other:?} is no event of a NIC"),
                 }
@@ -589,9 +587,9 @@ impl Partition {
         record.nth = *counter;
         *counter += 1;
         self.starts.begun += 1;
-        let now = self.core.clock.now;
+
         if let Node::Nic(n) = &mut self.nodes[src.index()] {
-            n.start_flow(now, start, &mut self.core);
+            n.start_flow(start, &mut self.core);
         }
     }
 
