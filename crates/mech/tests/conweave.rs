@@ -161,7 +161,7 @@ impl Model {
     }
 }
 
-/// Uplinks of which the draws are given.
+/// Uplinks with given draws.
 struct Uplinks {
     draws: VecDeque<f64>,
     header: Header,

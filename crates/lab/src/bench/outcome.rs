@@ -36,7 +36,7 @@ pub struct Benchmark {
     pub tests: Vec<Outcome>,
     /// Sections of the draft without a test.
     pub not_covered: Vec<NotCovered>,
-    /// What differs from the draft.
+    /// Differences from the draft.
     pub deviations: Vec<String>,
     /// Folder of the results.
     pub out: String,
@@ -75,7 +75,7 @@ pub struct Outcome {
     pub sections: &'static str,
     /// Title.
     pub title: &'static str,
-    /// What is measured, and how.
+    /// Quantity, and its measurement.
     pub definition: &'static str,
     /// Whether it ran.
     pub state: State,
@@ -87,7 +87,7 @@ pub struct Outcome {
     pub kpis: Vec<KpiAnswer>,
     /// A row for each case.
     pub rows: Vec<RowAnswer>,
-    /// What speaks against the fabric: one sentence each.
+    /// Findings against the fabric: one sentence each.
     pub findings: Vec<Finding>,
     /// Notes, one sentence each.
     pub notes: Vec<String>,
@@ -115,7 +115,7 @@ pub struct KpiAnswer {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "BenchRow")]
 pub struct RowAnswer {
-    /// What differs, in the order of `labels`.
+    /// Settings that differ, in the order of `labels`.
     pub case: Vec<String>,
     /// Values in the order of `kpis`; null: none.
     pub values: Vec<Option<KpiValue>>,
@@ -137,7 +137,7 @@ pub struct KpiValue {
     pub n: usize,
 }
 
-/// What speaks against the fabric.
+/// Findings against the fabric.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "BenchFinding")]
 pub struct Finding {

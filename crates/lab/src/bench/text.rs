@@ -11,7 +11,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// From what a file gave.
+    /// Text of sections, each with the values that a file gave.
     pub fn new(sections: Vec<Given>) -> Text {
         Text { sections }
     }

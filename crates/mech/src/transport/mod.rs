@@ -49,11 +49,11 @@ pub trait Law {
     fn acked(&self, seq: u64) -> u64 {
         seq
     }
-    /// What a host has to know of it.
+    /// Facts of it that a host needs.
     fn facts(&self) -> Facts;
 }
 
-/// What a host has to know of a transport.
+/// Facts of a transport that a host needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// A Nack names the frame that caused it, instead of the time at which that was sent. Sources

@@ -8,7 +8,7 @@ use xoff_units::{NodeId, PortId, Time};
 use crate::hpcc::HEADER;
 use crate::hpcc::rtt::PairTable;
 
-/// What lines of `fct.txt` need of a replay.
+/// Facts of a replay for the lines of `fct.txt`.
 #[derive(Clone, Copy)]
 pub struct Lines<'r> {
     /// Base round-trip times.
