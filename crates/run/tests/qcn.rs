@@ -303,5 +303,5 @@ fn what_does_not_fit_together_is_reported() {
         .err()
         .expect("a refusal")
         .to_string();
-    assert!(e.contains("CNMs to sources need a number of their own"), "{e}");
+    assert!(e.contains("CNMs or replies of leaves need a number of their own"), "{e}");
 }

@@ -169,7 +169,7 @@ mod listed {
 
     #[test]
     fn the_sources_are_all_tests() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/tests");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/cases");
         let files = std::fs::read_dir(folder).unwrap().count();
         // This file measures nothing, `seen.rs` is elsewhere.
         assert_eq!((files, SOURCES.len()), (ALL.len() + 1, ALL.len() + 1));
