@@ -160,7 +160,7 @@ fn results_are_equal_on_both_engines_and_any_number_of_threads() {
 }
 
 /// Connections of TCP take several paths too, with delayed acknowledgements or without, and so do
-/// datagrams beside them: all arrive, whatever the engine.
+/// datagrams next to them: all arrive under either engine.
 #[test]
 fn connections_and_datagrams_take_several_paths() {
     for (law, delay) in [("oblivious", "0us"), ("bitmap", "20us"), ("reps", "20us")] {
