@@ -113,7 +113,9 @@ fn draw(case: u64) -> Drawn {
         d.roll(3) * 300,
         d.roll(3) * 100,
     );
-    let mut switch = format!("buffer = \"200KB\"\nquantum = \"{}B\"\n", 1000 + d.roll(5000));
+    // More ports of a host are more bytes that arrive after a pause of one flow.
+    let buffer = if per_flow && !several.1.is_empty() { 400 } else { 200 };
+    let mut switch = format!("buffer = \"{buffer}KB\"\nquantum = \"{}B\"\n", 1000 + d.roll(5000));
     if shared {
         switch += "memory = \"shared\"\nshared_buffer = \"3MB\"\n";
     }
