@@ -47,7 +47,7 @@ pub use wire::errors::{Code, ErrorKind, HitFrames, LinkErrors};
 pub use wire::fault::{Faults, LinkFailure, Losses, PauseStorm, SlowReceiver, StartOrder};
 pub use wire::lone::{Lone, ideal_time};
 pub use wire::routing::{NO_PORT, UNKNOWN_SOURCE};
-pub use world::handed_in::News;
+pub use world::handed_in::{News, Reached};
 pub use world::memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use world::model::{
     Model, NicModel, PathFacts, PathFactsOf, PerLink, SwitchAt, path_facts, way,

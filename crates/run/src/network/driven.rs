@@ -1,24 +1,28 @@
-//! A network that another program drives: it submits messages and timers, and receives their
+//! A network that another program drives: it submits messages, receives and timers, and takes their
 //! results, one after the other. So a simulator of computing hosts gets a lossless network.
 //!
 //! ```text
-//!   send(message) ---> the network: exact, frame by frame --\
-//!   schedule(time) --> timers ------------------------------+--> next() : sent, delivered, timer, deadlock; time stops there
+//!   send(message) ---> the network: exact, frame by frame --+--> next() : sent, delivered, acknowledged, deadlock
+//!   receive(bytes) --> receives: match what is delivered ---+--> next() : received
+//!   schedule(time) --> timers ------------------------------+--> next() : timer; time stops there
 //! ```
+
+mod receives;
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::path::Path;
 
-use xoff_net::topology::NodeKind;
+use receives::Receives;
 use xoff_net::topology::routing::Routes;
+use xoff_net::topology::{NodeKind, failures};
 use xoff_net::workload::{DST_PORT, Flow, UNLIMITED, src_port};
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{PathFacts, SLICE, World, path_facts};
+use xoff_sim::{News, PathFacts, Reached, SLICE, World, path_facts};
 use xoff_units::params::ParamError;
-use xoff_units::{FlowId, NodeId, Span, Time};
+use xoff_units::{FlowId, NodeId, PortId, Rate, Span, Time};
 
 use super::NetworkScenario;
 use super::execute::ALONE;
@@ -32,15 +36,31 @@ pub struct Message {
     pub src: NodeId,
     /// Number of the receiving host.
     pub dst: NodeId,
-    /// Payload [bytes], at least 1.
+    /// Payload [bytes]. A message without any takes as long as one of 1 byte; a message to its own
+    /// host arrives at once.
     pub bytes: u64,
     /// Priority, one of those that the network was made for.
     pub priority: u8,
     /// Messages of one queue pair leave one after the other, by one way, and share their congestion
     /// state; `None`: a pair of its own.
     pub queue_pair: Option<u16>,
-    /// Value of the driver that returns with the result.
+    /// Value of the driver that returns with the result. Receives match messages by it.
     pub tag: u64,
+}
+
+/// Bytes that a host expects, see [`Driven::receive`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receive {
+    /// Number of the receiving host.
+    pub dst: NodeId,
+    /// Number of the sending host.
+    pub src: NodeId,
+    /// Tag of the messages that count.
+    pub tag: u64,
+    /// Payload of one or several messages, or a part of one [bytes].
+    pub bytes: u64,
+    /// Value of the driver that returns with the result.
+    pub token: u64,
 }
 
 /// Event of a driven network.
@@ -51,6 +71,10 @@ pub enum What {
     Sent,
     /// The last byte of a message has arrived, and all before it.
     Delivered,
+    /// The source of a message knows that it has arrived. Only after [`Driven::report_acknowledged`].
+    Acknowledged,
+    /// The bytes of a receive have arrived.
+    Received,
     /// A time that was asked for has come.
     Timer,
     /// The deadlock detector has found ports that can never send again. From then on each wait
@@ -65,10 +89,10 @@ pub struct Happened {
     pub what: What,
     /// Time of the event.
     pub at: Time,
-    /// Number of the message, or of the timer, as [`Driven::send`] or [`Driven::schedule`] returned
-    /// it.
+    /// Number of the message, the receive or the timer, as [`Driven::send`], [`Driven::receive`] or
+    /// [`Driven::schedule`] returned it.
     pub id: u64,
-    /// The tag that was given with it.
+    /// The tag, or the token, that was given with it.
     pub tag: u64,
 }
 
@@ -76,7 +100,10 @@ pub struct Happened {
 pub struct Driven {
     scenario: NetworkScenario,
     world: World,
+    /// Routes at the start, by which the facts about a path are those of a scenario's flows.
     routes: Routes,
+    /// Routes after links have failed on command.
+    rerouted: Option<Routes>,
     facts: HashMap<(NodeId, NodeId), PathFacts>,
     /// Messages without a queue pair of their own, by source and destination.
     sent: HashMap<(NodeId, NodeId), u64>,
@@ -94,6 +121,8 @@ pub struct Driven {
     /// Timers by time and number, with their tags.
     timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
     timers_made: u64,
+    receives: Option<Receives>,
+    reports_acknowledged: bool,
     waiting: VecDeque<Happened>,
     now: Time,
     deadlocks_reported: usize,
@@ -134,6 +163,7 @@ impl Driven {
             scenario,
             world,
             routes,
+            rerouted: None,
             facts: HashMap::new(),
             sent: HashMap::new(),
             messages: HashMap::new(),
@@ -143,6 +173,8 @@ impl Driven {
             behind: HashMap::new(),
             timers: BinaryHeap::new(),
             timers_made: 0,
+            receives: None,
+            reports_acknowledged: false,
             waiting: VecDeque::new(),
             now: Time::ZERO,
             deadlocks_reported: 0,
@@ -178,36 +210,157 @@ impl Driven {
         self.world.lost_frames()
     }
 
+    /// Rate of a host [bit/s]: of all its links that are up.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn host_rate(&self, host: NodeId) -> Result<Rate, ParamError> {
+        self.is_host("host", host)?;
+        let t = &self.scenario.topology;
+        let links = t.nodes[host.index()].ports.iter().map(|p| &t.links[p.link as usize]);
+        Ok(Rate(links.filter(|l| l.up).map(|l| l.rate.0).sum()))
+    }
+
+    /// A link fails now, in both directions, for the rest of the run: frames on it and before it are
+    /// lost, and routes are recomputed at once, as by `[[failure]]` of a scenario. A link that has
+    /// failed stays so.
+    ///
+    /// # Errors
+    /// No link, or several, of this name.
+    pub fn fail_link(&mut self, name: &str) -> Result<(), ParamError> {
+        let link = failures::find_link(&self.scenario.topology, name)?;
+        self.scenario.topology.links[link as usize].up = false;
+        self.world.fail_now(link);
+        let routes = |t| self.scenario.model.routing.routes(t);
+        self.rerouted = self.world.topology().map(routes);
+        Ok(())
+    }
+
+    /// Sets the rate of a link, in both directions, from the next frame on. Thresholds, windows and
+    /// rate controls stay those of the rate that the scenario gave.
+    ///
+    /// # Errors
+    /// No link, or several, of this name; no rate, or one above that of the scenario; switches that
+    /// cut through.
+    pub fn set_rate(&mut self, name: &str, rate: Rate) -> Result<(), ParamError> {
+        let topology = &self.scenario.topology;
+        let link = &topology.links[failures::find_link(topology, name)? as usize];
+        if rate == Rate::ZERO || rate > link.rate {
+            return Err(ParamError::new(
+                "rate",
+                format!("{rate}"),
+                format!("expected more than 0, and at most {} of the scenario", link.rate),
+            ));
+        }
+        if self.scenario.cut_through().is_some() {
+            return Err(ParamError::new(
+                "rate",
+                "a switch that cuts through knows the rates of its links",
+                "remove switch.cut_through",
+            ));
+        }
+        let ends = [(link.a, link.a_port), (link.b, link.b_port)].map(PortId::from);
+        self.world.set_rate(ends, rate);
+        Ok(())
+    }
+
+    /// From now on [`What::Acknowledged`] is reported.
+    ///
+    /// # Errors
+    /// Hosts of this scenario send no acknowledgements; a message was sent before.
+    pub fn report_acknowledged(&mut self) -> Result<(), ParamError> {
+        if !self.scenario.model.nic.transport.acknowledges() {
+            return Err(ParamError::new(
+                "acknowledged",
+                "hosts of this scenario send no acknowledgements",
+                "set host.acks",
+            ));
+        }
+        self.is_before_messages("acknowledged")?;
+        self.reports_acknowledged = true;
+        Ok(())
+    }
+
+    /// From now on messages match receives.
+    ///
+    /// # Errors
+    /// A message was sent before.
+    pub fn match_receives(&mut self) -> Result<(), ParamError> {
+        self.is_before_messages("received")?;
+        self.receives.get_or_insert_default();
+        Ok(())
+    }
+
+    fn is_before_messages(&self, key: &'static str) -> Result<(), ParamError> {
+        match self.messages_made {
+            0 => Ok(()),
+            n => Err(ParamError::new(
+                key,
+                format!("{n} messages were sent before"),
+                "ask for it before the first message",
+            )),
+        }
+    }
+
+    /// A host expects bytes from another host, or from itself. [`What::Received`] is reported when
+    /// so many have been delivered by messages with this tag and not yet been received: receives with
+    /// the same tag and ends are served in their order. A message or a receive of 0 bytes counts as
+    /// one byte. Returns the number of the receive.
+    ///
+    /// # Errors
+    /// No such host; receives are not matched ([`Self::match_receives`]).
+    pub fn receive(&mut self, r: &Receive) -> Result<u64, ParamError> {
+        self.is_host("dst", r.dst)?;
+        self.is_host("src", r.src)?;
+        let Some(receives) = &mut self.receives else {
+            return Err(ParamError::new(
+                "receive",
+                "messages match no receives in this network",
+                "ask for it before the first message",
+            ));
+        };
+        let (id, complete) = receives.expect(r);
+        self.note_received(complete);
+        Ok(id)
+    }
+
+    fn note_received(&mut self, complete: Vec<(u64, u64)>) {
+        let happened = |(id, tag)| Happened { what: What::Received, at: self.now, id, tag };
+        self.waiting.extend(complete.into_iter().map(happened));
+    }
+
+    /// A message was delivered.
+    fn note_delivered(&mut self, id: u64, m: &Message) {
+        let delivered = Happened { what: What::Delivered, at: self.now, id, tag: m.tag };
+        self.waiting.push_back(delivered);
+        let complete = self.receives.as_mut().map(|r| r.deliver(m)).unwrap_or_default();
+        self.note_received(complete);
+    }
+
+    fn is_host(&self, key: &'static str, node: NodeId) -> Result<(), ParamError> {
+        match self.scenario.topology.nodes.get(node.index()) {
+            Some(n) if n.kind == NodeKind::Host => Ok(()),
+            _ => Err(ParamError::new(
+                key,
+                format!("node {node} is not a host"),
+                "expected the number of a host",
+            )),
+        }
+    }
+
     /// A message begins now. Returns its number.
     ///
     /// # Errors
-    /// No such host, both ends the same, no route, nothing to send, a priority that the network was
-    /// not made for, as many messages as can be distinguished: the argument, and the expected form.
+    /// No such host, no route, too many bytes, a priority that the network was not made for, as many
+    /// messages as can be distinguished: the argument, and the expected form.
     pub fn send(&mut self, m: &Message) -> Result<u64, ParamError> {
-        let is_host = |n: NodeId| {
-            self.scenario.topology.nodes.get(n.index()).is_some_and(|n| n.kind == NodeKind::Host)
-        };
-        for (key, node) in [("src", m.src), ("dst", m.dst)] {
-            if !is_host(node) {
-                return Err(ParamError::new(
-                    key,
-                    format!("node {node} is not a host"),
-                    "expected the number of a host",
-                ));
-            }
-        }
-        if m.src == m.dst {
-            return Err(ParamError::new(
-                "dst",
-                "the destination is the source itself",
-                "name another host",
-            ));
-        }
-        if m.bytes == 0 || m.bytes == UNLIMITED {
+        self.is_host("src", m.src)?;
+        self.is_host("dst", m.dst)?;
+        if m.bytes == UNLIMITED {
             return Err(ParamError::new(
                 "bytes",
                 format!("{} bytes", m.bytes),
-                "expected 1 to 2^64 - 2",
+                "expected at most 2^64 - 2",
             ));
         }
         if !self.scenario.flows.handed_in.contains(&m.priority) {
@@ -218,6 +371,18 @@ impl Driven {
                 format!("expected one of {:?}", self.scenario.flows.handed_in),
             ));
         }
+        if m.src == m.dst {
+            let id = self.messages_made;
+            self.messages_made += 1;
+            let at = self.now;
+            let happened = |what| Happened { what, at, id, tag: m.tag };
+            self.waiting.push_back(happened(What::Sent));
+            self.note_delivered(id, m);
+            if self.reports_acknowledged {
+                self.waiting.push_back(happened(What::Acknowledged));
+            }
+            return Ok(id);
+        }
         let nth = match m.queue_pair {
             Some(pair) => pair as u64,
             None => {
@@ -227,7 +392,8 @@ impl Driven {
             }
         };
         let flow = flow_of(m, nth);
-        let (scenario, routes) = (&self.scenario, &self.routes);
+        let scenario = &self.scenario;
+        let routes = self.rerouted.as_ref().unwrap_or(&self.routes);
         if scenario.ports(routes, &flow).is_none() {
             let (src, dst) = (scenario.topology.name(m.src), scenario.topology.name(m.dst));
             return Err(ParamError::new(
@@ -304,6 +470,10 @@ impl Driven {
             }
             let timer = self.timers.peek().map(|Reverse(t)| *t).filter(|t| t.0 <= until);
             let limit = timer.map_or(until, |t| t.0).max(self.now);
+            // Receivers that send credits by the clock never come to rest.
+            if limit == Time::NEVER && timer.is_none() && self.has_nothing_to_report() {
+                return None;
+            }
             self.run(limit);
             if !self.waiting.is_empty() {
                 continue;
@@ -319,20 +489,17 @@ impl Driven {
         }
     }
 
+    /// No message is under way, and no flow of the scenario that might end in a deadlock.
+    fn has_nothing_to_report(&self) -> bool {
+        self.messages.is_empty() && self.scenario.flows.flows.is_empty()
+    }
+
     /// Runs the network until something becomes known, or until `limit`.
     fn run(&mut self, limit: Time) {
         loop {
             let ended = self.world.run(limit, SLICE);
             for news in self.world.news() {
-                self.now = news.at;
-                let what = if news.delivered { What::Delivered } else { What::Sent };
-                let Some(&(id, message)) = self.messages.get(&news.flow) else { continue };
-                self.waiting.push_back(Happened { what, at: news.at, id, tag: message.tag });
-                if news.delivered {
-                    self.messages.remove(&news.flow);
-                } else {
-                    self.follow_in_pair(&message);
-                }
+                self.note(&news);
             }
             if self.world.deadlocks().len() > self.deadlocks_reported {
                 self.deadlocks_reported = self.world.deadlocks().len();
@@ -345,6 +512,32 @@ impl Driven {
             if ended.is_some() || !self.waiting.is_empty() || stands {
                 return;
             }
+        }
+    }
+
+    fn note(&mut self, news: &News) {
+        self.now = news.at;
+        let Some(&(id, message)) = self.messages.get(&news.flow) else { return };
+        let happened = |what| Happened { what, at: news.at, id, tag: message.tag };
+        let last = match (news.reached, self.reports_acknowledged) {
+            (Reached::Sent, _) => {
+                self.waiting.push_back(happened(What::Sent));
+                self.follow_in_pair(&message);
+                false
+            }
+            (Reached::Delivered, more) => {
+                self.note_delivered(id, &message);
+                !more
+            }
+            (Reached::Acknowledged, reports) => {
+                if reports {
+                    self.waiting.push_back(happened(What::Acknowledged));
+                }
+                reports
+            }
+        };
+        if last {
+            self.messages.remove(&news.flow);
         }
     }
 
@@ -365,7 +558,7 @@ fn flow_of(m: &Message, nth: u64) -> Flow {
         src: m.src,
         dst: m.dst,
         priority: m.priority,
-        size: m.bytes,
+        size: m.bytes.max(1),
         start: Time::ZERO,
         rate: None,
         controlled: true,
@@ -375,6 +568,3 @@ fn flow_of(m: &Message, nth: u64) -> Flow {
         label: 0,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -303,7 +303,7 @@ impl World {
             checks,
             overdrawn: BTreeSet::new(),
             outside,
-            rerouting: (!m.faults.failures.is_empty())
+            rerouting: (is_driven || !m.faults.failures.is_empty())
                 .then(|| Box::new((topology.clone(), m.routing))),
         };
         world.arm(topology, flows.loops, m)?;

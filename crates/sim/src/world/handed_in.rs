@@ -2,7 +2,7 @@
 //! this network, chooses the next message by the arrivals.
 //!
 //! ```text
-//!   driver --World::hand_in--> flow begins now          World::run --returns--> World::news: sent, delivered --> driver
+//!   driver --World::hand_in--> flow begins now     World::run --returns--> World::news: sent, delivered, acknowledged --> driver
 //! ```
 //!
 //! The run stops right after an event that is news, before anything else happens, so a flow that is
@@ -10,9 +10,10 @@
 
 use std::cmp::Reverse;
 
+use xoff_net::topology::{LinkId, Topology};
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
-use xoff_units::{FlowId, Span, Time};
+use xoff_units::{FlowId, PortId, Rate, Span, Time};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, FLOWS_MAX, Kind};
@@ -26,6 +27,17 @@ use crate::world::partition::Partition;
 /// one message, not the missed ones.
 const MADE_UP_MAX: Span = Span::from_ms(10);
 
+/// How far a flow has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Its last frame has left its source.
+    Sent,
+    /// Its last byte has arrived, and all before it.
+    Delivered,
+    /// Its source knows that.
+    Acknowledged,
+}
+
 /// News of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct News {
@@ -33,8 +45,8 @@ pub struct News {
     pub at: Time,
     /// Number of the flow.
     pub flow: FlowId,
-    /// True if the last byte has arrived in order; false: it has left its source.
-    pub delivered: bool,
+    /// How far it has come.
+    pub reached: Reached,
 }
 
 impl Partition {
@@ -54,12 +66,12 @@ impl Partition {
     pub(crate) fn note_news(&mut self) {
         let at = self.core.clock.now;
         for (flow, stage) in std::mem::take(&mut self.core.monitor.flows.ended) {
-            let delivered = match stage {
-                Stage::Sent => false,
-                Stage::Delivered | Stage::Arrived => true,
-                Stage::Acknowledged => continue,
+            let reached = match stage {
+                Stage::Sent => Reached::Sent,
+                Stage::Delivered | Stage::Arrived => Reached::Delivered,
+                Stage::Acknowledged => Reached::Acknowledged,
             };
-            self.news.get_or_insert_default().push(News { at, flow, delivered });
+            self.news.get_or_insert_default().push(News { at, flow, reached });
         }
     }
 }
@@ -92,6 +104,23 @@ impl World {
     /// True if results of flows have not been fetched.
     pub(crate) fn has_news(&self) -> bool {
         self.partitions[0].news.as_ref().is_some_and(|n| !n.is_empty())
+    }
+
+    /// A link fails now, in both directions, for the rest of the run.
+    pub fn fail_now(&mut self, link: LinkId) {
+        self.fail_link(link);
+        self.exchange();
+        self.put_in_order();
+    }
+
+    /// The network with the links that have failed so far; `None`: none can fail during the run.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.rerouting.as_deref().map(|(topology, _)| topology)
+    }
+
+    /// Sets the rate of both directions of a link, from their next frame on.
+    pub fn set_rate(&mut self, ends: [PortId; 2], rate: Rate) {
+        ends.into_iter().for_each(|end| self.with_port(end, |p, _| p.rate = rate));
     }
 
     /// Nothing happens until then: the next added flow begins at that time. Everything that is due

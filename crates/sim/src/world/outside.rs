@@ -196,7 +196,11 @@ impl World {
         }
     }
 
-    fn with_port(&mut self, PortId { node, port }: PortId, f: impl FnOnce(&mut Port, &mut Core)) {
+    pub(super) fn with_port(
+        &mut self,
+        PortId { node, port }: PortId,
+        f: impl FnOnce(&mut Port, &mut Core),
+    ) {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
         match &mut nodes[node.index()] {
             Node::Switch(s) => f(s.port_mut(port), core),

@@ -1,6 +1,11 @@
-use super::*;
+//! A network that another program drives: closed forms, and the same traffic as a scenario.
+
+use std::collections::HashMap;
+use std::path::Path;
+
 use xoff_record::Sink;
-use xoff_units::NodeId;
+use xoff_run::{Driven, Happened, Message, NetworkScenario, Receive, What};
+use xoff_units::{NodeId, Rate, Span, Time};
 
 /// Hosts around one switch: 100 Gb/s, 1 us, frames of 1000 B payload and 48 B header.
 fn star(hosts: u32, more: &str) -> String {
@@ -69,6 +74,24 @@ fn a_message_after_a_long_quiet_time_takes_as_long_as_the_first() {
             // Where messages are sent by the clock, it does not begin with the message.
             let apart = took[0].iter().zip(&took[1]).all(|(a, b)| a.abs_diff(*b) < 2_000_000);
             assert!(apart && took[1].len() == 2, "{kind}: {took:?}");
+        }
+    }
+}
+
+/// Before: such a wait did not return, because receivers send credits by the clock for ever.
+#[test]
+fn a_wait_without_a_limit_ends_under_credits_by_the_clock_too() {
+    for kind in ["cbfc", "uec-cbfc", "gfc-time"] {
+        let text = star(3, "").replace("kind = \"pfc\"", &format!("kind = \"{kind}\""));
+        let mut d = driven(&text);
+        let hosts: Vec<NodeId> = d.hosts().collect();
+        assert_eq!(d.next(Time::NEVER), None, "{kind}");
+        for from in [0, 1_000_000_000] {
+            assert_eq!(d.next(Time(from)), None, "{kind}");
+            d.send(&message(hosts[0], hosts[1], 1000, 7)).unwrap();
+            let ends: Vec<u64> =
+                std::iter::from_fn(|| d.next(Time::NEVER)).map(|h| h.at.0 - from).collect();
+            assert_eq!(ends, [0, 2 * TX + 2 * D], "{kind}");
         }
     }
 }
@@ -246,8 +269,6 @@ fn what_cannot_be_sent_is_refused_with_the_argument() {
         (message(NodeId(99), b, 1, 0), "src"),
         (message(switch, b, 1, 0), "src"),
         (message(a, switch, 1, 0), "dst"),
-        (message(a, a, 1, 0), "dst"),
-        (message(a, b, 0, 0), "bytes"),
         (message(a, b, u64::MAX, 0), "bytes"),
         (Message { priority: 4, ..message(a, b, 1, 0) }, "priority"),
     ] {
@@ -267,4 +288,137 @@ fn what_cannot_be_sent_is_refused_with_the_argument() {
         refused(&star(3, "[[job]]\n[[collective]]\nsize = \"1MB\"\n"), &[3])
             .contains("only the other program may start messages")
     );
+}
+
+/// All events until nothing happens any more.
+fn all(d: &mut Driven) -> Vec<(What, u64, u64)> {
+    std::iter::from_fn(|| d.next(Time::NEVER)).map(|h| (h.what, h.at.0, h.tag)).collect()
+}
+
+/// An acknowledgement of 64 B comes back when the last frame has arrived.
+#[test]
+fn a_message_is_acknowledged_a_way_back_after_its_delivery() {
+    let acks = star(3, "").replace(
+        "header = \"48B\"\n",
+        "header = \"48B\"\nacks = \"per-frame\"\nack_len = \"64B\"\n",
+    );
+    for reports in [true, false] {
+        let mut d = driven(&acks);
+        if reports {
+            d.report_acknowledged().unwrap();
+        }
+        let hosts: Vec<NodeId> = d.hosts().collect();
+        d.send(&message(hosts[0], hosts[1], 1000, 7)).unwrap();
+        let delivered = 2 * TX + 2 * D;
+        let mut wanted = vec![(What::Sent, 0, 7), (What::Delivered, delivered, 7)];
+        if reports {
+            wanted.push((What::Acknowledged, delivered + 2 * 5_120 + 2 * D, 7));
+        }
+        assert_eq!(all(&mut d), wanted);
+        assert_eq!(d.report_acknowledged().unwrap_err().key, "acknowledged");
+    }
+    assert_eq!(driven(&star(3, "")).report_acknowledged().unwrap_err().hint, "set host.acks");
+}
+
+/// Receives before and after their messages, of parts and of several, in their order; an independent
+/// count of bytes.
+#[test]
+fn receives_are_served_by_bytes_in_their_order() {
+    let mut d = driven(&star(3, ""));
+    let hosts: Vec<NodeId> = d.hosts().collect();
+    let receive =
+        |src: usize, bytes, token| Receive { dst: hosts[1], src: hosts[src], tag: 5, bytes, token };
+    assert_eq!(d.receive(&receive(0, 1, 0)).unwrap_err().key, "receive");
+    d.match_receives().unwrap();
+    // Two before: the first needs half a message, the second that half and the next message.
+    assert_eq!(d.receive(&receive(0, 500, 10)), Ok(0));
+    assert_eq!(d.receive(&receive(0, 1500, 11)), Ok(1));
+    for tag in [5, 5, 6] {
+        d.send(&Message { queue_pair: Some(0), ..message(hosts[0], hosts[1], 1000, tag) }).unwrap();
+    }
+    let received = |all: Vec<(What, u64, u64)>| -> Vec<(u64, u64)> {
+        all.into_iter().filter(|e| e.0 == What::Received).map(|e| (e.1, e.2)).collect()
+    };
+    let at = |n: u64| (n + 1) * TX + 2 * D;
+    assert_eq!(received(all(&mut d)), [(at(1), 10), (at(2), 11)]);
+    // After: the message with tag 6 is there, one of another host is not.
+    assert_eq!(d.receive(&Receive { tag: 6, ..receive(0, 1000, 12) }), Ok(2));
+    assert_eq!(d.receive(&receive(2, 1, 13)), Ok(3));
+    assert_eq!(received(all(&mut d)), [(at(3), 12)]);
+    // To itself, and without bytes.
+    d.send(&message(hosts[1], hosts[1], 0, 5)).unwrap();
+    assert_eq!(d.receive(&receive(1, 0, 14)), Ok(4));
+    d.send(&message(hosts[2], hosts[1], 0, 5)).unwrap();
+    let now = d.now().0;
+    let frame = 49 * 80; // 1 B of payload and a header of 48 B
+    let wanted = [
+        (What::Sent, now, 5),
+        (What::Delivered, now, 5),
+        (What::Received, now, 14),
+        (What::Sent, now, 5),
+        (What::Delivered, now + 2 * frame + 2 * D, 5),
+        (What::Received, now + 2 * frame + 2 * D, 13),
+    ];
+    assert_eq!(all(&mut d), wanted);
+}
+
+/// A link that fails on command is the failure of a scenario at that time; one at half rate takes
+/// twice as long.
+#[test]
+fn links_fail_and_slow_down_on_command() {
+    let text = "[run]\nduration = \"5ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = \"100Gbps\"\n\
+                delay = \"1us\"\n[flow_control]\nkind = \"pfc\"\n[host]\nacks = \"per-frame\"\nrecovery = \"go-back-n\"\nrto = \"50us\"\n";
+    let flows: String = (0..2)
+        .map(|h| {
+            format!(
+                "[[flow]]\nsrc = \"H{h}\"\ndst = \"H{}\"\nsize = \"1MB\"\npriority = 3\n",
+                h + 2
+            )
+        })
+        .collect();
+    for link in ["L1-S1", "L1-S2", "S1-L2"] {
+        let failure = format!("[[failure]]\nlink = \"{link}\"\nat = \"30000001ps\"\n");
+        let s = NetworkScenario::from_text(
+            "s.toml",
+            &format!("{text}{flows}{failure}"),
+            &[],
+            Path::new("."),
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
+        let wanted: Vec<Option<Time>> =
+            s.run(Sink::Nothing).unwrap().outcome.flows.iter().map(|f| f.received).collect();
+        let mut d = driven(text);
+        let hosts: Vec<NodeId> = d.hosts().collect();
+        for h in 0..2 {
+            d.send(&message(hosts[h], hosts[h + 2], 1_000_000, h as u64)).unwrap();
+        }
+        // At no time of another event, which would come first.
+        assert_eq!(d.next(Time(30_000_001)), None);
+        d.fail_link(link).unwrap();
+        let mut arrived = vec![None; 2];
+        while let Some(h) = d.next(Time::from_us(5000)) {
+            if h.what == What::Delivered {
+                arrived[h.tag as usize] = Some(h.at);
+            }
+        }
+        assert_eq!(arrived, wanted, "{link}");
+        assert!(wanted.iter().all(Option::is_some));
+    }
+    let mut d = driven(text);
+    assert_eq!(d.fail_link("L1-S9").unwrap_err().key, "failed_links");
+    let (a, b) = (d.host("H0").unwrap(), d.host("H2").unwrap());
+    d.fail_link("H2-L2").unwrap();
+    assert_eq!(d.send(&message(a, b, 1, 0)).unwrap_err().key, "dst");
+    assert_eq!(d.host_rate(b).unwrap(), Rate::ZERO);
+
+    let mut d = driven(&star(3, ""));
+    let hosts: Vec<NodeId> = d.hosts().collect();
+    assert_eq!(d.host_rate(hosts[0]), Ok(Rate::from_gbps(100)));
+    d.set_rate("H0-S1", Rate::from_gbps(50)).unwrap();
+    d.send(&message(hosts[0], hosts[1], 100_000, 7)).unwrap();
+    let wanted = [(What::Sent, 99 * 2 * TX, 7), (What::Delivered, 100 * 2 * TX + TX + 2 * D, 7)];
+    assert_eq!(all(&mut d), wanted);
+    for rate in [Rate::ZERO, Rate::from_gbps(101)] {
+        assert_eq!(d.set_rate("H0-S1", rate).unwrap_err().key, "rate");
+    }
 }
