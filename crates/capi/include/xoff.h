@@ -34,13 +34,16 @@ enum xoff_what {
     XOFF_SENT = 1,      /* the source has begun to put the last frame of a message on its wire */
     XOFF_DELIVERED = 2, /* the last byte of a message has arrived, and all before it */
     XOFF_TIMER = 3,     /* a time that was asked for has come */
-    XOFF_DEADLOCK = 4   /* ports that can never send again; from then on each wait without a limit ends so */
+    XOFF_DEADLOCK = 4,  /* ports that can never send again; from then on each wait without a limit ends so */
+    /* Only after xoff_enable: */
+    XOFF_ACKNOWLEDGED = 5, /* the source of a message knows that it has arrived */
+    XOFF_RECEIVED = 6      /* the bytes of a receive have arrived */
 };
 
 typedef struct {
     uint64_t time_ps; /* when */
-    uint64_t id;      /* number of the message or the timer, as xoff_send or xoff_schedule returned it */
-    uint64_t tag;     /* the tag that was given with it */
+    uint64_t id;      /* number of the message, receive or timer, as xoff_send, xoff_recv or xoff_schedule returned it */
+    uint64_t tag;     /* the tag that was given with it; of a receive, the token */
     uint32_t what;    /* one of enum xoff_what */
     uint32_t reserved;
 } xoff_event;
@@ -70,17 +73,37 @@ uint64_t xoff_now(const xoff *net);
 /* Frames that were lost until now, of every kind. */
 uint64_t xoff_lost_frames(const xoff *net);
 
-/* A message begins now: `bytes` of payload, at least 1. Messages of one `queue_pair` (0 to 65535, counted for each source and destination)
- * leave one after the other, by one way, and share their congestion state; XOFF_OWN_PAIR: it shares nothing. Returns the number of the
- * message; -1: it cannot be sent. 2^64 - 1 bytes are refused: that is no size. */
+/* A message begins now: `bytes` of payload. Messages of one `queue_pair` (0 to 65535, counted for each source and destination) leave one
+ * after the other, by one way, and share their congestion state; XOFF_OWN_PAIR: it shares nothing. A message without payload takes as long
+ * as one of 1 byte; one to its own host arrives at once. Returns the number of the message; -1: it cannot be sent. 2^64 - 1 bytes are
+ * refused: that is no size. */
 int64_t xoff_send(xoff *net, uint32_t src, uint32_t dst, uint64_t bytes, uint8_t priority, uint32_t queue_pair, uint64_t tag);
+
+/* Reports another kind of event from now on, XOFF_ACKNOWLEDGED (the scenario needs host.acks) or XOFF_RECEIVED: 0; -1: that failed. Before
+ * the first message. */
+int xoff_enable(xoff *net, uint32_t what);
+
+/* A host expects `bytes` from `src`. XOFF_RECEIVED comes when messages with this tag have delivered so many that were not received before:
+ * at once, or later. Receives of the same ends and tag are served in their order; a receive may take several messages, or a part of one. 0
+ * bytes, of a message or a receive, count as 1. Returns the number of the receive; -1: that failed. */
+int64_t xoff_recv(xoff *net, uint32_t dst, uint32_t src, uint64_t tag, uint64_t bytes, uint64_t token);
+
+/* Rate of a host, of all its links that are up [bit/s]; -1: there is no such host. */
+int64_t xoff_host_rate(xoff *net, uint32_t host);
+/* A link, such as "A1-C1", fails now, in both directions, for the rest of the run: frames on it are lost, routes are found anew. 0; -1:
+ * there is no such link. */
+int xoff_fail_link(xoff *net, const char *link);
+/* A link has this rate from its next frames on, more than 0 and at most that of the scenario. Thresholds, windows and rate controls stay
+ * those of the scenario's rate. 0; -1: that failed. */
+int xoff_set_rate(xoff *net, const char *link, uint64_t bits_per_second);
 
 /* XOFF_TIMER comes so long from now [ps], 2^63 - 1 ps after the start at the latest. Returns the number of the timer; -1: that failed. */
 int64_t xoff_schedule(xoff *net, uint64_t after_ps, uint64_t tag);
 
 /* What happens next: 1 with `event`; 0: nothing until `until_ps` (at most 2^63 - 1), which is now then, or, for XOFF_FOREVER, nothing ever;
  * -1: that failed. At equal times the network comes first, then timers in the order in which they were made.
- * Receivers of cbfc, uec-cbfc and gfc-time send forever: there XOFF_FOREVER does not return once no event is left. */
+ * Receivers of cbfc, uec-cbfc and gfc-time send forever: there XOFF_FOREVER does not return while a message is under way whose frames were
+ * lost and are not sent again. */
 int xoff_next(xoff *net, uint64_t until_ps, xoff_event *event);
 
 #ifdef __cplusplus

@@ -12,8 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::ptr::null_mut;
 
-use xoff_run::{Driven, Message, What};
-use xoff_units::{NodeId, Span, Time};
+use xoff_run::{Driven, Message, Receive, What};
+use xoff_units::params::ParamError;
+use xoff_units::{NodeId, Rate, Span, Time};
 
 /// Version of this interface, `XOFF_ABI` of the header.
 pub const ABI: u32 = 1;
@@ -40,7 +41,7 @@ pub struct Event {
     pub id: u64,
     /// Tag.
     pub tag: u64,
-    /// 1: sent, 2: delivered, 3: timer, 4: deadlock.
+    /// 1: sent, 2: delivered, 3: timer, 4: deadlock, 5: acknowledged, 6: received.
     pub what: u32,
     /// Zero.
     pub reserved: u32,
@@ -94,6 +95,10 @@ unsafe fn with<T>(
             None
         }
     }
+}
+
+fn words(e: ParamError) -> String {
+    format!("{}: {} ({})", e.key, e.what, e.hint)
 }
 
 /// Refuses a time beyond [`LAST`].
@@ -242,10 +247,94 @@ pub unsafe extern "C" fn xoff_send(
         };
         let message =
             Message { src: NodeId(src), dst: NodeId(dst), bytes, priority, queue_pair, tag };
-        driven.send(&message).map_err(|e| format!("{}: {} ({})", e.key, e.what, e.hint))
+        driven.send(&message).map_err(words)
     };
     // SAFETY: the caller's promise.
     unsafe { with(net, send) }.map_or(-1, |id| id as i64)
+}
+
+/// `xoff_enable`.
+///
+/// # Safety
+/// As [`xoff_send`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_enable(net: *mut Network, what: u32) -> c_int {
+    // SAFETY: the caller's promise.
+    let enabled = unsafe {
+        with(net, |driven| match what {
+            5 => driven.report_acknowledged().map_err(words),
+            6 => driven.match_receives().map_err(words),
+            _ => Err(format!("what: {what} (expected XOFF_ACKNOWLEDGED or XOFF_RECEIVED)")),
+        })
+    };
+    enabled.map_or(-1, |()| 0)
+}
+
+/// `xoff_recv`.
+///
+/// # Safety
+/// As [`xoff_send`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_recv(
+    net: *mut Network,
+    dst: u32,
+    src: u32,
+    tag: u64,
+    bytes: u64,
+    token: u64,
+) -> i64 {
+    let receive = Receive { dst: NodeId(dst), src: NodeId(src), tag, bytes, token };
+    // SAFETY: the caller's promise.
+    unsafe { with(net, |driven| driven.receive(&receive).map_err(words)) }
+        .map_or(-1, |id| id as i64)
+}
+
+/// `xoff_host_rate`.
+///
+/// # Safety
+/// As [`xoff_send`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_host_rate(net: *mut Network, host: u32) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe { with(net, |driven| driven.host_rate(NodeId(host)).map_err(words)) }
+        .map_or(-1, |rate| i64::try_from(rate.0).unwrap_or(i64::MAX))
+}
+
+/// `xoff_fail_link`.
+///
+/// # Safety
+/// As [`xoff_send`]; `link` is `NULL` or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_fail_link(net: *mut Network, link: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let link = text(link);
+        with(net, |driven| {
+            driven.fail_link(link.ok_or("link: NULL (expected a name, `A1-C1`)")??).map_err(words)
+        })
+    }
+    .map_or(-1, |()| 0)
+}
+
+/// `xoff_set_rate`.
+///
+/// # Safety
+/// As [`xoff_fail_link`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_set_rate(
+    net: *mut Network,
+    link: *const c_char,
+    bits_per_second: u64,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let link = text(link);
+        with(net, |driven| {
+            let link = link.ok_or("link: NULL (expected a name, `A1-C1`)")??;
+            driven.set_rate(link, Rate(bits_per_second)).map_err(words)
+        })
+    }
+    .map_or(-1, |()| 0)
 }
 
 /// `xoff_schedule`.
@@ -287,6 +376,8 @@ pub unsafe extern "C" fn xoff_next(net: *mut Network, until_ps: u64, event: *mut
         What::Delivered => 2,
         What::Timer => 3,
         What::Deadlock => 4,
+        What::Acknowledged => 5,
+        What::Received => 6,
     };
     if !event.is_null() {
         // SAFETY: the caller's promise.

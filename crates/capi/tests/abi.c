@@ -28,9 +28,15 @@ int main(void) {
     CHECK(xoff_hosts(net, hosts, 5) == 3 && hosts[2] != 99 && hosts[3] == 99);
     CHECK(xoff_host(net, "H1") == hosts[1] && xoff_host(net, "H9") == -1 && xoff_host(net, NULL) == -1 && xoff_host(net, "") == -1);
     /* What cannot be sent. */
-    CHECK(xoff_send(net, hosts[0], hosts[0], 1, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "dst"));
+    CHECK(xoff_send(net, hosts[0], 77, 1, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "dst"));
     CHECK(xoff_send(net, 77, hosts[0], 1, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "src"));
-    CHECK(xoff_send(net, hosts[0], hosts[1], 0, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "bytes"));
+    CHECK(xoff_send(net, hosts[0], hosts[1], UINT64_MAX, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "bytes"));
+    CHECK(xoff_recv(net, hosts[1], hosts[0], 1, 1, 1) == -1 && strstr(xoff_error(net), "receive"));
+    CHECK(xoff_enable(net, XOFF_ACKNOWLEDGED) == -1 && strstr(xoff_error(net), "host.acks"));
+    CHECK(xoff_enable(net, 9) == -1 && strstr(xoff_error(net), "XOFF_RECEIVED"));
+    CHECK(xoff_host_rate(net, hosts[0]) == 100000000000 && xoff_host_rate(net, 77) == -1 && strstr(xoff_error(net), "host"));
+    CHECK(xoff_fail_link(net, NULL) == -1 && xoff_fail_link(net, "\xff") == -1 && xoff_fail_link(net, "A1-C1") == -1 && strstr(xoff_error(net), "A1-C1"));
+    CHECK(xoff_set_rate(net, "H0-S1", 0) == -1 && xoff_set_rate(net, "H0-S1", UINT64_MAX) == -1 && strstr(xoff_error(net), "at most 100"));
     CHECK(xoff_send(net, hosts[0], hosts[1], 1, 4, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "[3, 5]"));
     CHECK(xoff_send(net, hosts[0], hosts[1], 1, 3, 65536, 0) == -1 && strstr(xoff_error(net), "queue_pair"));
     /* Nothing has happened by that. */
@@ -49,10 +55,29 @@ int main(void) {
     CHECK(xoff_next(net, XOFF_FOREVER, NULL) == 1);
     CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_DELIVERED && e.tag == 42 && xoff_now(net) == e.time_ps);
     CHECK(xoff_lost_frames(net) == 0);
+    CHECK(xoff_enable(net, XOFF_RECEIVED) == -1 && strstr(xoff_error(net), "before the first message"));
+    xoff_free(net);
+    /* Receives and acknowledgements; a message to itself, one without payload, a link that fails. */
+    net = xoff_new(HEAD "[host]\nacks = \"per-frame\"\n", NULL, 1 << 3);
+    CHECK(net && xoff_enable(net, XOFF_RECEIVED) == 0 && xoff_enable(net, XOFF_ACKNOWLEDGED) == 0);
+    CHECK(xoff_recv(net, hosts[1], hosts[0], 42, 1000, 4711) == 0 && xoff_send(net, hosts[0], hosts[1], 1000, 3, XOFF_OWN_PAIR, 42) == 0);
+    static const uint32_t in_order[] = {XOFF_SENT, XOFF_DELIVERED, XOFF_RECEIVED, XOFF_ACKNOWLEDGED};
+    for (int i = 0; i < 4; i++) {
+        CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == in_order[i] && e.id == 0);
+        CHECK(e.tag == (e.what == XOFF_RECEIVED ? 4711 : 42));
+    }
+    CHECK(xoff_send(net, hosts[2], hosts[2], 0, 3, 5, 43) == 1 && xoff_recv(net, hosts[2], hosts[2], 43, 0, 4712) == 1);
+    static const uint32_t to_itself[] = {XOFF_SENT, XOFF_DELIVERED, XOFF_ACKNOWLEDGED, XOFF_RECEIVED};
+    for (int i = 0; i < 4; i++) CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == to_itself[i] && e.time_ps == xoff_now(net));
+    CHECK(xoff_set_rate(net, "H0-S1", 50000000000) == 0 && xoff_fail_link(net, "H0-S1") == 0 && xoff_fail_link(net, "S1-H0") == 0);
+    CHECK(xoff_host_rate(net, hosts[0]) == 0 && xoff_send(net, hosts[0], hosts[1], 1, 3, 0, 0) == -1 && strstr(xoff_error(net), "route"));
+    CHECK(xoff_next(net, XOFF_FOREVER, &e) == 0);
     xoff_free(net);
     /* NULL everywhere. */
     xoff_free(NULL);
     CHECK(xoff_next(NULL, 0, &e) == -1 && xoff_send(NULL, 0, 1, 1, 0, 0, 0) == -1 && xoff_schedule(NULL, 0, 0) == -1);
+    CHECK(xoff_enable(NULL, 5) == -1 && xoff_recv(NULL, 0, 1, 0, 1, 0) == -1 && xoff_host_rate(NULL, 0) == -1);
+    CHECK(xoff_fail_link(NULL, "H0-S1") == -1 && xoff_set_rate(NULL, "H0-S1", 1) == -1);
     CHECK(xoff_now(NULL) == 0 && xoff_hosts(NULL, NULL, 0) == 0 && xoff_lost_frames(NULL) == 0 && xoff_host(NULL, "H0") == -1);
     printf("ok\n");
     return 0;
