@@ -21,9 +21,13 @@ fn run(c: &mut Command) -> Output {
 fn compile(source: &Path, to: &Path) {
     let folder = library();
     let rpath = format!("-Wl,-rpath,{}", folder.display());
-    let flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"];
+    let (compiler, standard) = match source.extension().is_some_and(|e| e == "cpp") {
+        true => ("c++", "-std=c++17"),
+        false => ("cc", "-std=c99"),
+    };
+    let flags = [standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"];
     let include = here("include");
-    let mut c = Command::new("cc");
+    let mut c = Command::new(compiler);
     c.args(flags)
         .arg("-I")
         .arg(include)
@@ -48,14 +52,18 @@ fn printed(o: &Output) -> String {
 
 /// 14 steps of 100 frames: 14 ((100 + 1) 83.84 ns + 2 us), as the collective of a scenario.
 #[test]
-fn the_examples_in_c_and_python_give_the_closed_form() {
+fn the_examples_give_the_closed_form() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let program = dir.path().join("ring");
-    compile(&here("examples/ring.c"), &program);
-    assert_eq!(
-        printed(&run(&mut Command::new(program))),
-        "14 steps, 146549760 ps, 0 frames lost\n"
-    );
+    for source in ["examples/ring.c", "examples/ring.cpp"] {
+        if source.ends_with("cpp") && Command::new("c++").arg("--version").output().is_err() {
+            xoff_testing::skip("c++", "no compiler for the example in C++");
+            continue;
+        }
+        let program = dir.path().join("ring");
+        compile(&here(source), &program);
+        let said = printed(&run(&mut Command::new(program)));
+        assert_eq!(said, "14 steps, 146549760 ps, 0 frames lost\n", "{source}");
+    }
     let python = run(Command::new("python3")
         .arg(here("examples/ring.py"))
         .arg(library().join("libxoff_c.so")));
