@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs readme-picture papers proof farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-js lint-words miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs readme-picture papers proof farm fuzz mutants soak venv tuned install install-capi uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-js lint-words miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -213,10 +213,27 @@ install: $(if $(TUNED),tuned,build) ## Install the command, completions, manual 
 	$(call extras,"$(PREFIX)","$(PREFIX)/bin/xoff")
 	"$(PREFIX)/bin/xoff" --version
 
+# Of the interface in C; the library has it in its name.
+XOFF_ABI = $(shell sed -n 's/^\#define XOFF_ABI //p' crates/capi/include/xoff.h)
+XOFF_VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+install-capi: toolchain ## Install the C library, its headers and a file for pkg-config below PREFIX
+	@$(call step,Installing the C library below $(PREFIX))
+	$(CARGO) rustc --release -p xoff-capi --lib --crate-type cdylib -- -C link-arg=-Wl,-soname,libxoff_c.so.$(XOFF_ABI)
+	mkdir -p "$(PREFIX)/include" "$(PREFIX)/lib/pkgconfig"
+	install -m 644 crates/capi/include/xoff.h crates/capi/include/xoff.hpp "$(PREFIX)/include"
+	install -s -m 755 $(or $(CARGO_TARGET_DIR),target)/release/libxoff_c.so "$(PREFIX)/lib/libxoff_c.so.$(XOFF_ABI)"
+	ln -sf libxoff_c.so.$(XOFF_ABI) "$(PREFIX)/lib/libxoff_c.so"
+	printf '%s\n' 'prefix=$(abspath $(PREFIX))' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: xoff' \
+	  'Description: a lossless network beneath another simulator' 'Version: $(XOFF_VERSION)' 'Libs: -L$${libdir} -lxoff_c' 'Cflags: -I$${includedir}' \
+	  > "$(PREFIX)/lib/pkgconfig/xoff.pc"
+	$(call done,$(PREFIX)/lib/libxoff_c.so)
+
 uninstall: ## Remove what `make install` has put below PREFIX
 	rm -f "$(PREFIX)/bin/xoff" "$(PREFIX)/share/bash-completion/completions/xoff" "$(PREFIX)/share/zsh/site-functions/_xoff" \
 	  "$(PREFIX)/share/fish/vendor_completions.d/xoff.fish" "$(PREFIX)"/share/man/man1/xoff.1 "$(PREFIX)"/share/man/man1/xoff-*.1 "$(PREFIX)"/share/xoff/*.schema.json
 	rm -rf "$(PREFIX)/share/xoff/papers"
+	rm -f "$(PREFIX)"/include/xoff.h "$(PREFIX)"/include/xoff.hpp "$(PREFIX)"/lib/libxoff_c.so* "$(PREFIX)/lib/pkgconfig/xoff.pc"
 
 # Options of `maturin build`: `make wheel WHEEL_ARGS='--zig --compatibility manylinux_2_28'` for older systems than this one.
 WHEEL_ARGS ?=
