@@ -172,6 +172,7 @@ impl Nic {
         let f = &self.flows[slot as usize];
         let (class, len) = (f.start.class, f.next_len(&self.c));
         f.ports.iter().for_each(|p| self.ports[p].round_robin.push(class, slot, len));
+        self.falls_asleep(slot);
     }
 
     /// Removes flows that are over, except those on which something may still depend: the latest of

@@ -75,9 +75,16 @@ impl Order {
             t.shorter(class, len);
         }
     }
-    pub fn over(&mut self, class: Class) {
+    /// A flow of a class has nothing to send.
+    pub fn falls_asleep(&mut self, class: Class) {
         if let Order::ByStart(t) = self {
-            t.over(class);
+            t.falls_asleep(class);
+        }
+    }
+    /// A flow that was asleep has something to send.
+    pub fn wakes(&mut self, class: Class, slot: u32) {
+        if let Order::ByStart(t) = self {
+            t.wakes(class, slot);
         }
     }
 }
@@ -142,7 +149,7 @@ impl NicPort {
     }
 
     /// A frame may have gone on the wire: requests a call when it has left, if there is a flow to
-    /// ask then. Flows that are over count: they leave the ring when they are asked.
+    /// ask then. Flows that are asleep count: they leave the ring when they are asked.
     #[inline]
     pub fn plan_next(&mut self, env: &mut impl Env) {
         if self.port.busy(env) && (self.feedback.front().is_some() || !self.round_robin.is_empty())

@@ -110,14 +110,21 @@ impl Nic {
                 continue;
             }
             let new = self.choose_among(&leading, &start, env);
-            self.flows[slot as usize].ports = new;
-            let takes_turns = self.flows[slot as usize].pair.as_ref().is_none_or(|p| !p.waits());
+            let f = &mut self.flows[slot as usize];
+            f.ports = new;
+            let takes_turns = f.pair.as_ref().is_none_or(|p| !p.waits());
             if !takes_turns {
                 continue;
             }
-            let len = self.flows[slot as usize].next_len(&self.c);
-            old.iter().for_each(|p| self.ports[p].round_robin.remove(start.class, slot));
-            new.iter().for_each(|p| self.ports[p].round_robin.push(start.class, slot, len));
+            let slept = std::mem::take(&mut f.asleep);
+            for p in old.iter() {
+                let round_robin = &mut self.ports[p].round_robin;
+                if slept {
+                    round_robin.wakes(start.class, slot);
+                }
+                round_robin.remove(start.class, slot);
+            }
+            self.takes_turns(slot);
             self.try_send_flow(slot, env);
         }
     }

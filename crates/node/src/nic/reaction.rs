@@ -74,8 +74,6 @@ impl Nic {
             // Repetitions are sent at the present rate; news on this very frame still count.
             flow.done = true;
             flow.timers_cancelled = flow.pair.is_none();
-            let (class, ports) = (flow.start.class, flow.ports);
-            ports.iter().for_each(|p| self.ports[p].round_robin.over(class));
             self.slots.remove(&f.flow);
             env.emit(self.node, NodeEvent::Acknowledged { flow: f.flow });
         }
@@ -99,6 +97,9 @@ impl Nic {
         let flow = &mut self.flows[slot as usize];
         if flow.done && flow.next >= flow.start.size && flow.pair.is_none() {
             flow.rate_control = None;
+        }
+        if flow.done {
+            self.falls_asleep(slot);
         }
         self.try_send_flow(slot, env);
     }

@@ -146,5 +146,6 @@ impl Nic {
         f.last_len = len;
         self.put_on_wire(port, slot, frame, payload, env);
         self.note_sent(slot, seq + payload as u64, env);
+        self.falls_asleep(slot);
     }
 }

@@ -7,6 +7,9 @@
 //!
 //! The cost of a pick does not grow with the number of paused flows. If the first flow of a class
 //! may not send the shortest frame of the class, no flow of the class may.
+//!
+//! Nor does it grow with the number of flows in flight. A flow that has sent its last byte is
+//! *asleep*: it leaves the ring, and comes back to its place if it has to send something again.
 
 use xoff_units::Class;
 use xoff_units::state::State;
@@ -37,8 +40,8 @@ pub(super) trait Flows {
     fn ask(&mut self, slot: u32) -> Answer;
     /// True if the peer blocks every frame of this class of at least this length.
     fn closed_from(&mut self, class: Class, len: u32) -> bool;
-    /// True if the flow is over, with nothing left to send.
-    fn gone(&self, slot: u32) -> bool;
+    /// True if the flow has nothing to send.
+    fn asleep(&self, slot: u32) -> bool;
     /// True if the flow is over, whatever is left.
     fn finished(&self, slot: u32) -> bool;
 }
@@ -54,12 +57,12 @@ struct Ring {
     next: usize,
     /// No next frame of its flows is shorter [bytes].
     shortest: u32,
-    /// Number of completed flows.
-    over: usize,
+    /// Number of its flows that are asleep.
+    asleep: usize,
 }
 
 impl Ring {
-    const EMPTY: Ring = Ring { flows: Vec::new(), next: 0, shortest: NOTHING, over: 0 };
+    const EMPTY: Ring = Ring { flows: Vec::new(), next: 0, shortest: NOTHING, asleep: 0 };
 
     /// Position of the first flow after number `last`.
     #[inline]
@@ -70,18 +73,18 @@ impl Ring {
         if right { at } else { self.flows.partition_point(|&f| f <= last) }
     }
 
-    /// Lets flows go that are over, once they are the greater part.
+    /// Removes flows that are asleep, once they are the greater part.
     #[inline]
     fn tidy(&mut self, flows: &impl Flows) {
-        if self.over * 2 > self.flows.len() {
+        if self.asleep * 2 > self.flows.len() {
             self.tidy_up(flows);
         }
     }
 
     #[cold]
     fn tidy_up(&mut self, flows: &impl Flows) {
-        self.flows.retain(|&f| !flows.gone(f));
-        self.over = self.flows.iter().filter(|&&f| flows.finished(f)).count();
+        self.flows.retain(|&f| !flows.asleep(f));
+        self.asleep = 0;
         if self.flows.is_empty() {
             self.shortest = NOTHING;
         }
@@ -208,14 +211,25 @@ impl RoundRobin {
         }
     }
 
-    /// A flow is over.
-    pub fn over(&mut self, class: Class) {
+    /// A flow has nothing to send.
+    pub fn falls_asleep(&mut self, class: Class) {
         if let Some(ring) = self.ring_mut(class) {
-            ring.over += 1;
+            ring.asleep += 1;
         }
     }
 
-    /// True if it is empty, without even a flow that is over.
+    /// A flow that was asleep has something to send.
+    #[cold]
+    pub fn wakes(&mut self, class: Class, slot: u32) {
+        if let Some(ring) = self.ring_mut(class) {
+            match ring.flows.binary_search(&slot) {
+                Ok(_) => ring.asleep -= 1,
+                Err(at) => ring.flows.insert(at, slot),
+            }
+        }
+    }
+
+    /// True if it is empty, without even a flow that is asleep.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.flows.is_empty() && self.more.iter().all(|r| r.flows.is_empty())
@@ -312,7 +326,7 @@ mod tests {
         fn closed_from(&mut self, class: Class, len: u32) -> bool {
             len >= self.held_from[class.index()]
         }
-        fn gone(&self, slot: u32) -> bool {
+        fn asleep(&self, slot: u32) -> bool {
             self.finished(slot)
         }
         fn finished(&self, slot: u32) -> bool {
@@ -339,7 +353,7 @@ mod tests {
             let Some(slot) = t.pick(f) else { break };
             f.frames[slot as usize] -= 1;
             if f.frames[slot as usize] == 0 {
-                t.over(Class(f.class[slot as usize]));
+                t.falls_asleep(Class(f.class[slot as usize]));
             }
             served.push(slot);
         }
@@ -424,10 +438,10 @@ mod tests {
         assert_eq!(serve(&mut t, &mut f, 1), [500]);
     }
 
-    /// Flows that are over are asked seldom: each pick of a thousand among ten thousand that have
-    /// ended costs two polls on average.
+    /// Flows that are asleep are asked seldom: each pick of a thousand among ten thousand that have
+    /// sent all costs two polls on average.
     #[test]
-    fn flows_that_are_over_leave() {
+    fn flows_that_are_asleep_leave() {
         let flows: Vec<_> =
             (0..10_000).map(|i| (0, 1500, if i % 10 == 0 { 50 } else { 1 })).collect();
         let (mut t, mut f) = start(&flows);

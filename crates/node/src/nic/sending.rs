@@ -50,6 +50,8 @@ pub(super) struct Sending {
     pub done: bool,
     /// Pending timers of the rate control no longer count.
     pub timers_cancelled: bool,
+    /// It has nothing to send, and thus no turn. It may still have to send something again.
+    pub asleep: bool,
     /// Timers of its rate control that have been asked for and have not come; counted for a NIC
     /// that clears flows.
     #[state(built)]
@@ -117,6 +119,7 @@ impl Sending {
             last_len: 0,
             done: start.size == 0,
             timers_cancelled: false,
+            asleep: false,
             timers: 0,
             production: Production::new(&start, now, c),
             pair: None,
@@ -233,8 +236,8 @@ impl Flows for Asked<'_> {
         true
     }
 
-    fn gone(&self, slot: u32) -> bool {
-        self.finished(slot) && self.flows[slot as usize].left() == 0
+    fn asleep(&self, slot: u32) -> bool {
+        self.flows[slot as usize].asleep
     }
 
     fn finished(&self, slot: u32) -> bool {
@@ -415,7 +418,6 @@ impl Nic {
     /// A flow has less than a full frame left, or nothing.
     fn comes_to_its_end(&mut self, slot: u32) {
         let f = &mut self.flows[slot as usize];
-        let (class, ports) = (f.start.class, f.ports);
         if f.left() > 0 {
             return self.comes_to_a_shorter_frame(slot);
         }
@@ -430,15 +432,35 @@ impl Nic {
             if f.pair.is_none() || self.c.clears_flows {
                 self.slots.remove(&f.start.flow);
             }
-            ports.iter().for_each(|p| self.ports[p].round_robin.over(class));
+        }
+        self.falls_asleep(slot);
+    }
+
+    /// A flow takes no more turns if it has nothing to send.
+    pub(super) fn falls_asleep(&mut self, slot: u32) {
+        let f = &mut self.flows[slot as usize];
+        if !f.asleep && f.next_len(&self.c) == NOTHING {
+            f.asleep = true;
+            let class = f.start.class;
+            f.ports.iter().for_each(|p| self.ports[p].round_robin.falls_asleep(class));
         }
     }
 
-    /// The next frame of a flow may have become shorter.
+    /// The next frame of a flow may have become shorter, or it has one again.
     pub(super) fn comes_to_a_shorter_frame(&mut self, slot: u32) {
-        let f = &self.flows[slot as usize];
+        let f = &mut self.flows[slot as usize];
         let (class, len) = (f.start.class, f.next_len(&self.c));
-        f.ports.iter().for_each(|p| self.ports[p].round_robin.shorter(class, len));
+        if len == NOTHING {
+            return;
+        }
+        let wakes = std::mem::take(&mut f.asleep);
+        for p in f.ports.iter() {
+            let round_robin = &mut self.ports[p].round_robin;
+            if wakes {
+                round_robin.wakes(class, slot);
+            }
+            round_robin.shorter(class, len);
+        }
     }
 
     /// The queue of a class at a port if the peer's flow control holds it: a flow or feedback waits
