@@ -145,6 +145,10 @@ impl Advance for FastForward {
         world.fast_forward(self, until)
     }
 
+    fn is_off(&self) -> bool {
+        matches!(self.progress, Progress::Off)
+    }
+
     /// They are kept while a period is searched.
     fn note_rows(&mut self, rows: &[(EventKey, Row)]) {
         if matches!(self.progress, Progress::Searches(_) | Progress::Iterates(_)) {

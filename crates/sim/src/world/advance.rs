@@ -16,6 +16,8 @@ pub(crate) trait Advance: Send {
     /// Between two stretches of events, `until` being the end of the run: skips time if it can.
     /// Returns the place where the next stretch has to end, and after how many events.
     fn advance(&mut self, world: &mut World, until: Time) -> Option<(EventKey, u64)>;
+    /// True if it never skips anything again.
+    fn is_off(&self) -> bool;
     /// Rows were recorded.
     fn note_rows(&mut self, rows: &[(EventKey, Row)]);
     /// Effect so far, or the reason for none.

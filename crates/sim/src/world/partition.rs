@@ -307,6 +307,17 @@ impl Partition {
             })
     }
 
+    /// True if something happened that the world has to put in order, or it has to hear of news.
+    pub(crate) fn reports(&self) -> bool {
+        let m = &self.core.monitor;
+        !m.flows.completions.is_empty()
+            || !m.rows.rows.is_empty()
+            || !m.rows.frames.is_empty()
+            || m.rows.out_of_order
+            || self.news.as_ref().is_some_and(|n| !n.is_empty())
+            || m.stop_expires_before(Time(self.core.clock.now.0.saturating_add(1)))
+    }
+
     /// Rows that have not been taken.
     pub(crate) fn rows_kept(&self) -> usize {
         self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len()
