@@ -324,8 +324,6 @@ impl<E: Pending> EventQueue<E> {
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         let bucket = &mut self.buckets[self.following];
         self.sorted_ahead = bucket.len();
-        self.scratch.clear();
-        self.scratch.resize(bucket.len(), E::NONE);
         sort(bucket, &mut self.scratch);
         std::mem::swap(bucket, &mut self.scratch);
     }
@@ -362,11 +360,9 @@ impl<E: Pending> EventQueue<E> {
         let slot = self.slot(self.at);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         let mut bucket = std::mem::take(&mut self.buckets[slot]);
-        if slot == self.following && bucket.len() == self.sorted_ahead {
+        if bucket.len() == 1 || slot == self.following && bucket.len() == self.sorted_ahead {
             std::mem::swap(&mut self.current, &mut bucket);
         } else {
-            self.current.clear();
-            self.current.resize(bucket.len(), E::NONE);
             sort(&mut bucket, &mut self.current);
         }
         self.sorted_ahead = 0;

@@ -426,8 +426,6 @@ impl Windows {
                 self.put(self.at, unit, e);
             }
         }
-        self.current.clear();
-        self.current.resize(events.len(), Event::NONE);
         queue::sort(&mut events, &mut self.current);
         self.spare.give(unit, events);
         true

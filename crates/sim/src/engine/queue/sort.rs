@@ -2,15 +2,49 @@
 
 use super::Pending;
 
-/// Puts `events` in order, latest first. They are left in no particular order themselves.
-pub(crate) fn sort<E: Pending>(events: &mut [E], into: &mut [E]) {
+/// Fills `into` with `events` in order, latest first. `events` are left in no particular order.
+pub(crate) fn sort<E: Pending>(events: &mut [E], into: &mut Vec<E>) {
+    into.clear();
+    match events {
+        [] => {}
+        [only] => into.push(*only),
+        _ if events.len() <= SOME => {
+            let mut keys = [0; SOME];
+            match sort_keys(events, &mut keys) {
+                Some(keys) => into.extend(keys.iter().rev().map(|key| events[place(*key)])),
+                None => {
+                    into.extend_from_slice(events);
+                    sort_whole(into);
+                }
+            }
+        }
+        _ => {
+            into.resize(events.len(), E::NONE);
+            sort_many(events, into);
+        }
+    }
+}
+
+fn sort_many<E: Pending>(events: &mut [E], into: &mut [E]) {
     match events.len() {
-        n if n <= FEW => return sort_few(events, into),
-        n if n <= SOME => return sort_some(events, into),
+        n if n <= SOME => {
+            let mut keys = [0; SOME];
+            return match sort_keys(events, &mut keys) {
+                Some(keys) => {
+                    for (to, key) in into.iter_mut().zip(keys.iter().rev()) {
+                        *to = events[place(*key)];
+                    }
+                }
+                None => {
+                    into.copy_from_slice(events);
+                    sort_whole(into);
+                }
+            };
+        }
         n if n <= MANY => {}
         _ => {
             into.copy_from_slice(events);
-            return into.sort_unstable_by(|a, b| b.cmp(a));
+            return sort_whole(into);
         }
     }
     let times = range(events, E::time);
@@ -24,8 +58,13 @@ pub(crate) fn sort<E: Pending>(events: &mut [E], into: &mut [E]) {
     }
     let (a, b) = events.split_at_mut(later);
     let (into_a, into_b) = into.split_at_mut(later);
-    sort(a, into_a);
-    sort(b, into_b);
+    sort_many(a, into_a);
+    sort_many(b, into_b);
+}
+
+#[cold]
+fn sort_whole<E: Pending>(events: &mut [E]) {
+    events.sort_unstable_by(|a, b| b.cmp(a));
 }
 
 /// The smallest and the largest.
@@ -46,79 +85,45 @@ fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E
     upper
 }
 
-/// Up to here comparing each with each is faster than anything that branches on the outcome, which
-/// cannot be predicted.
+/// Up to here one integer holds what decides about the order of an event.
 const SOME: usize = 32;
 /// Up to here splitting is faster than the sort of the standard library; at 65,536 hosts, where
 /// buckets are far larger, it is slower.
 const MANY: usize = 128;
-/// Up to here one comparison at a time is faster than several.
-const FEW: usize = 8;
+/// Bits of a key below its time: half of the rank, and the place in the bucket.
+const BELOW_TIME: u32 = 32 + SOME.ilog2();
 
-/// Sorts at most [`FEW`] events by counting for each how many are later.
+/// Place of an event in its bucket, from its key.
 #[inline(always)]
-fn sort_few<E: Pending>(events: &[E], into: &mut [E]) {
-    let mut places = [0u8; FEW];
-    for (i, e) in events.iter().enumerate() {
-        let (key, mut place) = (e.key(), 0);
-        for (other, place_of_other) in events[..i].iter().zip(&mut places) {
-            let earlier = (other.key() < key) as u8;
-            *place_of_other += earlier;
-            place += 1 - earlier;
-        }
-        places[i] = place;
-    }
-    for (e, place) in events.iter().zip(places) {
-        into[place as usize] = *e;
-    }
+fn place(key: u64) -> usize {
+    key as usize % SOME
 }
 
-/// Sorts at most [`SOME`] events, several comparisons at a time.
+/// Keys of at most [`SOME`] events in order, earliest first; `None`: a key is too short for them.
 #[inline(always)]
-fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
-    /// Comparisons side by side.
-    const LANES: usize = 4;
-    /// Bits of time in a key. The bit above them stays clear: an exponent of ones only would be no
-    /// number, and compare with nothing.
-    const TIME: u32 = 24;
-    let (mut first, mut ranks) = (u64::MAX, 0);
+fn sort_keys<'k, E: Pending>(events: &[E], keys: &'k mut [u64; SOME]) -> Option<&'k [u64]> {
+    let (mut first, mut last, mut ranks) = (u64::MAX, 0, 0);
     for e in events {
-        first = first.min(e.time());
+        (first, last) = (first.min(e.time()), last.max(e.time()));
         ranks |= e.rank();
+    }
+    if (last - first) >> (u64::BITS - BELOW_TIME) != 0 {
+        return None;
     }
     // Counted ranks are in their lower half, those by entity mostly in their upper half.
     let half = if ranks >> 32 == 0 { 0 } else { 32 };
-    // Time, half of the rank, place in the bucket. As floating-point numbers, which are ordered
-    // like their bits (the uppermost one set here keeps off those that are not), because any x86-64
-    // compares two of them at once, but no integers of 64 bits.
-    let mut keys = [[0f64; LANES]; SOME / LANES];
-    let mut span = 0;
-    for (i, (key, e)) in keys.as_flattened_mut().iter_mut().zip(events).enumerate() {
-        let since = e.time() - first;
-        span |= since;
-        *key = f64::from_bits(
-            1 << 62 | since << (61 - TIME) | (e.rank() >> half & 0xffff_ffff) << 5 | i as u64,
-        );
+    for (at, (key, e)) in keys.iter_mut().zip(events).enumerate() {
+        *key = (e.time() - first) << BELOW_TIME
+            | (e.rank() >> half & 0xffff_ffff) << SOME.ilog2()
+            | at as u64;
     }
-    for (block, few) in events.chunks(LANES).zip(&keys) {
-        let mut later = [0u64; LANES];
-        for &other in &keys.as_flattened()[..events.len()] {
-            for (later, &key) in later.iter_mut().zip(few) {
-                *later += (other > key) as u64;
-            }
-        }
-        for (e, later) in block.iter().zip(later) {
-            into[later as usize] = *e;
-        }
-    }
+    let keys = &mut keys[..events.len()];
+    keys.sort_unstable();
     // Events that differ only in the other half of the rank are usually in order too, because they
     // were pushed in that order.
-    let sorted =
-        into.windows(2).fold(true, |sorted, pair| sorted & (pair[1].key() <= pair[0].key()));
-    if span >> TIME != 0 || !sorted {
-        into.copy_from_slice(events);
-        into.sort_unstable_by(|a, b| b.cmp(a));
-    }
+    let whole = half == 0 || ranks as u32 == 0;
+    let in_order = |pair: &[u64]| events[place(pair[0])].key() <= events[place(pair[1])].key();
+    (whole || keys.windows(2).all(in_order)).then_some(keys)
 }
 
 #[cfg(test)]
@@ -127,8 +132,7 @@ mod tests {
     use super::*;
     use crate::engine::event::Event;
 
-    /// Keys whose bits are no floating-point number would compare with nothing, and leave events
-    /// out.
+    /// Distances of times that a key can hold, and longer ones.
     #[test]
     fn no_distance_of_times_leaves_an_event_out() {
         for n in [9, 20, 32] {
@@ -138,7 +142,7 @@ mod tests {
                         (1..n).map(|i| event(1_000_000 + i % 7, i)).collect();
                     events.push(event(1_000_001 + last, 0));
                     events.push(event(1_000_001 + last, 1));
-                    let mut sorted = vec![Event::NONE; events.len()];
+                    let mut sorted = Vec::new();
                     sort(&mut events.clone(), &mut sorted);
                     events.sort_unstable_by(|a, b| b.cmp(a));
                     assert_eq!(
@@ -167,7 +171,7 @@ mod tests {
                             )
                         })
                         .collect();
-                    let mut sorted = vec![Event::NONE; n];
+                    let mut sorted = Vec::new();
                     sort(&mut events, &mut sorted);
                     events.sort_by(|a, b| b.cmp(a));
                     assert_eq!(sorted, events, "{n} events, {times} times");
