@@ -229,8 +229,8 @@ pub(crate) struct Windows {
     /// Events that were added to them far from their beginning.
     added: BinaryHeap<Reverse<Event>>,
     spare: Spare,
-    /// The present turn has just begun.
-    fresh: bool,
+    /// Each unit is one node.
+    single: bool,
     /// The lists of all units do not fit into the cache.
     large: bool,
     /// In a large network: events that are on their way, as a ring.
@@ -263,7 +263,7 @@ impl Windows {
             current: Vec::new(),
             added: BinaryHeap::new(),
             spare: Spare::new(units.count),
-            fresh: false,
+            single: units.count == units.of_node.len(),
             large,
             under_way: [UnderWay { event: Event::NONE, window: 0, unit: NO_UNIT }; UNDER_WAY],
             sent: 0,
@@ -274,6 +274,12 @@ impl Windows {
     #[inline(always)]
     pub fn is_large(&self) -> bool {
         self.large
+    }
+
+    /// True if each unit is one node.
+    #[inline(always)]
+    pub fn are_nodes(&self) -> bool {
+        self.single
     }
 
     /// Start of the present window [ps].
@@ -377,26 +383,10 @@ impl Windows {
         self.current.insert(at, e);
     }
 
-    /// The next event of the present pass; `None`: it has ended.
+    /// The next event of the present turn; `None`: it has ended.
     #[inline(always)]
     pub fn next(&mut self) -> Option<Event> {
-        loop {
-            match self.current.last() {
-                Some(e) if self.added.is_empty() => {
-                    let e = *e;
-                    self.current.pop();
-                    return Some(e);
-                }
-                _ => {
-                    if let Some(e) = self.next_slowly() {
-                        return Some(e);
-                    }
-                }
-            }
-            if !self.next_turn() {
-                return None;
-            }
-        }
+        if self.added.is_empty() { self.current.pop() } else { self.next_slowly() }
     }
 
     #[inline(never)]
@@ -408,15 +398,15 @@ impl Windows {
         }
     }
 
-    /// The next unit has its turn.
-    fn next_turn(&mut self) -> bool {
+    /// The next unit has its turn. Returns false if the pass has ended.
+    pub fn begin_turn(&mut self) -> bool {
         let Some(&unit) = self.pass.get(self.turn) else {
             self.unit = NO_UNIT;
             self.arrive();
             return false;
         };
         self.turn += 1;
-        (self.unit, self.fresh) = (unit, true);
+        self.unit = unit;
         let mut events = std::mem::take(&mut self.ring[self.at].by_unit[unit as usize]);
         if self.start.checked_add(self.width).is_none_or(|end| self.end.time.0 < end) {
             // Something concerns the whole network in the middle of this window, or time ends in
@@ -438,12 +428,6 @@ impl Windows {
             .iter()
             .flat_map(|w| w.active.iter().flat_map(|&unit| &w.by_unit[unit as usize]));
         near.chain(self.far.pending())
-    }
-
-    /// True once, at the start of a turn.
-    #[inline(always)]
-    pub fn takes_another_turn(&mut self) -> bool {
-        std::mem::take(&mut self.fresh)
     }
 
     /// Events that the present unit will handle soon, if it does not add others.

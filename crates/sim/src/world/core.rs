@@ -191,19 +191,39 @@ impl Core {
         Some(e)
     }
 
-    /// Advances to the next event of the present pass, if there is one. `reached`: the latest place
-    /// of a unit in the pass.
+    /// Begins the turn of the next unit, if the pass has not ended. `reached`: the latest place of
+    /// a unit in the pass. Returns the first event of the turn.
     #[inline(always)]
-    pub fn next_in_window(&mut self, reached: &mut EventKey) -> Option<Event> {
+    pub fn begin_turn(&mut self, reached: &mut EventKey) -> Option<Option<Event>> {
+        let Calendar::ByWindow(windows) = &mut self.pending else { return None };
+        let begun = windows.begin_turn();
+        *reached = self.clock.place().max(*reached);
+        self.clock.take_turn();
+        begun.then(|| windows.soon(0).copied())
+    }
+
+    /// Advances to the next event of the present turn, if there is one.
+    #[inline(always)]
+    pub fn next_of_turn(&mut self) -> Option<Event> {
         let Calendar::ByWindow(windows) = &mut self.pending else { return None };
         let e = windows.next()?;
-        if windows.takes_another_turn() {
-            *reached = self.clock.place().max(*reached);
-            self.clock.take_turn();
-        }
         self.clock.reach(e.event_key());
         self.events += 1;
         Some(e)
+    }
+
+    /// Prefetches the frames of the next events of the present turn, then their routes.
+    #[inline(always)]
+    pub fn prefetch_in_turn(&self) {
+        let Calendar::ByWindow(w) = &self.pending else { return };
+        // In a large network frames come from memory, and not from the cache of the core.
+        let (frame, route) = if w.is_large() { (14, 5) } else { (5, 2) };
+        if let Some(e) = w.soon(frame) {
+            self.frames.prefetch(e.arg);
+        }
+        if let Some(e) = w.soon(route) {
+            self.prefetch_route(e.arg);
+        }
     }
 
     /// Port at the far end of the link of a port.

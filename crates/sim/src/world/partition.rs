@@ -22,6 +22,36 @@ use crate::world::handed_in::News;
 use crate::world::jobs::{JOB, Ranks};
 use crate::world::model::PathFacts;
 
+/// A switch is called because it asked for it. `acted`: time of the last event that does something.
+pub(crate) fn call_switch(s: &mut Switch, e: Event, port: u16, core: &mut Core, acted: &mut Time) {
+    let now = core.clock.now;
+    match e.kind() {
+        // The frame that was on the wire arrives no sooner: that is when something happens last.
+        Kind::WireFree => s.on_wire_free(port, core),
+        Kind::InputRead => {
+            *acted = now.max(*acted);
+            s.on_input_read(port, core)
+        }
+        Kind::Wake => s.on_wake(port, core),
+        Kind::Receiver => s.on_receiver_wake(port, Class(e.arg as u8), core),
+        Kind::CongestionPoint => s.on_congestion_point_wake(port, Class(e.arg as u8), core),
+        Kind::Apply => {
+            *acted = now.max(*acted);
+            s.on_apply(port, core)
+        }
+        Kind::Emit => {
+            *acted = now.max(*acted);
+            s.on_emit(port, core)
+        }
+        Kind::Clock => {
+            if s.on_clock(e.arg as u8, core) {
+                *acted = now.max(*acted);
+            }
+        }
+        other => unreachable!("{other:?} is no event of a switch"),
+    }
+}
+
 #[derive(State)]
 #[state(in_place)]
 pub(crate) enum Node {
@@ -389,32 +419,7 @@ impl Partition {
         let (now, core) = (self.core.clock.now, &mut self.core);
         let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node.index()] {
-            Node::Switch(s) => match e.kind() {
-                // The frame that was on the wire arrives no sooner: that is when something happens
-                // last.
-                Kind::WireFree => s.on_wire_free(port, core),
-                Kind::InputRead => {
-                    self.acted = self.acted.max(now);
-                    s.on_input_read(port, core)
-                }
-                Kind::Wake => s.on_wake(port, core),
-                Kind::Receiver => s.on_receiver_wake(port, Class(e.arg as u8), core),
-                Kind::CongestionPoint => s.on_congestion_point_wake(port, Class(e.arg as u8), core),
-                Kind::Apply => {
-                    self.acted = self.acted.max(now);
-                    s.on_apply(port, core)
-                }
-                Kind::Emit => {
-                    self.acted = self.acted.max(now);
-                    s.on_emit(port, core)
-                }
-                Kind::Clock => {
-                    if s.on_clock(e.arg as u8, core) {
-                        self.acted = self.acted.max(now);
-                    }
-                }
-                other => unreachable!("{other:?} is no event of a switch"),
-            },
+            Node::Switch(s) => call_switch(s, e, port, core, &mut self.acted),
             Node::Nic(n) => {
                 match e.kind() {
                     Kind::WireFree => n.on_wire_free(port, core),

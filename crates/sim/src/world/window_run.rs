@@ -12,7 +12,7 @@ use xoff_units::{PortId, Time};
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, Kind};
 use crate::engine::windows::Windows;
-use crate::world::partition::{HOPS, Partition};
+use crate::world::partition::{HOPS, Node, Partition, call_switch};
 
 impl Partition {
     /// The events by window, if that is how they are handled.
@@ -50,9 +50,16 @@ impl Partition {
             if let Some(w) = self.windows() {
                 w.open(bound);
             }
-            while let Some(e) = self.core.next_in_window(&mut reached) {
-                self.prefetch_in_turn();
-                self.handle(e);
+            let single = self.windows().is_some_and(|w| w.are_nodes());
+            let single = single && !self.core.links_act() && !self.core.layout.jobs;
+            while let Some(first) = self.core.begin_turn(&mut reached) {
+                if let Some(e) = first.filter(|_| single) {
+                    self.take_turn(e.port());
+                }
+                while let Some(e) = self.core.next_of_turn() {
+                    self.core.prefetch_in_turn();
+                    self.handle(e);
+                }
             }
             assert!(
                 self.core.events > handled,
@@ -64,18 +71,25 @@ impl Partition {
         self.core.clock.reach(reached.max(last));
     }
 
-    /// Prefetches the frames of the next events of the present turn, then their routes.
+    /// The node of a port has its turn, if it is a switch: it is looked up once.
     #[inline(always)]
-    fn prefetch_in_turn(&self) {
-        let core = &self.core;
-        let Calendar::ByWindow(w) = &core.pending else { return };
-        // In a large network frames come from memory, and not from the cache of the core.
-        let (frame, route) = if w.is_large() { (14, 5) } else { (5, 2) };
-        if let Some(e) = w.soon(frame) {
-            core.frames.prefetch(e.arg);
-        }
-        if let Some(e) = w.soon(route) {
-            core.prefetch_route(e.arg);
+    fn take_turn(&mut self, port: u32) {
+        let Partition { nodes, core, acted, .. } = self;
+        let PortId { node, .. } = core.layout.ports.places()[port as usize];
+        let Node::Switch(s) = &mut nodes[node.index()] else { return };
+        let first = core.layout.ports.of(node, 0);
+        while let Some(e) = core.next_of_turn() {
+            core.prefetch_in_turn();
+            let port = (e.port() - first) as u16;
+            match e.kind() {
+                Kind::Arrive => {
+                    *acted = core.clock.now.max(*acted);
+                    s.on_frame(port, e.arg, core);
+                }
+                // The frame that was on the wire arrives no sooner.
+                Kind::WireFree => s.on_wire_free(port, core),
+                _ => call_switch(s, e, port, core, acted),
+            }
         }
     }
 
