@@ -14,7 +14,9 @@ fn library() -> PathBuf {
     folder
 }
 
+/// With the library that was built for these tests before any that Cargo's own path has.
 fn run(c: &mut Command) -> Output {
+    c.env("LD_LIBRARY_PATH", library());
     c.output().unwrap_or_else(|e| panic!("{c:?}: {e}"))
 }
 

@@ -21,6 +21,7 @@ use xoff_net::workload::{DST_PORT, Flow, UNLIMITED, src_port};
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{News, PathFacts, Reached, SLICE, World, path_facts};
+use xoff_units::paged::PageFile;
 use xoff_units::params::ParamError;
 use xoff_units::{FlowId, NodeId, PortId, Rate, Span, Time};
 
@@ -152,12 +153,21 @@ impl Driven {
         }
         let mut scenario =
             read_driven(Document::from_text(name, text, settings)?, folder, priorities)?;
-        // The last flow of the scenario is not the end.
+        // The last flow of the scenario is not the end, and nothing is recorded.
         scenario.model.stop_when_done = false;
-        let world = scenario.build(&ALONE, Default::default()).map_err(|e| match e {
+        scenario.model.probes = Default::default();
+        let mut world = scenario.build(&ALONE, Default::default()).map_err(|e| match e {
             RunError::Build(e) => Problem::new(format!("{}: {}", e.key, e.what), e.hint),
             other => Problem::new(other.to_string(), ""),
         })?;
+        let file = tempfile::tempfile().map_err(|e| {
+            let folder = std::env::temp_dir();
+            Problem::new(
+                format!("cannot make a temporary file in {}: {e}", folder.display()),
+                "set TMPDIR to a folder that you may write to",
+            )
+        })?;
+        world.keep_records_in(&PageFile::new(file));
         let routes = scenario.model.routing.routes(&scenario.topology);
         Ok(Driven {
             scenario,
@@ -565,6 +575,7 @@ fn flow_of(m: &Message, nth: u64) -> Flow {
         src_port: src_port(nth),
         dst_port: DST_PORT,
         path: None,
-        label: 0,
+        // Of a message without a queue pair, late news are not those of a pair with the same ports.
+        label: m.queue_pair.is_some().into(),
     }
 }

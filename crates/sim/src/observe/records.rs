@@ -1,9 +1,10 @@
 //! The records of flows by number: those of the list in memory, those of messages of streamed jobs
-//! in pages.
+//! and of other programs in pages.
 //!
 //! ```text
 //!   number   0 ... listed - 1 | listed ...
 //!            Vec              | Paged: untouched records are made from the job's operations
+//!            empty            | Paged: records of flows that are handed in
 //! ```
 
 use std::ops::{Deref, DerefMut};
@@ -11,8 +12,8 @@ use std::sync::Arc;
 
 use xoff_net::jobs::Jobs;
 use xoff_net::workload::{Flow, message_flow};
-use xoff_units::paged::{Flat, Paged};
-use xoff_units::{FlowId, Time};
+use xoff_units::paged::{Flat, PageFile, Paged};
+use xoff_units::{FlowId, NodeId, Time};
 
 use crate::observe::flows::{FlowRecord, Seen};
 
@@ -48,6 +49,47 @@ impl Records {
             Box::new(Paged::new(&pages.file, many, (page, most), made))
         });
         Records { listed, messages }
+    }
+
+    /// Records of flows that begin later, in pages of this file, with some 20 MB of them in memory.
+    pub fn paged(file: &PageFile) -> Records {
+        // A place before its flow.
+        let made = |_| {
+            let flow = Flow {
+                src: NodeId(0),
+                dst: NodeId(0),
+                priority: 0,
+                size: 0,
+                start: Time::NEVER,
+                rate: None,
+                controlled: false,
+                src_port: 0,
+                dst_port: 0,
+                path: None,
+                label: 0,
+            };
+            FlowRecord::new(flow, 0)
+        };
+        Records {
+            listed: Vec::new(),
+            messages: Some(Box::new(Paged::new(file, 0, (1024, 64), made))),
+        }
+    }
+
+    /// The next flow. Returns its number.
+    pub fn append(&mut self, record: FlowRecord) -> FlowId {
+        let listed = self.listed.len() as u64;
+        let number = match &self.messages {
+            Some(messages) => {
+                messages.push(record);
+                listed + messages.len() - 1
+            }
+            None => {
+                self.listed.push(record);
+                listed
+            }
+        };
+        FlowId(number as u32)
     }
 
     /// Record of a flow.

@@ -40,7 +40,7 @@ pub(crate) struct Layout {
     pub loops: bool,
     /// Flows may be messages of jobs.
     pub jobs: bool,
-    /// True if messages are not kept in memory.
+    /// True if messages that are over are cleared from memory.
     pub streamed: bool,
     /// Names of the nodes.
     pub names: Vec<Box<str>>,

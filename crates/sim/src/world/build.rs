@@ -154,7 +154,9 @@ impl World {
         let (lookahead, busy) = (split.lookahead, split.partitions());
         // A share is one partition; its other nodes are absent.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
+        let driven = !flows.handed_in.is_empty();
         let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
+        let streamed = streamed || driven && clears_messages(m).is_ok();
         let nic = Arc::new(nic_config(m, &classes, acks, m.reorders(topology), streamed));
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) = nodes(
@@ -200,7 +202,7 @@ impl World {
             detecting: m.probes.any_on_change(),
             frees_receiver_state: m.order == EventOrder::Insertion,
             shared_connections: m.nic.shared_connections,
-            loops: !flows.loops.is_empty() || !flows.handed_in.is_empty(),
+            loops: !flows.loops.is_empty() || driven,
             jobs: flows.jobs.is_some(),
             streamed,
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
@@ -219,7 +221,6 @@ impl World {
         // Messages of jobs are the last ones, and begin when their ranks send them.
         let planned = flows.flows.partition_point(|f| f.start < Time::NEVER) as u32;
         let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
-        let is_driven = !flows.handed_in.is_empty();
         let checks = Checks::new(m.checks);
         let partitions = nodes.len();
         let partition = |(partition, nodes): (usize, Vec<Node>)| {
@@ -252,7 +253,7 @@ impl World {
             let mut partition =
                 Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()));
             partition.starts.facts_of_ends = facts_of_ends.clone();
-            partition.news = is_driven.then(Vec::new);
+            partition.news = driven.then(Vec::new);
             partition
         };
         let partitions = nodes.into_iter().enumerate().map(partition).collect();
@@ -289,7 +290,10 @@ impl World {
             recorder: None,
             completions: Vec::new(),
             messages_complete: 0,
-            streamed_from: streamed.then_some(listed.len() as u32),
+            streamed_from: match driven {
+                true => Some(0),
+                false => streamed.then_some(listed.len() as u32),
+            },
             listed: listed.len() + messages as usize,
             ranks_left: flows.jobs.as_ref().map_or(0, |j| j.ranks()),
             jobs: flows.jobs.clone(),
@@ -303,7 +307,7 @@ impl World {
             checks,
             overdrawn: BTreeSet::new(),
             outside,
-            rerouting: (is_driven || !m.faults.failures.is_empty())
+            rerouting: (driven || !m.faults.failures.is_empty())
                 .then(|| Box::new((topology.clone(), m.routing))),
         };
         world.arm(topology, flows.loops, m)?;

@@ -81,9 +81,9 @@ pub(crate) struct Core {
     pub draws: Draws,
     /// Keeps the ideal messages of one port in order.
     handed_over: HandedOver,
-    /// Queue pairs by source, destination and source port, where messages are cleared.
+    /// Queue pairs by source, destination, source port and label, where messages are cleared.
     #[state(built)]
-    pub queue_pairs: FxHashMap<(NodeId, NodeId, u16), u32>,
+    pub queue_pairs: FxHashMap<(NodeId, NodeId, u16, u32), u32>,
 }
 
 impl Core {
@@ -468,7 +468,7 @@ impl Env for Core {
             return None;
         }
         let f = &self.monitor.flows.records.at(flow).flow;
-        self.queue_pairs.get(&(f.src, f.dst, f.src_port)).copied()
+        self.queue_pairs.get(&(f.src, f.dst, f.src_port, f.label)).copied()
     }
 
     #[inline]

@@ -13,12 +13,14 @@ use std::cmp::Reverse;
 use xoff_net::topology::{LinkId, Topology};
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
+use xoff_units::paged::PageFile;
 use xoff_units::{FlowId, PortId, Rate, Span, Time};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, FLOWS_MAX, Kind};
 use crate::engine::queue::Pending;
 use crate::observe::flows::{FlowRecord, Stage};
+use crate::observe::records::Records;
 use crate::world::World;
 use crate::world::model::PathFacts;
 use crate::world::partition::Partition;
@@ -84,11 +86,15 @@ impl World {
     pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u32>) -> FlowId {
         flow.start = self.now();
         let only = &mut self.partitions[0];
-        let number = only.core.monitor.flows.records.len() as u32;
-        only.core.monitor.flows.records.push(FlowRecord::new(flow, 0));
-        only.begin_in(FlowId(number), facts, queue_pair, None);
+        let number = only.core.monitor.flows.records.append(FlowRecord::new(flow, 0));
+        only.begin_in(number, facts, queue_pair, None);
         only.note_news();
-        FlowId(number)
+        number
+    }
+
+    /// Keeps the records of flows in pages of this file. Before the first flow begins.
+    pub fn keep_records_in(&mut self, file: &PageFile) {
+        self.partitions[0].core.monitor.flows.records = Records::paged(file);
     }
 
     /// As many flows can be handed in: more could not be distinguished.

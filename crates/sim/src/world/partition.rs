@@ -534,12 +534,8 @@ impl Partition {
         let facts = self.starts.path_facts.get(listed as usize).copied().unwrap_or_default();
         let mut flow = listed;
         if self.core.layout.loops {
-            flow = self.core.monitor.flows.records.len() as u32;
-            self.core
-                .monitor
-                .flows
-                .records
-                .push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
+            let record = FlowRecord::new(self.starts.flows[listed as usize].clone(), 0);
+            flow = self.core.monitor.flows.records.append(record).0;
         }
         self.begin(FlowId(flow), facts);
     }
@@ -554,11 +550,11 @@ impl Partition {
     /// Those of jobs have numbers of their own.
     fn connection_of(&self, flow: FlowId) -> Option<u32> {
         const CONNECTION: u32 = 1 << 31;
-        let f = &self.core.monitor.flows.records[flow.index()].flow;
-        let shares = self.core.layout.shared_connections
-            && f.controlled
-            && f.rate.is_none()
-            && f.size != UNLIMITED;
+        if !self.core.layout.shared_connections {
+            return None;
+        }
+        let f = self.core.monitor.flows.records.known(flow)?;
+        let shares = f.controlled && f.rate.is_none() && f.size != UNLIMITED;
         shares.then(|| CONNECTION | f.dst.0 << 3 | u32::from(f.priority))
     }
 
@@ -598,7 +594,8 @@ impl Partition {
             queue_pair,
         };
         if let Some(pair) = queue_pair.filter(|_| self.core.layout.streamed) {
-            self.core.queue_pairs.insert((src, record.flow.dst, record.flow.src_port), pair);
+            let f = &record.flow;
+            self.core.queue_pairs.insert((src, f.dst, f.src_port, f.label), pair);
         }
         record.nth = *counter;
         *counter += 1;
