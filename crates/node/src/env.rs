@@ -376,6 +376,8 @@ pub enum NodeEvent {
         flow: FlowId,
         /// Longest time for which a frame that is now in order was ahead of it.
         hold: Span,
+        /// Payload of frames that were kept and are delivered now [bytes].
+        released: u32,
     },
     /// A frame arrived at its destination out of order.
     OutOfOrder {
@@ -385,8 +387,10 @@ pub enum NodeEvent {
         expected: u64,
         /// Offset it carried.
         got: u64,
-        /// Payload [bytes].
+        /// Payload [bytes]; where it is kept, a gap that is filled releases it.
         payload: u32,
+        /// The mark of the frame.
+        mark: Mark,
     },
     /// The retransmission timer of a flow expired.
     TimedOut {

@@ -321,6 +321,10 @@ impl FrameStore {
             return (self.frames.len() - 1) as FrameId;
         };
         self.frames[id as usize] = frame;
+        // Frames that get no value have 0, not that of a frame before them under this handle.
+        if let Some(value) = self.entropies.get_mut(id as usize) {
+            *value = 0;
+        }
         id
     }
     /// Makes room for more frames. A large store is given far more than it has: memory that nothing

@@ -55,7 +55,7 @@ table! {
         frames_ahead: u64,
         /// Most bytes beyond the first gap: size that a reorder buffer needs.
         ahead_bytes_max: u64 ["bytes"],
-        /// Longest time for which a frame was ahead of a gap.
+        /// Longest time for which a frame was ahead of a gap that was filled.
         ahead_ps_max: u64 ["ps"],
         /// Number of paths, counted at the first switch: uplinks that its frames took there; 1: it
         /// had no choice; null: it sent nothing, its route changed, it is a message of a streamed

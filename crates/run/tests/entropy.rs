@@ -197,3 +197,43 @@ fn what_cannot_be_is_refused() {
     let e = NetworkScenario::from_text("entropy.toml", &no_acks, &[], Path::new("")).err();
     assert!(e.is_some_and(|e| e.to_string().contains("hosts send none")));
 }
+
+/// Messages of a queue pair share their values: a frame that an earlier message repeats has one of
+/// them too. Before: it had that of a frame before it under its handle, and the result depended on
+/// the number of threads.
+#[test]
+fn frames_that_are_repeated_have_values_of_their_queue_pair() {
+    let errors = |nth: u32| {
+        format!("[[link_errors]]\nkind = \"nth\"\nports = [\"H0->L1\"]\nnumbers = [\"{nth}\"]\n")
+    };
+    let collective = |size: &str| {
+        format!(
+            "[[collective]]\nkind = \"all-reduce\"\nsize = \"{size}\"\nalgorithm = \"direct\"\n"
+        )
+    };
+    let job = format!(
+        "[[job]]\nname = \"j\"\nhosts = [\"H0\", \"H2\"]\n{}{}",
+        collective("3KB"),
+        collective("60KB")
+    );
+    for law in ["oblivious", "bitmap", "reps"] {
+        for recovery in ["go-back-n", "selective"] {
+            for nth in [2, 4] {
+                let host = format!(
+                    "recovery = \"{recovery}\"\nrto = \"50us\"\nentropy = \"{law}\"\npaths = 16"
+                );
+                let text = leaf_spine(2, 4, &host, &(errors(nth) + &job));
+                let hash = |engine, threads| finish(&text, engine, threads).manifest.result_hash;
+                let one = hash(Engine::Events, 1);
+                for (engine, threads) in [
+                    (Engine::Windows, 1),
+                    (Engine::Windows, 2),
+                    (Engine::Events, 2),
+                    (Engine::Windows, 4),
+                ] {
+                    assert_eq!(hash(engine, threads), one, "{engine:?}, {threads}, {text}");
+                }
+            }
+        }
+    }
+}

@@ -170,6 +170,25 @@ fn a_rack_uses_its_scale_up_network() {
     assert_eq!(end(&run(&rails)), 2 * message(400, TX, D));
 }
 
+/// A plane is cut while queue pairs of a job are idle: their next messages leave by the other plane.
+/// Before: they followed the ports of the latest message, and the job stood still.
+#[test]
+fn messages_of_an_idle_queue_pair_leave_a_plane_that_is_cut() {
+    for port in ["hash", "round-robin", "least-loaded", "destination", "rail", "spray"] {
+        for recovery in ["go-back-n", "selective"] {
+            let text = format!(
+                "[run]\nduration = \"3ms\"\n[topology]\nkind = \"multi-plane\"\nplanes = 2\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\n\
+                 rate = \"100Gbps\"\n[host]\nacks = \"per-frame\"\nrecovery = \"{recovery}\"\nrto = \"100us\"\nport = \"{port}\"\n\
+                 [[failure]]\nlink = \"L0.0-S0.0\"\nat = \"200us\"\n[[job]]\nhosts = [\"H0\", \"H1\"]\niterations = 4\ncompute = \"150us\"\n\
+                 [[collective]]\nkind = \"all-reduce\"\nsize = \"100KB\"\n"
+            );
+            let f = load(&text).run(Sink::Nothing).unwrap();
+            let all = f.outcome.flows.iter().all(|f| f.received.is_some());
+            assert_eq!((all, f.outcome.dropped_frames), (true, 0), "{port}, {recovery}");
+        }
+    }
+}
+
 /// One plane of two fails at a host while its flows are under way: frames on the dead link are
 /// lost, sources repeat them through the other plane, and everything arrives.
 #[test]

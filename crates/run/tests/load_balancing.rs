@@ -4,6 +4,7 @@ mod support;
 
 use std::path::Path;
 
+use xoff_mech::detection::Mark;
 use xoff_net::workload::random;
 use xoff_record::{LoadBalance, Sink};
 use xoff_run::{Finished, NetworkScenario};
@@ -336,5 +337,32 @@ fn a_failed_uplink_carries_nothing_more() {
         let up = uplinks(&s, &f);
         // 10 us of a link carry 125 KB.
         assert!(up[1] <= 125_000 && up.iter().sum::<u64>() >= 4_000_000, "{}: {up:?}", e.name);
+    }
+}
+
+/// Frames that are ahead of a gap count as arrived and with their mark, whether the gap is filled or
+/// not. Before: those that were kept counted once they were in order, without their mark.
+#[test]
+fn frames_ahead_of_a_gap_count_when_they_arrive() {
+    let marks = "[detection]\nkind = \"red\"\nkmin = \"3KB\"\nkmax = \"3KB\"\npmax = 1.0\n";
+    for order in ["strict", "buffer", "count"] {
+        let rest = format!("[host]\norder = \"{order}\"\n{marks}{}", pairs(1, "300KB"));
+        let slow = leaf_spine(1, 2, "\"spray-random\"", &rest)
+            .replace("rate = \"100Gbps\"", "rate = \"10Gbps\"\nhost_rate = \"100Gbps\"");
+        let f = load(&slow).run(Sink::Nothing).unwrap();
+        let flow = &f.outcome.flows[0];
+        let at_ports: u64 = f.outcome.ports.iter().flatten().map(|p| p.marked.of(Mark::Ce)).sum();
+        assert!(
+            at_ports > 100 && flow.ahead.frames > 0 || order == "strict",
+            "{order}: {at_ports}"
+        );
+        assert_eq!((flow.marked.of(Mark::Ce), flow.arrived()), (at_ports, 300_000), "{order}");
+    }
+    for (order, delivered) in [("buffer", 13_500), ("count", 28_500)] {
+        let lost = "[[link_errors]]\nkind = \"nth\"\nports = [\"H0->L1\"]\nnumbers = [\"10\"]\n";
+        let rest = format!("[host]\norder = \"{order}\"\n{lost}{}", pairs(1, "30KB"));
+        let f = load(&leaf_spine(1, 2, "\"spray-round-robin\"", &rest)).run(Sink::Nothing).unwrap();
+        let flow = &f.outcome.flows[0];
+        assert_eq!((flow.delivered, flow.arrived()), (delivered, 28_500), "{order}");
     }
 }

@@ -3,6 +3,7 @@
 use xoff_units::{Class, Rate};
 
 use super::nic_port::PortSet;
+use super::sending::Sending;
 use super::{FlowStart, Nic};
 use crate::env::Env;
 use crate::frame::{Frame, FrameKind};
@@ -93,13 +94,16 @@ impl Nic {
         if self.ports.is_single() {
             return;
         }
-        let moving: Vec<(u32, FlowStart, PortSet)> = self
+        // The next message of a queue pair takes the ports of the latest one, which may be over.
+        let over = |f: &Sending| f.finished(&self.c) && f.left() == 0;
+        let is_latest = |f: &Sending| f.pair.as_ref().is_some_and(|p| !p.is_passed());
+        let moving: Vec<(u32, FlowStart, PortSet, bool)> = self
             .flows
             .places()
-            .filter(|(_, f)| !(f.finished(&self.c) && f.left() == 0))
-            .map(|(slot, f)| (slot, f.start, f.ports))
+            .filter(|(_, f)| !over(f) || is_latest(f))
+            .map(|(slot, f)| (slot, f.start, f.ports, over(f)))
             .collect();
-        for (slot, start, old) in moving {
+        for (slot, start, old, over) in moving {
             let leading = self.leading_ports(&start, env);
             let all = PortSet::of(leading.iter().copied());
             let stays = match self.c.port_choice {
@@ -112,8 +116,7 @@ impl Nic {
             let new = self.choose_among(&leading, &start, env);
             let f = &mut self.flows[slot as usize];
             f.ports = new;
-            let takes_turns = f.pair.as_ref().is_none_or(|p| !p.waits());
-            if !takes_turns {
+            if over || f.pair.as_ref().is_some_and(|p| p.waits()) {
                 continue;
             }
             let slept = std::mem::take(&mut f.asleep);

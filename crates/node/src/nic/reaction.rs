@@ -63,10 +63,12 @@ impl Nic {
             return;
         }
         let Some(&slot) = self.slots.get(&f.flow) else { return };
-        let flow = &mut self.flows[slot as usize];
-        if let Some(entropy) = &mut flow.entropy {
+        if self.c.entropy.is_some()
+            && let Some(entropy) = self.entropy_of(slot)
+        {
             entropy.on_ack(now, env.frames().entropy(id), f.reported() != Mark::None);
         }
+        let flow = &mut self.flows[slot as usize];
         let before = flow.acked;
         flow.acked = before.max(self.c.transport.acked(f.seq));
         let finished = flow.acked >= flow.start.size;

@@ -182,7 +182,8 @@ impl Nic {
     fn report(&self, f: &Frame, payload: u32, a: &Accepted, env: &mut impl Env) {
         let (flow, mark) = (f.flow, f.mark());
         if let Some(hold) = a.hold {
-            env.emit(self.node, NodeEvent::GapFilled { flow, hold });
+            let released = a.delivered - if a.delivered > 0 { payload } else { 0 };
+            env.emit(self.node, NodeEvent::GapFilled { flow, hold, released });
         }
         if let Some(held) = a.kept {
             env.emit(self.node, NodeEvent::Ahead { flow, held });
@@ -191,10 +192,8 @@ impl Nic {
             let (payload, complete) = (a.delivered, a.complete);
             env.emit(self.node, NodeEvent::Delivered { flow, payload, mark, complete });
         } else {
-            // Kept bytes count as delivered once they are in order.
-            let payload = if a.kept.is_some() { 0 } else { payload };
             let (expected, got) = (a.expected, f.seq);
-            env.emit(self.node, NodeEvent::OutOfOrder { flow, expected, got, payload });
+            env.emit(self.node, NodeEvent::OutOfOrder { flow, expected, got, payload, mark });
         }
     }
 

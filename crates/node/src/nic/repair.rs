@@ -94,10 +94,11 @@ impl Nic {
             return self.arm_repair(slot, env);
         }
         f.next = r.source.on_timer(now, f.acked, f.next);
-        if let Some(entropy) = &mut f.entropy {
+        let flow = f.start.flow;
+        if let Some(entropy) = self.entropy_of(slot) {
             entropy.on_timeout(now);
         }
-        env.emit(self.node, NodeEvent::TimedOut { flow: f.start.flow });
+        env.emit(self.node, NodeEvent::TimedOut { flow });
         self.comes_to_a_shorter_frame(slot);
         self.arm_repair(slot, env);
         self.try_send_flow(slot, env);

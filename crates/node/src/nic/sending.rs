@@ -409,10 +409,20 @@ impl Nic {
     fn give_entropy(&mut self, port: u16, slot: u32, id: FrameId, env: &mut impl Env) {
         let now = env.now();
         let at = self.ports[port].port.at();
-        if let Some(entropy) = &mut self.flows[slot as usize].entropy {
+        if let Some(entropy) = self.entropy_of(slot) {
             let value = entropy.next(now, &mut || env.draw(at));
             env.frames().set_entropy(id, value);
         }
+    }
+
+    /// The values of a flow. Those of a message whose queue pair has gone on are with the latest
+    /// message.
+    pub(super) fn entropy_of(&mut self, slot: u32) -> Option<&mut AnyEntropy> {
+        let at = match self.flows[slot as usize].entropy {
+            Some(_) => slot,
+            None => self.successor(slot)?,
+        };
+        self.flows[at as usize].entropy.as_deref_mut()
     }
 
     /// A flow has less than a full frame left, or nothing.

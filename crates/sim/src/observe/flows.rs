@@ -60,7 +60,8 @@ pub struct FlowRecord {
     pub sent: u64,
     /// Payload delivered in order, without a gap from the first byte on [bytes].
     pub delivered: u64,
-    /// Payload that arrived out of order: beyond a gap, or a second time [bytes].
+    /// Payload that arrived out of order, beyond a gap or a second time, and was not delivered later
+    /// [bytes].
     pub out_of_order: u64,
     /// Frames ahead of a gap.
     pub ahead: Ahead,

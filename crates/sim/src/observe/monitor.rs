@@ -231,11 +231,13 @@ impl Monitor {
                 ahead.frames += 1;
                 ahead.peak = ahead.peak.max(held);
             }
-            NodeEvent::GapFilled { flow, hold } => {
-                let ahead = &mut self.flows.records.at(flow).ahead;
-                ahead.hold = ahead.hold.max(hold.0);
+            NodeEvent::GapFilled { flow, hold, released } => {
+                let f = self.flows.records.at(flow);
+                f.ahead.hold = f.ahead.hold.max(hold.0);
+                f.out_of_order -= u64::from(released);
             }
-            NodeEvent::OutOfOrder { flow, expected, got, payload } => {
+            NodeEvent::OutOfOrder { flow, expected, got, payload, mark } => {
+                self.flows.records.at(flow).marked.count(mark);
                 self.note_out_of_order(clock, flow, (expected, got), payload)
             }
             NodeEvent::Acknowledged { flow } => {
