@@ -54,6 +54,13 @@ impl Text {
         self.sections.push(s);
     }
 
+    /// Adds a key to the section that was added last.
+    pub fn add_to_last(&mut self, key: &str, value: String) {
+        if let Some(s) = self.sections.last_mut() {
+            s.values.push((key.to_owned(), value));
+        }
+    }
+
     /// The file, with a comment at its top.
     pub fn write(&self, comment: &str) -> String {
         let mut out = String::new();

@@ -72,6 +72,8 @@ pub struct Job {
     pub start: Time,
     /// Queue pairs of a rank for each peer.
     pub queue_pairs: u16,
+    /// Source port of its first queue pairs; 0: by its place among the jobs.
+    pub src_port: u16,
     /// Priority of its messages.
     pub priority: u8,
     /// Cost of messages at hosts.

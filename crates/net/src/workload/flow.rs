@@ -182,10 +182,14 @@ impl Flows {
         let mut first = self.flows.len() as u32;
         for (nth, mut job) in jobs.into_iter().enumerate() {
             job.first_flow = first;
+            if job.src_port == 0 {
+                let place = nth % (SRC_PORTS as usize / PAIRS_MAX as usize);
+                job.src_port = FIRST_SRC_PORT + place as u16 * PAIRS_MAX;
+            }
             first += job.flows() as u32;
             if !job.is_streamed() {
                 let of_an_iteration: Vec<Flow> =
-                    job.messages.iter().map(|m| flow_of(&job, nth, &m)).collect();
+                    job.messages.iter().map(|m| flow_of(&job, &m)).collect();
                 self.flows.reserve(job.flows() as usize);
                 (0..job.iterations).for_each(|_| self.flows.extend_from_slice(&of_an_iteration));
             }
@@ -207,15 +211,13 @@ impl Flows {
 
     /// Messages of streamed jobs: of an iteration of each, as they are before they begin.
     pub fn streamed(&self) -> impl Iterator<Item = Flow> + '_ {
-        let jobs =
-            self.jobs.iter().filter(|j| j.are_streamed()).flat_map(|j| j.jobs.iter().enumerate());
-        jobs.flat_map(|(nth, job)| job.messages.iter().map(move |m| flow_of(job, nth, &m)))
+        let jobs = self.jobs.iter().filter(|j| j.are_streamed()).flat_map(|j| j.jobs.iter());
+        jobs.flat_map(|job| job.messages.iter().map(move |m| flow_of(job, &m)))
     }
 }
 
-/// The flow of a message of the `nth` job, before it begins.
-fn flow_of(job: &Job, nth: usize, m: &crate::jobs::Message) -> Flow {
-    let first_port = (nth % (SRC_PORTS as usize / PAIRS_MAX as usize)) as u16 * PAIRS_MAX;
+/// The flow of a message, before it begins.
+fn flow_of(job: &Job, m: &crate::jobs::Message) -> Flow {
     Flow {
         src: job.hosts[m.from as usize],
         dst: job.hosts[m.to as usize],
@@ -224,7 +226,7 @@ fn flow_of(job: &Job, nth: usize, m: &crate::jobs::Message) -> Flow {
         start: Time::NEVER,
         rate: None,
         controlled: true,
-        src_port: FIRST_SRC_PORT + first_port + m.pair % PAIRS_MAX,
+        src_port: job.src_port + m.pair % PAIRS_MAX,
         dst_port: DST_PORT,
         path: None,
         label: job.label,
@@ -233,9 +235,8 @@ fn flow_of(job: &Job, nth: usize, m: &crate::jobs::Message) -> Flow {
 
 /// The message of a number, before it begins.
 pub fn message_flow(jobs: &Jobs, flow: u32) -> Flow {
-    let nth = jobs.of_flow(flow).expect("the number is that of a message");
-    let job = &jobs.jobs[nth];
-    flow_of(job, nth, &job.message(job.of_flow(flow).1))
+    let job = &jobs.jobs[jobs.of_flow(flow).expect("the number is that of a message")];
+    flow_of(job, &job.message(job.of_flow(flow).1))
 }
 
 /// Queue pairs that a job has for a peer at most.

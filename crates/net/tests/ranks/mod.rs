@@ -25,6 +25,7 @@ pub fn job(mut graph: Graph, change: impl FnOnce(&mut Job)) -> Arc<Job> {
         graph: Arc::new(graph),
         iterations: 1,
         start: Time::ZERO,
+        src_port: 0,
         queue_pairs: 1,
         priority: 0,
         overheads: Overheads { send: Span::ZERO, receive: Span::ZERO, gap: Span::ZERO },

@@ -51,9 +51,8 @@ fn prepare(dut: &Dut) -> Prepared {
             "apart" => limit((part * (n / 2)..(part + 1) * (n / 2)).collect()),
             _ => limit((part..n - n % 2).step_by(2).collect()),
         };
-        for (runs, jobs) in [("a", vec![0]), ("b", vec![1]), ("ab", vec![0, 1])] {
-            let jobs: Vec<(&str, Vec<usize>)> =
-                jobs.into_iter().map(|part| (["a", "b"][part], of(part))).collect();
+        for (runs, parts) in [("a", 0..1), ("b", 1..2), ("ab", 0..2)] {
+            let jobs: Vec<(usize, Vec<usize>)> = parts.map(|part| (part, of(part))).collect();
             cases.push(case(dut, placement, runs, &jobs));
         }
     }
@@ -68,12 +67,15 @@ fn prepare(dut: &Dut) -> Prepared {
     }
 }
 
-fn case(dut: &Dut, placement: &str, runs: &str, jobs: &[(&str, Vec<usize>)]) -> Case {
+fn case(dut: &Dut, placement: &str, runs: &str, jobs: &[(usize, Vec<usize>)]) -> Case {
     let line = roofline(SIZE, 2.0, jobs[0].1.len(), dut.rate) * ITERATIONS as f64;
     let duration = dut.slack_ps() + (line * 30.0) as u64;
     let mut text = dut.text(&format!("Tenants {placement}: {runs}"), duration, true);
-    for (name, hosts) in jobs {
+    for (part, hosts) in jobs {
+        let name = ["a", "b"][*part];
         job(dut, &mut text, name, hosts, ITERATIONS);
+        // The same hashes alone and next to the other job.
+        text.add_to_last("src_port", (10_000 + 1_000 * part).to_string());
         text.add(
             "collective",
             [

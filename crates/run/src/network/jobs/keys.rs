@@ -69,6 +69,12 @@ const JOB: &[ParamSpec] = &[
         "",
     ),
     ParamSpec::optional(
+        "src_port",
+        Kind::Count,
+        "source port of the first queue pair for ECMP hashes, 1 to 65279; absent: 10000, and 256 more for each job before it",
+        "",
+    ),
+    ParamSpec::optional(
         "goal",
         Kind::Text,
         "a file of GOAL text with its operations, instead of collectives; a time in it is ns",

@@ -337,6 +337,14 @@ fn read_job(
         .map(|h| if slow.contains(h) { (by * 1000.0).round() as u32 } else { 1000 })
         .collect();
     let ranks = hosts.len();
+    let ports = 1..=u64::from(u16::MAX - PAIRS_MAX);
+    let src_port = match s.count_opt("src_port")? {
+        Some(port) if !ports.contains(&port) => {
+            let hint = format!("expected 1 to {}: {PAIRS_MAX} queue pairs follow", ports.end());
+            return Err(ParamError::new("src_port", format!("port {port}"), hint));
+        }
+        port => port.unwrap_or(0) as u16,
+    };
     let job = Job {
         name,
         label: 0,
@@ -345,6 +353,7 @@ fn read_job(
         iterations: iterations as u32,
         start: Time(s.span("start")?.0),
         queue_pairs: pairs as u16,
+        src_port,
         priority: priority as u8,
         overheads: Overheads {
             send: s.span("send_overhead")?,

@@ -94,6 +94,7 @@ mod tests {
             graph: std::sync::Arc::new(graph),
             iterations: 1,
             start: Time::ZERO,
+            src_port: 0,
             queue_pairs: 1,
             priority: 0,
             overheads: xoff_net::jobs::Overheads::default(),
