@@ -178,8 +178,20 @@ impl Part for Host {
         let (Some(flows), rate_control) = (all.flows.value(), all.rate_control.value()) else {
             return;
         };
+        let reorders = all.load_balancing.value().is_some_and(Balancing::reorders)
+            || all.host.value().is_some_and(|h| {
+                h.nic.port_choice == PortChoice::Spray || h.nic.entropy.is_some_and(|e| e.paths > 1)
+            });
+        let loses = all.flow_control.links().is_some_and(|(name, _)| name == "none")
+            || !all.lossy().is_empty()
+            || all.failure.found().next().is_some()
+            || all.link_errors.found().next().is_some();
         all.host.check(|s, host| {
             cnps_are_alone(host, flows)?;
+            // A chosen order has its warning where no frame overtakes another.
+            if loses && (reorders || s.chosen("order").is_none()) {
+                warn_of_gaps(s, host);
+            }
             warn_of_timers(s, host, flows, cx.topology);
             Ok(())
         });
@@ -420,6 +432,17 @@ fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
     }
 }
 
+/// Receivers keep what is ahead of a gap, frames may be lost, and nothing sends them again.
+fn warn_of_gaps(s: &Section<'_>, host: &Host) {
+    let transport = &host.nic.transport;
+    let keeps = host.nic.order != Delivery::Strict;
+    if keeps && transport.acknowledges() && !transport.has_timer() {
+        let what = "receivers keep frames ahead of a gap here and do not report it, and recovery = \"nack\" needs the report: lost frames stay lost";
+        let hint = "set recovery = \"go-back-n\" or \"selective\"";
+        s.warn(&ParamError::new("recovery", what, hint));
+    }
+}
+
 /// Retransmission timers that expire before any acknowledgement can be in.
 fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topology) {
     let Some(timers) = host.nic.transport.facts().timers else { return };
@@ -570,6 +593,15 @@ fn read_order(
             "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\"",
         )),
         _ if !transport.acknowledges() && !reorders => Ok(Delivery::Strict),
+        Some(Delivery::Strict) if !transport.acknowledges() => {
+            let what = "frames overtake each other, receivers discard what is ahead of a gap, and nothing sends it again: flows do not complete";
+            s.warn(&ParamError::new(
+                "order",
+                what,
+                "set order = \"buffer\" or \"count\", or acks and recovery",
+            ));
+            Ok(Delivery::Strict)
+        }
         None if keeps || transport.facts().connections || reorders => Ok(Delivery::Buffer),
         None | Some(Delivery::Strict) => Ok(Delivery::Strict),
         Some(order) => {
