@@ -241,6 +241,9 @@ impl<'a> Checked<'a> {
 
 /// `Single failures: 0 of 8. Pairs: 12 of 28 can deadlock.`
 fn by_size(sizes: &[OfSize]) -> String {
+    if sizes.is_empty() {
+        return "No deadlock: there is no link between switches that could fail.".to_owned();
+    }
     let one = |s: &OfSize| of_size(s.failures, s.cyclic, s.sets_checked, s.sets_total);
     format!("{} can deadlock.", sizes.iter().map(one).collect::<Vec<_>>().join(". "))
 }
@@ -261,6 +264,9 @@ fn of_size(failures: usize, found: u64, checked: u64, total: u128) -> String {
 
 /// `Single failures: 8 of 8 make black holes, up to 12 pairs each.`
 fn holes_by_size(s: &HoleStudy) -> String {
+    if s.by_size.is_empty() {
+        return "There is no link between switches that could fail.".to_owned();
+    }
     let one = |s: &HolesOfSize| of_size(s.failures, s.holes, s.sets_checked, s.sets_total);
     let most = s.by_size.iter().map(|s| s.unrouted_max).max().unwrap_or(0);
     let most =

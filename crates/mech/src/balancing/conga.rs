@@ -166,6 +166,9 @@ impl Conga {
             bits: v.count("bits")? as u32,
         };
         let Meter { tau, interval, bits } = meter;
+        if tau == Span::ZERO {
+            return Err(ParamError::new("tau", "0", "expected a time above zero"));
+        }
         if interval > tau || interval.0 < tau.0.div_ceil(1024).max(1) {
             let hint = format!("expected {} to {tau}", Span(tau.0.div_ceil(1024)));
             return Err(ParamError::new("interval", interval.to_string(), hint));
