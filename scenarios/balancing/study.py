@@ -31,6 +31,7 @@ LAWS: dict[str, dict[str, Any]] = {
     "wcmp": {"load_balancing.kind": "wcmp"},
     "flowlet": {"load_balancing.kind": "flowlet"},
     "conga": {"load_balancing.kind": "conga"},
+    "conweave": {"load_balancing.kind": "conweave"},
     "drill": {"load_balancing.kind": "drill"},
     "spray-random": {"load_balancing.kind": "spray-random"},
     "spray-round-robin": {"load_balancing.kind": "spray-round-robin"},
@@ -71,12 +72,12 @@ Point = tuple[str, str, str]
 
 
 def points(situations: dict[str, dict[str, Any]], controls: Iterable[str], more: dict[str, Any]) -> Iterator[tuple[Point, dict[str, Any]]]:
-    """Every law under each of these flow controls in every situation; CONGA needs two tiers."""
+    """Every law under each of these flow controls in every situation; CONGA and ConWeave need two tiers."""
     for situation, a in situations.items():
         for control in controls:
             b = FLOW_CONTROLS[control]
             for law, c in LAWS.items():
-                if not (law == "conga" and "fat-tree" in situation):
+                if not (law in ("conga", "conweave") and "fat-tree" in situation):
                     yield (situation, control, law), {**a, **b, **c, **more}
 
 
