@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(not(target_family = "wasm"))]
 use crate::answer::Exit;
 use crate::caller::{self, Caller};
 
@@ -15,6 +16,7 @@ pub fn ask_first() {
         return; // signals are the caller's
     }
     // Only a second handler fails; the first one suffices then.
+    #[cfg(not(target_family = "wasm"))]
     let _ = ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(Exit::Interrupted as i32);
@@ -27,6 +29,7 @@ pub fn end_at_once() {
     if caller::present().is_some() {
         return;
     }
+    #[cfg(not(target_family = "wasm"))]
     let _ = ctrlc::set_handler(|| std::process::exit(Exit::Interrupted as i32));
 }
 

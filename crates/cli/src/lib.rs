@@ -5,22 +5,27 @@
 //!                     +-------> Problems -------------------------> stderr, exit code 2
 //! ```
 
-// Elsewhere than on Linux there are no commands with real frames.
+// Elsewhere than on Linux there are no commands with real frames, and in WebAssembly none that starts
+// processes or threads.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 mod answer;
+#[cfg(not(target_family = "wasm"))]
 mod answers;
+#[cfg(not(target_family = "wasm"))]
 mod bench_fabric;
 mod caller;
 mod check;
 mod compare;
 mod explain;
 mod export;
+#[cfg(not(target_family = "wasm"))]
 mod figure;
 #[cfg(target_os = "linux")]
 mod host;
 mod hpcc;
 mod import;
+#[cfg(not(target_family = "wasm"))]
 mod installed;
 mod interrupt;
 #[cfg(target_os = "linux")]
@@ -30,13 +35,18 @@ mod live_page;
 mod new;
 mod out;
 mod plan;
+#[cfg(not(target_family = "wasm"))]
 mod processes;
+#[cfg_attr(target_family = "wasm", path = "progress_lines.rs")]
 mod progress;
+#[cfg(not(target_family = "wasm"))]
 mod python;
 mod replay;
+#[cfg(not(target_family = "wasm"))]
 mod reproduce;
 mod run;
 mod schema;
+#[cfg(not(target_family = "wasm"))]
 mod sweep;
 #[cfg(target_os = "linux")]
 mod switch;
@@ -55,6 +65,7 @@ use xoff_scenario::{Problem, Problems};
 
 pub use answer::Given;
 pub use caller::{Caller, Step};
+#[cfg(not(target_family = "wasm"))]
 pub use processes::main_among;
 
 /// Version, and the commit that it was built from where that is known:
@@ -86,8 +97,10 @@ enum Command {
     /// Run a scenario: verdict, tables, report
     Run(run::Args),
     /// Run many combinations of values and seeds: one table, one report
+    #[cfg(not(target_family = "wasm"))]
     Sweep(sweep::Args),
     /// Run the IETF's tests of AI fabrics: incast, deadlock, JCT
+    #[cfg(not(target_family = "wasm"))]
     BenchFabric(bench_fabric::Args),
     /// Show the report of a run in a browser
     View(view::Args),
@@ -100,6 +113,7 @@ enum Command {
     /// Export a run for Perfetto, Wireshark or spreadsheets
     Export(export::Args),
     /// Draw a figure of a run for a paper
+    #[cfg(not(target_family = "wasm"))]
     Figure(figure::Args),
     /// Run a scenario with real Ethernet frames on this machine
     #[cfg(target_os = "linux")]
@@ -113,11 +127,14 @@ enum Command {
     /// Prove from a capture that a real run matches the simulation
     Replay(replay::Args),
     /// Reproduce the figures and tables of a paper, claim by claim
+    #[cfg(not(target_family = "wasm"))]
     Reproduce(reproduce::Args),
     /// Replay an unmodified configuration of the HPCC simulator
     Hpcc(hpcc::Args),
     Schema(schema::Args),
+    #[cfg(not(target_family = "wasm"))]
     Completions(installed::Completions),
+    #[cfg(not(target_family = "wasm"))]
     Man(installed::Manual),
 }
 
@@ -376,9 +393,13 @@ impl Cli {
             Command::Tree(args) => tree::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Export(args) => export::run(args),
+            #[cfg(not(target_family = "wasm"))]
             Command::Figure(args) => figure::run(args),
+            #[cfg(not(target_family = "wasm"))]
             Command::Reproduce(args) => reproduce::run(args),
+            #[cfg(not(target_family = "wasm"))]
             Command::Sweep(args) => sweep::run(args),
+            #[cfg(not(target_family = "wasm"))]
             Command::BenchFabric(args) => bench_fabric::run(args),
             #[cfg(target_os = "linux")]
             Command::Testbed(args) => testbed::run(args),
@@ -388,7 +409,9 @@ impl Cli {
             Command::Host(args) => host::run(args),
             Command::Replay(args) => replay::run(args),
             Command::Schema(args) => schema::run(args),
+            #[cfg(not(target_family = "wasm"))]
             Command::Completions(args) => installed::completions(args),
+            #[cfg(not(target_family = "wasm"))]
             Command::Man(args) => installed::manual(args),
         }
     }

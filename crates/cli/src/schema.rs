@@ -7,6 +7,7 @@ use xoff_record::rows::{FABRIC, Kind, NETWORK, TableSpec};
 use xoff_scenario::{Problems, document};
 
 use crate::answer::{Answer, Exit};
+#[cfg(not(target_family = "wasm"))]
 use crate::answers;
 
 /// Print the schema of scenarios, tables or JSON answers
@@ -31,6 +32,7 @@ enum Of {
     Network,
     Fabric,
     Tables,
+    #[cfg(not(target_family = "wasm"))]
     Answers,
 }
 
@@ -40,6 +42,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         Of::Network => document::schema(&xoff_run::sections()),
         Of::Fabric => document::schema(&xoff_run::fabric_sections()),
         Of::Tables => json!({ "network": tables(NETWORK), "fabric": tables(FABRIC) }),
+        #[cfg(not(target_family = "wasm"))]
         Of::Answers => answers::schema(),
     };
     let text = match args.of {
@@ -47,6 +50,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         Of::Network => xoff_run::keys::page(&xoff_run::sections()),
         Of::Fabric => xoff_run::keys::page(&xoff_run::fabric_sections()),
         Of::Tables => xoff_record::page::page(),
+        #[cfg(not(target_family = "wasm"))]
         Of::Answers => answers::page(&schema),
     };
     Ok(Answer::new(text.trim_end().to_owned(), &schema, Exit::Done))

@@ -7,6 +7,7 @@ use comfy_table::{
     Cell, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets,
 };
 use console::Term;
+#[cfg(not(target_family = "wasm"))]
 use indicatif::ProgressStyle;
 use xoff_scenario::{Canvas, Place, Problem, Problems, Source};
 use xoff_units::grouped;
@@ -77,6 +78,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
+#[cfg(not(target_family = "wasm"))]
 /// Draws a progress bar with characters that the locale can show.
 pub fn bar(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());

@@ -27,7 +27,7 @@ impl<const N: usize> WireTimes<N> {
         // Not a search: which of two lengths comes next is unpredictable for the processor.
         // Fibonacci hashing of both.
         let mixed = (rate.0 ^ (len as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let at = ((mixed >> 32) as usize * N) >> 32;
+        let at = (((mixed >> 32) * N as u64) >> 32) as usize;
         let (r, l, span) = self.known[at];
         if (r, l) == (rate, len) { span } else { self.compute(at, rate, len) }
     }

@@ -19,7 +19,7 @@ mod scenario;
 
 pub use fabric::sections::sections as fabric_sections;
 pub use fabric::{FabricFinished, FabricScenario};
-pub use manifest::{ExtraFile, Progress, RESOLVED, RunError};
+pub use manifest::{ExtraFile, ProcessTime, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
 pub use network::checkpoint::{Fork, Saved, bytes as checkpoints};
 pub use network::driven::{Driven, Happened, Message, Receive, What};
@@ -41,6 +41,12 @@ pub use scenario::Scenario;
 pub use xoff_sim::{
     BalancingDraws, Engine, OnWire, PortSample, Processes, Selection, Stopped, Waiter, agree,
 };
+
+/// Folder of temporary files.
+fn temporary() -> std::path::PathBuf {
+    // The standard library names none for WebAssembly.
+    if cfg!(target_family = "wasm") { "/".into() } else { std::env::temp_dir() }
+}
 
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

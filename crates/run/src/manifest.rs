@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::{Instant, SystemTime};
 
-use cpu_time::ProcessTime;
 use xoff_record::{
     Closed, Folder, Manifest, Parameter, RecordError, ResultFile, ResultHash, RunInfo, TableHasher,
 };
@@ -46,6 +45,12 @@ impl std::error::Error for RunError {}
 
 /// Name of the scenario next to the tables: not a name that users choose.
 pub const RESOLVED: &str = "resolved.toml";
+
+/// Processor time of this process; WebAssembly has no such clock, and one thread.
+#[cfg(not(target_family = "wasm"))]
+pub use cpu_time::ProcessTime;
+#[cfg(target_family = "wasm")]
+pub use std::time::Instant as ProcessTime;
 
 /// The clocks of a run, for its manifest only.
 pub(crate) struct Clocks {

@@ -6,9 +6,9 @@ pub mod report;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use cpu_time::ProcessTime;
 use xoff_net::topology::PortNumbers;
 use xoff_record::{RecordError, ResultHash, Verdict};
+use xoff_run::ProcessTime;
 use xoff_run::hpcc::{Lines, Replay, fct_line, prepare, qlen_block};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;

@@ -9,7 +9,6 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -26,7 +25,7 @@ pub(crate) fn parquet_bytes(
 ) -> Result<Vec<u8>, ParquetError> {
     let metadata = metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone())).collect();
     let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_compression(xoff_record::export::compression())
         .set_key_value_metadata(Some(metadata))
         .build();
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;

@@ -17,10 +17,12 @@
 mod capture;
 mod checksum;
 mod error;
+#[cfg(not(target_family = "wasm"))]
 mod http;
 #[cfg(target_os = "linux")]
 pub mod interface;
 mod memory;
+#[cfg(not(target_family = "wasm"))]
 mod metrics;
 #[cfg(target_os = "linux")]
 mod packet;
@@ -41,8 +43,10 @@ mod wait;
 pub use capture::Whole;
 pub use capture::{Capture, CaptureOptions, CaptureReader, Captured, Direction};
 pub use error::OpenError;
+#[cfg(not(target_family = "wasm"))]
 pub use http::{HttpAnswer, HttpRequest, HttpServer};
 pub use memory::{MemoryPort, pair};
+#[cfg(not(target_family = "wasm"))]
 pub use metrics::MetricsServer;
 #[cfg(target_os = "linux")]
 pub use packet::{PacketOptions, PacketPort};

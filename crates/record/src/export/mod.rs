@@ -6,6 +6,8 @@
 pub(crate) mod csv;
 mod parquet;
 
+pub use parquet::compression;
+
 use std::fmt;
 use std::fs::File;
 use std::io;

@@ -62,13 +62,22 @@ fn cause(e: ParquetError) -> io::Error {
     }
 }
 
-/// zstd; times as differences, because they grow; dictionaries for the rest.
+/// Compression of every Parquet file. WebAssembly has none: zstd's C sources are not compiled for it.
+pub fn compression() -> Compression {
+    if cfg!(target_family = "wasm") {
+        Compression::UNCOMPRESSED
+    } else {
+        Compression::ZSTD(ZstdLevel::default())
+    }
+}
+
+/// Times as differences, because they grow; dictionaries for the rest.
 fn properties(header: &Header<'_>) -> WriterProperties {
     let schema: &SchemaRef = header.schema;
     let metadata =
         header.metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone())).collect();
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_compression(compression())
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_key_value_metadata(Some(metadata));

@@ -1,16 +1,15 @@
 //! A file that appears under its name when it is complete, or not at all.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FlockOperation, flock};
 use tempfile::{Builder, NamedTempFile};
 
 use crate::output::folder::{in_the_way, sync};
 use crate::output::kind::named;
+use crate::output::system::{carefully, lock, with_mode_of};
 use crate::output::{Folder, OutputError};
 
 /// Links in a row that are followed, as the kernel does.
@@ -100,18 +99,15 @@ impl Draft {
         if existing.is_some() {
             OpenOptions::new().write(true).open(&target).map_err(|e| failed(&e))?;
         }
-        let mode = existing.map_or(0o666, |m| m.permissions().mode() & 0o7777);
         let prefix = format!(".{}.", name.to_string_lossy());
         sweep(folder, &prefix);
-        let draft = Builder::new()
-            .prefix(&prefix)
-            .suffix(".partial")
-            .permissions(Permissions::from_mode(mode))
-            .tempfile_in(folder);
+        let mut builder = Builder::new();
+        builder.prefix(&prefix).suffix(".partial");
+        let draft = with_mode_of(&mut builder, existing.as_ref()).tempfile_in(folder);
         let draft = draft.map_err(|e| failed(&e))?;
         // Held as long as it is written, so that it is not taken for abandoned. Without locks in a
         // file system, age decides.
-        let _ = flock(draft.as_file(), FlockOperation::NonBlockingLockExclusive);
+        let _ = lock(draft.as_file());
         Ok(Draft { path: path.to_owned(), to: To::File(draft, target), bytes: 0, held: None })
     }
 
@@ -119,11 +115,9 @@ impl Draft {
     /// folder, so that no other process has that name. Messages show it at `path`.
     pub(crate) fn beside(at: &Path, path: &Path) -> Result<Draft, OutputError> {
         let name = format!("{}.partial", at.file_name().unwrap_or_default().to_string_lossy());
-        let draft = Builder::new()
-            .prefix(&name)
-            .rand_bytes(0)
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(parent(at));
+        let mut builder = Builder::new();
+        builder.prefix(&name).rand_bytes(0);
+        let draft = with_mode_of(&mut builder, None).tempfile_in(parent(at));
         let draft = draft.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => {
                 in_the_way(&path.with_file_name(name), "xoff did not write it")
@@ -270,10 +264,7 @@ fn sweep(folder: &Path, prefix: &str) {
         }) {
             continue;
         }
-        let open = OpenOptions::new()
-            .write(true)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
-            .open(entry.path());
+        let open = carefully(OpenOptions::new().write(true)).open(entry.path());
         let Ok(file) = open else { continue };
         let old = |m: fs::Metadata| {
             m.modified()
@@ -282,7 +273,7 @@ fn sweep(folder: &Path, prefix: &str) {
                 .is_some_and(|a| a > ABANDONED)
         };
         if file.metadata().is_ok_and(|m| m.is_file() && old(m))
-            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && lock(&file).is_ok_and(|ours| ours)
         {
             // Best effort: it is harmless.
             let _ = fs::remove_file(entry.path());

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +13,7 @@ use crate::output::draft::parent;
 use crate::output::kind::named;
 use crate::output::record::{self, Locked, Owner, RECORD, Record};
 use crate::output::stamp::Stamp;
+use crate::output::system::{self, same};
 use crate::output::{Draft, OutputError};
 
 /// Names in a message.
@@ -123,7 +123,7 @@ impl Folder {
         }
         let failed = |e: io::Error| OutputError::io("write", &root.join(RECORD), &e);
         record
-            .own(&Owner { command: command.to_owned(), process: std::process::id() })
+            .own(&Owner { command: command.to_owned(), process: system::process() })
             .map_err(failed)?;
         if state.fresh {
             for name in before_records(at) {
@@ -161,7 +161,6 @@ impl Folder {
         &self,
         inputs: impl IntoIterator<Item = &'p Path>,
     ) -> Result<(), OutputError> {
-        let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         let state = self.claim.state();
         for input in inputs {
             let Ok(read) = fs::metadata(input) else { continue };
@@ -383,11 +382,10 @@ impl Claim {
     /// Refuses to go on when the folder of that name is another one by now, or the record was
     /// taken, and with it the lock.
     fn still_there_with(&self, record: &Record) -> Result<(), OutputError> {
-        let same = |a: fs::Metadata, b: fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         let here = self
             .handle
             .metadata()
-            .is_ok_and(|own| fs::metadata(&self.root).is_ok_and(|there| same(own, there)));
+            .is_ok_and(|own| fs::metadata(&self.root).is_ok_and(|there| same(&own, &there)));
         let what = if !here {
             format!(
                 "{} was moved or replaced while this command wrote into it",
@@ -487,7 +485,7 @@ fn held(path: &Path, owner: Option<Owner>) -> OutputError {
 fn name_of(handle: &File) -> Option<PathBuf> {
     let name = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()));
     let (there, own) = (fs::metadata(&name).ok()?, handle.metadata().ok()?);
-    ((there.dev(), there.ino()) == (own.dev(), own.ino())).then_some(name)
+    same(&there, &own).then_some(name)
 }
 
 /// Names of files that are not as xoff left them.

@@ -16,6 +16,7 @@ mod kind;
 mod record;
 mod replace;
 mod stamp;
+mod system;
 
 pub use draft::{Draft, refuse_inputs, write};
 pub use error::OutputError;

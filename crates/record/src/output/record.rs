@@ -8,15 +8,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::output::OutputError;
 use crate::output::stamp::Stamp;
+use crate::output::system::{self, carefully, same, write_all_at};
 
 /// File name of the record.
 pub const RECORD: &str = ".xoff";
@@ -88,15 +87,9 @@ impl Record {
         let failed = |e: io::Error| OutputError::io("write", &path, &e);
         let mut tries = 0;
         loop {
-            let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .custom_flags(flags)
-                .open(&at);
-            let mut file = file.map_err(failed)?;
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false);
+            let mut file = carefully(&mut options).open(&at).map_err(failed)?;
             let about = file.metadata().map_err(failed)?;
             if !about.is_file() {
                 let what = format!(
@@ -106,23 +99,21 @@ impl Record {
                 );
                 return Err(OutputError::new(&path, what, "name another folder"));
             }
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {}
+            match system::lock(&file) {
+                Ok(true) => {}
                 // Readers hold it only briefly.
-                Err(rustix::io::Errno::WOULDBLOCK) if tries < TRIES => {
+                Ok(false) if tries < TRIES => {
                     tries += 1;
                     std::thread::sleep(BETWEEN);
                     continue;
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => {
+                Ok(false) => {
                     return Ok(Locked::Held(read(&mut file).map_err(failed)?.0));
                 }
-                Err(e) => return Err(OutputError::io("lock", &path, &e.into())),
+                Err(e) => return Err(OutputError::io("lock", &path, &e)),
             }
             // Whoever held it before may have taken it away.
-            if fs::symlink_metadata(&at)
-                .is_ok_and(|m| (m.dev(), m.ino()) == (about.dev(), about.ino()))
-            {
+            if fs::symlink_metadata(&at).is_ok_and(|m| same(&m, &about)) {
                 let (before, names, end) = read(&mut file).map_err(failed)?;
                 if before.is_none()
                     && about.len() > 0
@@ -148,7 +139,7 @@ impl Record {
         }
         line.extend(std::iter::repeat_n(' ', FIRST - 1 - line.len()));
         line.push('\n');
-        self.file.write_all_at(line.as_bytes(), 0)?;
+        write_all_at(&self.file, line.as_bytes(), 0)?;
         self.end = self.end.max(FIRST as u64);
         Ok(())
     }
@@ -189,7 +180,7 @@ impl Record {
         entry.stamps.drain(..first);
         let line = stamped(name, &entry.stamps);
         match entry.line {
-            Some(at) => self.file.write_all_at(line.as_bytes(), at)?,
+            Some(at) => write_all_at(&self.file, line.as_bytes(), at)?,
             None => entry.line = Some(self.append(&line)?),
         }
         self.names.insert(name.to_owned(), entry);
@@ -212,7 +203,6 @@ impl Record {
 
     /// Whether this record is still the one at `path`.
     pub fn is_at(&self, path: &Path) -> bool {
-        let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         self.file
             .metadata()
             .is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|there| same(&own, &there)))
@@ -221,7 +211,7 @@ impl Record {
     /// Position at which the line begins.
     fn append(&mut self, line: &str) -> io::Result<u64> {
         let at = self.end;
-        self.file.write_all_at(line.as_bytes(), at)?;
+        write_all_at(&self.file, line.as_bytes(), at)?;
         self.end += line.len() as u64;
         Ok(at)
     }
@@ -238,7 +228,7 @@ fn stamped(name: &str, stamps: &[Stamp]) -> String {
 /// A user's own file of that name is not overwritten; a first line that was cut off is.
 fn begins_like_ours(file: &File) -> io::Result<bool> {
     let mut first = [0; BEGINS.len()];
-    let n = file.read_at(&mut first, 0)?;
+    let n = system::read_at(file, &mut first, 0)?;
     Ok(BEGINS.as_bytes().starts_with(&first[..n]))
 }
 
@@ -270,10 +260,7 @@ fn read(file: &mut File) -> io::Result<Stated> {
 
 /// The record in `folder`, if there is one.
 fn opened(folder: &Path) -> Option<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
+    carefully(OpenOptions::new().read(true))
         .open(folder.join(RECORD))
         .ok()
         .filter(|f| f.metadata().is_ok_and(|m| m.is_file()))
@@ -297,7 +284,5 @@ pub fn changed(folder: &Path) -> Vec<String> {
 pub fn look(folder: &Path) -> Option<(Option<Owner>, bool)> {
     let mut file = opened(folder)?;
     let owner = read(&mut file).ok()?.0;
-    let held =
-        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
-    Some((owner, held))
+    Some((owner, system::is_locked(&file)))
 }

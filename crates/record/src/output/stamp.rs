@@ -3,12 +3,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
+
+use crate::output::system::{carefully, read_exact_at};
 
 /// So much of a file's begin and of its end is hashed: all of a small one, the footer of a table,
 /// never a gigabyte [bytes].
@@ -21,8 +21,7 @@ pub(crate) struct Stamp(u64, u64);
 impl Stamp {
     /// Stamp of the file at `path`.
     pub(crate) fn of(path: &Path) -> io::Result<Stamp> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let file = carefully(OpenOptions::new().read(true)).open(path)?;
         let bytes = file.metadata()?.len();
         let mut hash = Xxh3::new();
         hash_part(&file, 0..bytes.min(PART), &mut hash)?;
@@ -34,7 +33,7 @@ impl Stamp {
 fn hash_part(file: &File, part: std::ops::Range<u64>, hash: &mut Xxh3) -> io::Result<()> {
     if !part.is_empty() {
         let mut bytes = vec![0; (part.end - part.start) as usize];
-        file.read_exact_at(&mut bytes, part.start)?;
+        read_exact_at(file, &mut bytes, part.start)?;
         hash.update(&bytes);
     }
     Ok(())

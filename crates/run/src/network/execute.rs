@@ -380,7 +380,7 @@ impl<'s> Running<'s> {
         let closed = tables.close();
         let file = scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
         if let Some(e) = file.and_then(|f| f.failed()) {
-            let folder = std::env::temp_dir();
+            let folder = crate::temporary();
             return Err(RunError::Record(RecordError::new(
                 "write a temporary file in",
                 &folder,

@@ -10,13 +10,12 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use cpu_time::ProcessTime;
 use xoff_record::Sink;
 use xoff_sim::{Processes, Selection, Share, Stopped, agree, texts};
 
 use super::NetworkScenario;
 use super::execute::{ALONE, Running, Whereabouts};
-use crate::manifest::RunError;
+use crate::manifest::{ProcessTime, RunError};
 
 impl NetworkScenario {
     /// Checks that all processes have read the same scenario with the same build of xoff, including

@@ -88,6 +88,7 @@ impl Barrier {
 
     fn open(&self) {
         self.round.fetch_add(1, Ordering::Release);
+        #[cfg(not(target_family = "wasm"))]
         atomic_wait::wake_all(&self.round);
     }
 
@@ -103,6 +104,7 @@ impl Barrier {
             if looks < Self::LOOKS {
                 std::hint::spin_loop()
             } else {
+                #[cfg(not(target_family = "wasm"))]
                 atomic_wait::wait(&self.round, round)
             }
         }

@@ -17,6 +17,8 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::packed::{pack, unpack};
+
 /// The first bytes of a checkpoint.
 const MAGIC: &[u8; 16] = b"xoff checkpoint\n";
 /// Grows when the file or a state in it means something else.
@@ -121,7 +123,7 @@ impl From<io::Error> for Unusable {
 /// The bytes of a checkpoint.
 pub(super) fn encode(header: &Header, state: &[u8]) -> io::Result<Vec<u8>> {
     let header = serde_json::to_vec(header)?;
-    let state = zstd::bulk::compress(state, 1)?;
+    let state = pack(state)?;
     let length = HEAD + header.len() + state.len() + CHECKSUM;
     let mut all = Vec::with_capacity(length);
     all.extend_from_slice(MAGIC);
@@ -193,7 +195,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), Unusable> {
     }
     let (text, state) = body[HEAD..].split_at(header as usize);
     let header = serde_json::from_slice(text).map_err(|_| Unusable::Damaged)?;
-    Ok((header, zstd::stream::decode_all(state)?))
+    Ok((header, unpack(state)?))
 }
 
 /// The bytes with the length and the checksum that they would have as a checkpoint; `None`: they

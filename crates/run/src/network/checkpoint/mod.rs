@@ -30,7 +30,19 @@ pub(crate) use rows::RowLog;
 mod file;
 mod fork;
 mod go_on;
+mod packed;
 mod rows;
+
+/// Free room of the disk of a file [bytes]; `None`: the system does not say.
+#[cfg(not(target_family = "wasm"))]
+fn room_left(path: &Path) -> Option<u64> {
+    rustix::fs::statvfs(path).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(target_family = "wasm")]
+fn room_left(_: &Path) -> Option<u64> {
+    None
+}
 
 /// The bytes of checkpoints, for tests that search for input that breaks their reader
 /// (`xoff-farm`).
@@ -234,9 +246,7 @@ impl Checkpoints {
         self.kept.push(Kept { slot, events });
         self.thin_out();
         let needed = ROOM_MIN.max(ROOM_FOR * bytes.len() as u64);
-        if rustix::fs::statvfs(&path)
-            .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < needed)
-        {
+        if room_left(&path).is_some_and(|left| left < needed) {
             self.keep_the_newest();
         }
         Ok(())

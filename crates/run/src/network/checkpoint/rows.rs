@@ -15,6 +15,7 @@ use xoff_units::state::{Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::file::Mark;
+use super::packed::{pack, unpack_at_most};
 
 /// Rows of a block, before they are compressed [bytes].
 const BLOCK: usize = 1 << 20;
@@ -64,7 +65,7 @@ impl RowLog {
         if self.waiting.is_empty() || self.failed.is_some() {
             return;
         }
-        let written = zstd::bulk::compress(&self.waiting, 1).and_then(|rows| {
+        let written = pack(&self.waiting).and_then(|rows| {
             let hash = xxh3_64(&rows);
             self.file.write_all(&(rows.len() as u32).to_le_bytes())?;
             self.file.write_all(&hash.to_le_bytes())?;
@@ -154,7 +155,7 @@ pub(super) fn read(
 
 /// Reads the rows of a block, whose checksum is correct; its writer is not known.
 fn of_block(block: &[u8], ports: u32, to: &mut impl FnMut(&Row)) -> Result<u64, String> {
-    let all = zstd::bulk::decompress(block, 2 * BLOCK).map_err(|e| e.to_string())?;
+    let all = unpack_at_most(block, 2 * BLOCK).map_err(|e| e.to_string())?;
     let (mut left, mut rows) = (Reader::new(&all), 0);
     while !left.is_over() {
         let row: Option<Row> = left.take().ok().filter(|row: &Row| row.fits(ports));

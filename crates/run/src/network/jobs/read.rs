@@ -134,7 +134,7 @@ pub(in crate::network) fn read_jobs(
     if let Some(e) = pages.and_then(|p| p.failed()) {
         let what = format!(
             "operations of jobs cannot be written to '{}': {e}",
-            std::env::temp_dir().display()
+            crate::temporary().display()
         );
         doc.push(
             Problem::new(what, "free some space, or set TMPDIR to another folder")
@@ -149,9 +149,9 @@ pub(in crate::network) fn read_jobs(
 /// A temporary file for data that does not fit into memory. It has no name, and disappears with
 /// this process.
 fn page_file() -> Result<PageFile, Problem> {
-    tempfile::tempfile().map(PageFile::new).map_err(|e| {
+    tempfile::tempfile_in(crate::temporary()).map(PageFile::new).map_err(|e| {
         let what =
-            format!("cannot create a temporary file in '{}': {e}", std::env::temp_dir().display());
+            format!("cannot create a temporary file in '{}': {e}", crate::temporary().display());
         Problem::new(what, "set TMPDIR to another folder: a streamed job needs a temporary file")
     })
 }

@@ -59,7 +59,10 @@ impl<E: Pending> QueueTrace<E> {
     pub fn replay(&self) -> Replayed {
         let mut queue = EventQueue::sized(self.shift, self.buckets);
         self.before.iter().for_each(|e| queue.push(*e));
+        #[cfg(not(target_family = "wasm"))]
         let cpu = cpu_time::ThreadTime::now();
+        #[cfg(target_family = "wasm")]
+        let cpu = std::time::Instant::now();
         let mut events = 0;
         for operation in &self.operations {
             match operation {

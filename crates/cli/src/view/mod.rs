@@ -1,19 +1,25 @@
 //! `xoff view`: the report of a run in a browser, with answers that need a server.
 
-use std::io::{ErrorKind, IsTerminal};
-use std::net::{Ipv4Addr, TcpListener};
+#[cfg(not(target_family = "wasm"))]
+mod server;
+
+#[cfg(not(target_family = "wasm"))]
+pub use server::{is_own, listen, not_own, open, unserved};
+
+use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_real::netio::{HttpAnswer, HttpRequest, HttpServer};
 use xoff_record::{Manifest, Sink};
 use xoff_run::{NetworkScenario, explain};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
-use crate::answer::{Answer, Exit, unwritten};
+#[cfg(target_family = "wasm")]
+use crate::answer::Exit;
+use crate::answer::{Answer, unwritten};
 use crate::run::{bar, problem, show};
 use crate::{interrupt, terminal};
 
@@ -29,10 +35,15 @@ use crate::{interrupt, terminal};
 pub struct Args {
     /// Folder of a run
     run: PathBuf,
+    /// Answer this request of the report instead of showing it
+    #[cfg(target_family = "wasm")]
+    request: Option<String>,
     /// Serve on this port of 127.0.0.1; 0: any free one
+    #[cfg(not(target_family = "wasm"))]
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
     /// Only serve the report; open no browser
+    #[cfg(not(target_family = "wasm"))]
     #[arg(long)]
     no_browser: bool,
 }
@@ -45,55 +56,26 @@ pub struct Json {
     address: String,
 }
 
-/// Serves it.
+/// Serves it, or answers a request of it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let folder = &args.run;
     let owner = is_of_a_run(folder)?;
     let scenario = crate::explain::load(folder);
+    #[cfg(target_family = "wasm")]
+    if let Some(request) = &args.request {
+        let (path, query) = request.split_once('?').unwrap_or((request, ""));
+        let given = asked(path, query, folder, scenario.as_ref().ok());
+        let given = given.map_err(|e| Problem::new(e.to_string().trim(), ""))?;
+        let text = String::from_utf8_lossy(&given.body).into_owned();
+        return Ok(Answer::new(text, &Json { address: request.clone() }, Exit::Done));
+    }
     let manifest = Manifest::read(folder).map_err(|e| unwritten(&e))?;
     let html = page(folder, &manifest, scenario.as_ref().ok(), &owner)?;
-    let listener = listen(args.port)?;
-    interrupt::ask_first();
     let html = xoff_report::view::opened(&html);
-    let (dir, scenario) = (folder.clone(), scenario.ok());
-    let server =
-        HttpServer::start("view", listener, move |r| answer(r, &html, &dir, scenario.as_ref()))
-            .map_err(|e| unserved(&e))?;
-    let address = format!("http://{}/", server.address());
-    terminal::note(&format!("{} is at {address} (Ctrl-C ends)", folder.display()));
-    if !args.no_browser && std::io::stderr().is_terminal() {
-        open(&address);
-    }
-    while !interrupt::asked() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Ok(Answer::new(String::new(), &Json { address }, Exit::Done))
-}
-
-/// A socket of this machine only.
-pub fn listen(port: u16) -> Result<TcpListener, Problems> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|e| unserved(&e))
-}
-
-/// Reason why nothing can be served.
-pub fn unserved(e: &std::io::Error) -> Problems {
-    Problem::new(
-        format!("xoff cannot serve the report: {e}"),
-        "choose another port, or no port for any free one",
-    )
-    .into()
-}
-
-/// Starts the user's browser, where there is one.
-pub fn open(address: &str) {
-    let quiet = std::process::Stdio::null;
-    // Without one the address is on the terminal.
-    let _ = std::process::Command::new("xdg-open")
-        .arg(address)
-        .stdin(quiet())
-        .stdout(quiet())
-        .stderr(quiet())
-        .spawn();
+    #[cfg(target_family = "wasm")]
+    return Ok(Answer::new(html, &Json { address: folder.display().to_string() }, Exit::Done));
+    #[cfg(not(target_family = "wasm"))]
+    server::serve(args, html, scenario.ok())
 }
 
 /// Rejects a folder without a run that has a report. Returns the subcommand of the run, empty if it
@@ -208,64 +190,62 @@ fn argument(query: &str, name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether the request has the server's own host name, and comes from its own page: another site
-/// that the browser shows may not read a run through a name that leads here, nor have one repeated.
-/// Others may link to the page itself.
-pub fn is_own(r: &HttpRequest) -> bool {
-    let name = r.host.map(|h| h.rsplit_once(':').map_or(h, |(name, _)| name));
-    matches!(name, Some("127.0.0.1" | "localhost")) && (r.path == "/" || !r.is_foreign)
+/// An answer to a request of the report.
+struct Given {
+    /// Type of the content.
+    content: &'static str,
+    body: Vec<u8>,
 }
 
-/// Answer to a request that is not the server's own.
-pub fn not_own() -> HttpAnswer {
-    HttpAnswer::text("403 Forbidden", "this server only answers its page at http://127.0.0.1\n")
+/// Reason for no answer to a request of the report.
+enum NoAnswer {
+    /// There is no such page.
+    NotFound,
+    /// The request is wrong.
+    Bad(String),
+    /// The tables cannot be read.
+    Failed(String),
 }
 
-fn answer(
-    r: &HttpRequest,
-    html: &str,
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoAnswer::NotFound => f.write_str("the page is at /\n"),
+            NoAnswer::Bad(why) | NoAnswer::Failed(why) => writeln!(f, "{why}"),
+        }
+    }
+}
+
+/// Answers a request of the report of the run in `dir`.
+fn asked(
+    path: &str,
+    query: &str,
     dir: &Path,
     scenario: Option<&NetworkScenario>,
-) -> HttpAnswer {
-    const NOT_FOUND: &str = "404 Not Found";
-    const BAD: &str = "400 Bad Request";
-    if !is_own(r) {
-        return not_own();
-    }
-    let time = |name: &str| argument(r.query, name).and_then(|t| t.parse::<u64>().ok());
-    let port = argument(r.query, "port");
-    match (r.path, port, scenario) {
-        ("/", ..) => HttpAnswer {
-            status: "200 OK",
-            content: "text/html; charset=utf-8",
-            body: std::sync::Arc::from(html.as_bytes()),
-        },
+) -> Result<Given, NoAnswer> {
+    let time = |name: &str| argument(query, name).and_then(|t| t.parse::<u64>().ok());
+    match (path, argument(query, "port"), scenario) {
         ("/api/explain", Some(port), Some(s)) => {
             let Some(at) = time("at_ps") else {
-                return HttpAnswer::text(BAD, "at_ps is missing: a time in picoseconds\n");
+                return Err(NoAnswer::Bad("at_ps is missing: a time in picoseconds".into()));
             };
-            let asked = interrupt::asker();
-            match explain(s, &port, Time(at), None, |_| !asked()) {
-                Ok(e) => HttpAnswer::text("200 OK", e.to_string()),
-                Err(e) => HttpAnswer::text(BAD, format!("{e}\n")),
-            }
+            let stop = interrupt::asker();
+            let e = explain(s, &port, Time(at), None, |_| !stop());
+            let e = e.map_err(|e| NoAnswer::Bad(e.to_string()))?;
+            let content = "text/plain; charset=utf-8";
+            Ok(Given { content, body: e.to_string().into_bytes() })
         }
         ("/api/series", Some(port), _) => {
             let (Some(from), Some(to)) = (time("start_ps"), time("end_ps")) else {
-                return HttpAnswer::text(
-                    BAD,
-                    "start_ps or end_ps is missing: times in picoseconds\n",
-                );
+                let why = "start_ps or end_ps is missing: times in picoseconds";
+                return Err(NoAnswer::Bad(why.into()));
             };
-            match xoff_report::view::series(dir, &port, from, to) {
-                Ok(lines) => {
-                    let body = serde_json::to_vec(&lines).unwrap_or_default();
-                    HttpAnswer { status: "200 OK", content: "application/json", body: body.into() }
-                }
-                Err(e) => HttpAnswer::text("500 Internal Server Error", format!("{e}\n")),
-            }
+            let lines = xoff_report::view::series(dir, &port, from, to)
+                .map_err(|e| NoAnswer::Failed(e.to_string()))?;
+            let body = serde_json::to_vec(&lines).unwrap_or_default();
+            Ok(Given { content: "application/json", body })
         }
-        _ => HttpAnswer::text(NOT_FOUND, "the page is at /\n"),
+        _ => Err(NoAnswer::NotFound),
     }
 }
 
