@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs readme-picture papers proof farm fuzz mutants soak venv tuned install install-capi uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-js lint-words miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs playground test-playground lint-wasm readme-picture papers proof farm fuzz mutants soak venv tuned install install-capi uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-js lint-words miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -121,6 +121,36 @@ demo: build ## Build, answer three questions about a fabric and a ring, print th
 	  'xoff compare $(DEMO_OUT)/pfc $(DEMO_OUT)/gfc    # both runs side by side' \
 	  '' 'Tutorials of 30 minutes: docs/tutorials.'
 	$(call done,demo)
+
+# The target of the command for a browser, and whether this machine has it.
+WASM := wasm32-wasip1
+has_wasm = [ -d "$$(rustc --print target-libdir --target $(WASM))" ]
+
+playground: toolchain build ## Build the laboratory for a browser, out/playground/index.html (some minutes)
+	@if ! $(has_wasm); then
+	  rustup target add $(WASM) || { echo "make: playground needs the target $(WASM): rustup target add $(WASM)" >&2; exit 1; }
+	fi
+	$(call step,Laboratory for a browser)
+	$(CARGO) build --profile playground --target $(WASM) --package xoff --bin xoff
+	$(PYTHON) playground/build.py out/playground "$(or $(CARGO_TARGET_DIR),target)/$(WASM)/playground/xoff.wasm" $(XOFF)
+	echo "Laboratory: $$(realpath out/playground/index.html)"
+	$(call done,laboratory for a browser)
+
+test-playground: playground venv ## Build the laboratory for a browser and test it (minutes; needs node and chromium)
+	@$(call step,Laboratory in a browser)
+	$(VENV)/bin/python -m pip install --quiet '.[test]'
+	$(VENV)/bin/python -m pytest -q playground/test_playground.py
+	$(call done,laboratory in a browser)
+
+lint-wasm: toolchain ## Check that the command builds for a browser, where this machine has the target
+	@$(call step,WebAssembly)
+	if $(has_wasm); then
+	  $(CARGO) check --quiet --release --target $(WASM) --package xoff
+	else
+	  mkdir -p "$$(dirname "$$XOFF_TEST_SKIPS")"
+	  $(call skip,lint-wasm,$(WASM),rustup target add $(WASM))
+	fi
+	$(call done,WebAssembly)
 
 docs: venv build ## Build the documentation as a site, out/docs/index.html; a link that leads to nothing is an error
 	@$(call step,Documentation as a site)
@@ -381,7 +411,7 @@ test-overflow: toolchain ## The Rust tests with overflow checks, in a target fol
 	  --config 'profile.release.package."*".overflow-checks=false' --release --workspace
 	$(call done,overflow checks)
 
-test-full: test ## All tests and the slow ones
+test-full: test test-playground ## All tests and the slow ones
 	@$(call step,Slow tests)
 	$(CARGO) test --release --workspace $$($(mpi_feature)) -- --include-ignored
 	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal --full
@@ -469,7 +499,7 @@ miri: toolchain ## Tests of the bytes of frames and of netio's pure parts in an 
 	$(CARGO) +$(NIGHTLY) miri test -p xoff-real --lib -- netio::checksum:: netio::queue:: netio::error:: netio::port:: netio::sys::ring::
 	$(call done,miri)
 
-lint: toolchain lint-js ## Formatting, clippy, rustdoc and the report's scripts (needs the rustfmt and clippy components)
+lint: toolchain lint-js lint-wasm ## Formatting, clippy, rustdoc and the report's scripts (needs the rustfmt and clippy components)
 	@$(call step,Lint)
 	$(CARGO) fmt --all -- --check
 	rustfmt --check --edition 2024 tools/fuzz/src/main.rs
@@ -494,6 +524,7 @@ lint-js: ## Types and lints of the report's scripts (needs node and npm)
 	  echo "$(JS_TOOLS)" > "$(JS_DIR)/tools"
 	fi
 	"$(JS_DIR)/node_modules/.bin/tsc" -p $(JS)
+	"$(JS_DIR)/node_modules/.bin/tsc" -p playground
 	"$(JS_DIR)/node_modules/.bin/eslint" --config $(JS)/eslint.config.mjs $(JS)
 	$(call done,scripts of the report)
 

@@ -1,4 +1,4 @@
-"""Makes the built site self-contained: `finish.py SITE`.
+"""Makes the built site self-contained: `finish.py SITE`. The laboratory for a browser, if there is one next to the site, moves in.
 
 A page that is opened as a file may not start a worker from another file, which the search does. The theme would load a substitute for workers
 from a server; here the worker's own text goes into a script next to it, and a worker is started from that text. No page asks a server for anything.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def main(site: Path) -> None:
         if found := LOADS.search(text):
             sys.exit(f"{page}: would ask a server: {found[0]}")
         page.write_text(text)
+    if (laboratory := site.parent / "playground").is_dir():
+        shutil.copytree(laboratory, site / "playground", dirs_exist_ok=True)
     print(f"site: {len(pages)} pages, self-contained")
 
 

@@ -10,6 +10,7 @@
   <!-- csv FILE -->           the table of this file of docs
   <!-- xoff ARGUMENTS -->     what XOFF prints with these arguments, in the place of this line
   XOFF schema                OUT/docs-source/*.schema.json, with a link below what `xoff schema --markdown` prints
+  playground/presets.json    a link to the laboratory in the browser on the pages of each preset, where `make playground` has built it
   docs/site/mkdocs.yml       OUT/docs.yml, its `*` replaced by the pages of the folder
 ```
 
@@ -52,6 +53,8 @@ def main(out: Path, xoff: Path) -> None:
     pages |= {name: (ROOT / name).read_text() for name in (*PROJECT, "papers/README.md")}
     pages |= {f"papers/{name}/README.md": _paper(name, out / "papers" / name, docs / "papers" / name) for name in PAPERS}
     pages = {page: CSV.sub(_table, _printed(xoff, docs, text)) for page, text in pages.items()}
+    if (out / "playground/index.html").is_file():
+        pages |= {page: _tried(page, pages[page], link) for page, link in _presets().items()}
     folders = {posixpath.dirname(p) for p in pages if p.count("/") > 1}
     named = {path for page, text in pages.items() for path in _named(page, text)}
     for path in sorted(named | folders):
@@ -152,6 +155,19 @@ def _place(path: str) -> str:
     if path in PROJECT:
         return f"project/{path}"
     return inside if inside != path else f"source/{path}.md"
+
+
+def _presets() -> dict[str, str]:
+    """Pages that lead to the laboratory in the browser, each with its place there."""
+    presets = json.loads((ROOT / "playground/presets.json").read_text())
+    return {"docs/tutorials/teacher.md": "lab=1"} | {page: f"preset={p['id']}" for p in presets for page in p.get("pages", [])}
+
+
+def _tried(page: str, text: str, place: str) -> str:
+    """A page with a link to the laboratory below its title."""
+    address = posixpath.relpath(f"playground/index.html#{place}", posixpath.dirname(_place(page)) or ".")
+    head, _, rest = text.partition("\n")
+    return f'{head}\n\n<a class="md-button" href="{address}">Try it in the browser</a>\n{rest}'
 
 
 def _title(path: Path) -> str:

@@ -559,7 +559,7 @@ impl Env for Core {
             let key = FlowKey::from(&flow);
             FlowKey { src_port: key.src_port.wrapping_add(entropy), ..key }
         });
-        key.map_or(0, |key| self.layout.choice.index(&key, node, n as usize) as u64)
+        key.map_or(0, |key| self.layout.choice.below(&key, node, n))
     }
 
     fn draw_for_balancing(&mut self, node: NodeId) -> f64 {

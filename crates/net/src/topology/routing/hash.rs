@@ -46,14 +46,19 @@ impl EcmpHash {
     /// The index of the candidate, below `n`, that `key` takes at `node`.
     #[inline]
     pub fn index(&self, key: &FlowKey, node: NodeId, n: usize) -> usize {
+        self.below(key, node, n as u64) as usize
+    }
+
+    /// [`Self::index`] among more than a machine's word may count, such as bits per second.
+    #[inline]
+    fn below(&self, key: &FlowKey, node: NodeId, n: u64) -> u64 {
         match *self {
             EcmpHash::Native { seed } => scale(native_hash(seed, key, node), n),
-            EcmpHash::Polarised { seed } => {
-                (native_hash(seed, key, NodeId(0)) % n.max(1) as u64) as usize
-            }
+            EcmpHash::Polarised { seed } => native_hash(seed, key, NodeId(0)) % n.max(1),
             EcmpHash::Hpcc => {
                 let ports = key.src_port as u32 | (key.dst_port as u32) << 16;
-                murmur3(&[hpcc_ip(key.src), hpcc_ip(key.dst), ports], node.0) as usize % n.max(1)
+                let hash = murmur3(&[hpcc_ip(key.src), hpcc_ip(key.dst), ports], node.0);
+                u64::from(hash) % n.max(1)
             }
         }
     }
@@ -79,9 +84,15 @@ impl Choice {
     /// The index of the candidate, below `n`, that `key` takes at `node`.
     #[inline]
     pub fn index(&self, key: &FlowKey, node: NodeId, n: usize) -> usize {
+        self.below(key, node, n as u64) as usize
+    }
+
+    /// [`Self::index`] among more than a machine's word may count, such as bits per second.
+    #[inline]
+    pub fn below(&self, key: &FlowKey, node: NodeId, n: u64) -> u64 {
         match self {
             _ if n <= 1 => 0,
-            Choice::Hashed(hash) => hash.index(key, node, n),
+            Choice::Hashed(hash) => hash.below(key, node, n),
             Choice::First => 0,
             Choice::PerDestination { seed } => {
                 scale(mix(mix(*seed ^ u64::from(key.dst)) ^ u64::from(node)), n)
@@ -116,13 +127,13 @@ fn mix(x: u64) -> u64 {
 
 /// The index, below `n`, that every switch takes towards the hosts next to the switch `edge`.
 pub(super) fn index_towards(seed: u64, edge: NodeId, n: usize) -> usize {
-    scale(mix(mix(seed ^ u64::from(edge))), n)
+    scale(mix(mix(seed ^ u64::from(edge))), n as u64) as usize
 }
 
 /// Maps 64 bits evenly onto 0..n.
 #[inline]
-fn scale(hash: u64, n: usize) -> usize {
-    ((hash as u128 * n as u128) >> 64) as usize
+fn scale(hash: u64, n: u64) -> u64 {
+    ((hash as u128 * n as u128) >> 64) as u64
 }
 
 /// The address of a node in the HPCC simulator (`scratch/third.cc:155`).

@@ -1,0 +1,500 @@
+// @ts-check
+// The page: an editor, sliders, runs in workers, reports in frames.
+"use strict";
+const { el, byId, save } = xoff;
+/** @typedef {{ exit: number, stdout: string, stderr: string, memory: number }} Answer */
+/** @typedef {{ answer: Answer, files: Map<string, Uint8Array> }} Done */
+/** @typedef {{ label: string, key: string, unit?: string, min?: number, max?: number, step?: number, value?: number, values?: string[], with?: string[] }} Slider */
+/** @typedef {{ id: string, title: string, about: string, name: string, text: string, settings?: string, beside?: string, sliders: Slider[] }} Preset */
+
+const area = /** @type {HTMLTextAreaElement} */ (byId("text"));
+const input = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id));
+/** Files that the user dropped, by path. @type {Map<string, Uint8Array>} */
+const dropped = new Map();
+/** Results of the runs, by slot. @type {Record<string, Map<string, Uint8Array>>} */
+const results = {};
+let fileName = "scenario.toml";
+/** Settings of the sliders. @type {Map<string, string[]>} */
+const moved = new Map();
+/** Longest text that a link may hold [bytes]. */
+const SHARED_MAX = 1 << 20;
+/** A run that takes longer is announced [s]. */
+const LONG = 60;
+
+// ---- the simulator ------------------------------------------------------------------------------------------------------------
+const workerAt = URL.createObjectURL(new Blob([XOFF.worker], { type: "text/javascript" }));
+/** The program, unpacked and compiled by a worker. @type {Promise<WebAssembly.Module>} */
+const engine = new Promise((done, failed) => {
+  const worker = new Worker(workerAt);
+  worker.onerror = (e) => failed(new Error(e.message || "no worker can be started"));
+  worker.onmessage = ({ data }) => {
+    worker.terminate();
+    if (data.module) done(data.module);
+    else failed(new Error(data.failed));
+  };
+  worker.postMessage({ packed: XOFF.wasm, size: XOFF.size });
+  XOFF.wasm = "";
+});
+/** Workers at work, with what ends each. @type {Map<Worker, (why: Error) => void>} */
+const working = new Map();
+
+/** Runs a command in a worker. @param {string[]} args @param {Iterable<[string, Uint8Array]>} files @param {(progress: string) => void} [progress] @param {(worker: Worker) => void} [started] @returns {Promise<Done>} */
+const ask = async (args, files, progress = () => {}, started = () => {}) => {
+  const module = await engine;
+  const worker = new Worker(workerAt);
+  started(worker);
+  try {
+    return await new Promise((done, failed) => {
+      working.set(worker, failed);
+      worker.onerror = (e) => failed(new Error(e.message || "the worker ended"));
+      worker.onmessage = ({ data }) => {
+        if (data.progress) progress(data.progress);
+        else if (data.failed) failed(Object.assign(new Error(data.failed), { stderr: data.stderr }));
+        else done({ answer: data.answer, files: new Map(data.files) });
+      };
+      worker.postMessage({ module, args, files: [...files] });
+    });
+  } finally {
+    working.delete(worker);
+    worker.terminate();
+  }
+};
+class Stopped extends Error {}
+/** @param {Worker} [only] */
+const halt = (only) => [...working].filter(([w]) => !only || w === only).forEach(([, failed]) => failed(new Stopped("stopped")));
+
+// ---- the editor ---------------------------------------------------------------------------------------------------------------
+const bytesOf = (/** @type {string} */ text) => new TextEncoder().encode(text);
+/** Lines with a problem: their kind. @type {Map<number, string>} */
+let marked = new Map();
+const drawNumbers = () => {
+  const lines = area.value.split("\n").length;
+  byId("numbers").replaceChildren(...Array.from({ length: Math.min(lines, 20000) }, (_, i) => el("div", { class: marked.get(i + 1) }, String(i + 1))));
+  byId("numbers").scrollTop = area.scrollTop;
+};
+area.addEventListener("scroll", () => (byId("numbers").scrollTop = area.scrollTop), { passive: true });
+/** Puts the cursor at a place. @param {number} line @param {number} column */
+const goTo = (line, column) => {
+  const lines = area.value.split("\n");
+  const at = lines.slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0) + column - 1;
+  area.focus();
+  area.setSelectionRange(at, at);
+  area.scrollTop = Math.max(0, (line - 4) * (area.scrollHeight / lines.length));
+};
+/** Shows problems as the command prints them; places become buttons. @param {string} text */
+const showProblems = (text) => {
+  marked = new Map();
+  const box = byId("problems");
+  const parts = text.trimEnd().split(/(\[[^\]\n]+:\d+:\d+\])/);
+  let kind = "bad";
+  box.replaceChildren(...parts.map((part) => {
+    const place = /^\[(.+):(\d+):(\d+)\]$/.exec(part);
+    if (!place) {
+      kind = part.lastIndexOf("⚠") > part.lastIndexOf("×") ? "caution" : "bad";
+      return part;
+    }
+    if (place[1] !== fileName) return part;
+    if (!marked.has(Number(place[2]))) marked.set(Number(place[2]), kind);
+    return el("button", { type: "button", onclick: () => goTo(Number(place[2]), Number(place[3])) }, part);
+  }));
+  box.hidden = text.trim() === "";
+  drawNumbers();
+};
+/** @type {Worker | undefined} */
+let checking;
+let checkLater = 0;
+const edited = () => {
+  drawNumbers();
+  completion.close();
+  keep();
+  clearTimeout(checkLater);
+  checkLater = window.setTimeout(async () => {
+    if (checking) halt(checking);
+    if (area.value.includes("[scheduled_fabric]")) return;
+    try {
+      const { answer } = await ask(["check", fileName], inputs(), undefined, (w) => (checking = w));
+      showProblems(answer.exit === 2 ? answer.stderr : "");
+    } catch {
+      // Stopped by the next letter.
+    }
+  }, 600);
+};
+const keep = () => {
+  try {
+    sessionStorage.setItem("xoff", JSON.stringify({ name: fileName, text: area.value, settings: input("settings").value, beside: input("beside-on").checked ? input("beside").value : undefined }));
+  } catch {
+    // A browser may keep nothing of a file.
+  }
+};
+
+// Keys of the section around the cursor, from the schema.
+const completion = (() => {
+  const list = byId("keys");
+  let at = 0;
+  /** @type {[string, string][]} */
+  let found = [];
+  const word = () => /[\w-]*$/.exec(area.value.slice(0, area.selectionStart))?.[0] ?? "";
+  const draw = () => {
+    list.replaceChildren(...found.map(([key, about], i) =>
+      el("li", { role: "option", id: `key-${i}`, "aria-selected": String(i === at), onmousedown: (/** @type {Event} */ e) => (e.preventDefault(), (at = i), take()) }, key, " ", el("small", {}, about))));
+    area.setAttribute("aria-activedescendant", `key-${at}`);
+    list.children[at]?.scrollIntoView({ block: "nearest" });
+  };
+  const close = () => {
+    list.hidden = true;
+    area.removeAttribute("aria-activedescendant");
+  };
+  const take = () => {
+    const typed = word();
+    const key = found[at]?.[0];
+    close();
+    if (key) area.setRangeText(key + (key.startsWith("[") ? "\n" : " = "), area.selectionStart - typed.length, area.selectionStart, "end");
+  };
+  const show = () => {
+    const before = area.value.slice(0, area.selectionStart).split("\n");
+    const sections = before.map((l) => /^\s*\[{1,2}([\w.-]+)\]{1,2}\s*(#.*)?$/.exec(l)?.[1]).filter(Boolean);
+    const typed = word();
+    const keys = Object.entries(XOFF.keys[sections.pop() ?? ""] ?? {});
+    const heads = Object.entries(XOFF.keys[""]);
+    found = [...keys, ...heads].filter(([key]) => key.replace(/^\[+/, "").startsWith(typed)).slice(0, 80);
+    at = 0;
+    list.hidden = found.length === 0;
+    list.style.top = `${Math.min(area.clientHeight - 60, Math.max(0, before.length * 1.45 * parseFloat(getComputedStyle(area).fontSize) - area.scrollTop + 8))}px`;
+    list.style.left = `${area.offsetLeft + 20}px`;
+    if (found.length) draw();
+  };
+  /** Whether the list took the key. @param {KeyboardEvent} e */
+  const pressed = (e) => {
+    if (list.hidden) return false;
+    if (e.key === "ArrowDown") at = (at + 1) % found.length;
+    else if (e.key === "ArrowUp") at = (at + found.length - 1) % found.length;
+    else if (e.key === "Enter" || e.key === "Tab") take();
+    else if (e.key === "Escape") close();
+    else return false;
+    if (!list.hidden) draw();
+    e.preventDefault();
+    return true;
+  };
+  return { show, close, pressed };
+})();
+area.addEventListener("keydown", (e) => {
+  if (completion.pressed(e)) return;
+  if (e.ctrlKey && e.key === " ") (e.preventDefault(), completion.show());
+  if ((e.ctrlKey || e.metaKey) && e.key === "Enter") (e.preventDefault(), run());
+});
+area.addEventListener("blur", completion.close);
+area.addEventListener("input", edited);
+
+// ---- runs ---------------------------------------------------------------------------------------------------------------------
+/** Files that a command reads. @returns {Map<string, Uint8Array>} */
+const inputs = () => new Map([...dropped, [fileName, bytesOf(area.value)]]);
+/** Words of a line as a shell splits them. @param {string} line */
+const wordsOf = (line) => (line.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((w) => (/^(['"]).*\1$/.test(w) ? w.slice(1, -1) : w));
+/** @param {string} settings */
+const sets = (settings) => [...[...moved.values()].flat(), ...wordsOf(settings)].flatMap((s) => ["--set", s]);
+const slots = () => (input("beside-on").checked ? ["A", "B"] : ["A"]);
+/** @param {string} slot */
+const settingsOf = (slot) => input(slot === "A" ? "settings" : "beside").value;
+/** @param {string} slot */
+const argsOf = (slot) => ["run", fileName, "--out", `out/${slot}`, ...sets(settingsOf(slot)), ...(input("format").value === "csv" ? ["--format", "csv"] : [])];
+const drawSame = () => {
+  const [, file, , , ...rest] = argsOf("A");
+  byId("same").replaceChildren("The same on a command line: ", el("code", {}, ["xoff", "run", file, ...rest].map(xoff.quoted).join(" ")));
+};
+/** @param {string} text */
+const say = (text) => (byId("status").textContent = text);
+
+/** Seconds left, from the line of progress. @param {number} part @param {number} since */
+const left = (part, since) => ((performance.now() - since) / 1000) * ((1 - part) / Math.max(part, 1e-6));
+
+let running = 0;
+const run = async () => {
+  if (input("run").disabled) return;
+  clearTimeout(checkLater);
+  halt();
+  const mine = ++running;
+  const since = performance.now();
+  input("stop").disabled = false;
+  byId("progress").hidden = false;
+  byId("warning").hidden = true;
+  say("Running...");
+  const parts = slots().map(() => 0);
+  const problems = slots().map(() => "");
+  /** @param {number} i @param {string} line */
+  const progress = (i, line) => {
+    if (mine !== running) return;
+    parts[i] = parseFloat(line);
+    const least = Math.min(...parts);
+    /** @type {HTMLProgressElement} */ (byId("progress")).value = least;
+    say(line.replace(/^\S+ /, ""));
+    const seconds = left(least, since);
+    if (performance.now() - since > 1500 && least > 0 && seconds > LONG && byId("warning").hidden) {
+      byId("warning").textContent = `This run takes about ${xoff.time(seconds * 1e12, 2)} here. The command takes about half of it on one thread, and less on several. Stop it, or shorten run.duration.`;
+      byId("warning").hidden = false;
+    }
+  };
+  const done = await Promise.allSettled(slots().map(async (slot, i) => {
+    const { answer, files } = await ask(argsOf(slot), inputs(), (line) => progress(i, line));
+    problems[i] = answer.stderr;
+    if (answer.exit !== 2) show(slot, answer, files);
+    return answer;
+  }));
+  if (mine !== running) return;
+  input("stop").disabled = true;
+  byId("progress").hidden = true;
+  const failed = done.find((d) => d.status === "rejected");
+  showProblems([...new Set(problems)].join("\n"));
+  if (failed && failed.reason instanceof Stopped) say("Stopped. The scenario is as it was.");
+  else if (failed) {
+    const { message, stderr } = failed.reason;
+    say("The simulator ended before the run did; the scenario is as it was.");
+    showProblems(`${stderr ?? ""}\n${/memory|allocation|unreachable/i.test(message) ? "Perhaps the run needs more memory than a browser gives: the command has no such limit." : message}`);
+  } else {
+    const answers = done.map((d) => /** @type {PromiseFulfilledResult<Answer>} */ (d).value);
+    say(answers.some((a) => a.exit === 2) ? "Not run: see the problems below." : `Done in ${xoff.time((performance.now() - since) * 1e9, 3)}, ${xoff.bytes(Math.max(...answers.map((a) => a.memory)))} of memory.`);
+  }
+  [...byId("results").children].forEach((r) => (r.hidden = !slots().includes(/** @type {HTMLElement} */ (r).dataset.slot ?? "")));
+  byId("results").classList.toggle("two", slots().length > 1);
+  document.documentElement.dataset.ran = String(mine);
+};
+
+// ---- results ------------------------------------------------------------------------------------------------------------------
+/** Shows the result of a run. @param {string} slot @param {Answer} answer @param {Map<string, Uint8Array>} files */
+const show = (slot, answer, files) => {
+  results[slot] = new Map([...inputs(), ...files]);
+  const folder = `out/${slot}/`;
+  const own = [...files].filter(([path]) => path.startsWith(folder) && !path.endsWith(".xoff")).map(([path, bytes]) => /** @type {[string, Uint8Array]} */ ([path.slice(folder.length), bytes]));
+  const page = files.get(`${folder}report.html`);
+  const html = page ? new TextDecoder().decode(page).replace('"served":false}', '"served":true}') : "";
+  const frame = /** @type {HTMLIFrameElement} */ (el("iframe", { src: "frame.html", sandbox: "allow-scripts allow-downloads", title: `Report ${slot}` }));
+  frame.dataset.slot = slot;
+  const text = answer.stdout.split("\n");
+  const saves = xoff.tools(own.map(([file, bytes]) => [file, () => save(file, "application/octet-stream", new Blob([/** @type {BlobPart} */ (bytes)]))]));
+  const box = el("article.result", { "aria-label": `Result ${slot}` },
+    el("h2", {}, slots().length > 1 ? `${slot}: ${settingsOf(slot) || "the scenario"}` : text[0]),
+    el("details", {}, el("summary", {}, "Answer of the command, and its files"), el("pre", { tabindex: 0 }, answer.stdout), saves), html ? frame : "");
+  box.dataset.slot = slot;
+  box.style.order = slot === "A" ? "0" : "1";
+  if (!html) /** @type {HTMLDetailsElement} */ (box.querySelector("details")).open = true;
+  const before = [...byId("results").children].find((r) => /** @type {HTMLElement} */ (r).dataset.slot === slot);
+  if (before) before.replaceWith(box);
+  else byId("results").append(box);
+  reports.set(frame, html);
+};
+/** Reports that wait for their frames. @type {Map<HTMLIFrameElement, string>} */
+const reports = new Map();
+addEventListener("message", async ({ data, source }) => {
+  const frame = [...document.querySelectorAll("iframe")].find((f) => f.contentWindow === source);
+  if (!frame) return;
+  const slot = frame.dataset.slot ?? "";
+  if (data.ready && reports.has(frame)) {
+    frame.contentWindow?.postMessage({ html: reports.get(frame) }, "*");
+    reports.delete(frame);
+  }
+  if (data.painted) {
+    frame.dataset.painted = "yes";
+    document.documentElement.dataset.drawn ??= String(Math.round(performance.now()));
+  }
+  if (typeof data.ask === "string") {
+    const { answer } = await ask(["view", `out/${slot}`, `/${data.ask}`], results[slot]);
+    frame.contentWindow?.postMessage({ id: data.id, ok: answer.exit === 0, text: answer.exit === 0 ? answer.stdout : answer.stderr }, "*");
+  }
+});
+
+// ---- presets, sliders, links --------------------------------------------------------------------------------------------------
+/** @param {Slider} s */
+const slider = (s) => {
+  const choice = s.values;
+  const control = choice
+    ? el("select", {}, choice.map((v) => el("option", {}, v)))
+    : el("input", { type: "range", min: s.min, max: s.max, step: s.step, value: s.value });
+  const shown = el("output", {}, choice ? "" : `${s.value} ${s.unit}`);
+  const take = () => {
+    const value = /** @type {HTMLInputElement} */ (control).value;
+    const written = (/** @type {string} */ text) => text.replace(/\{value(-\d+)?\}/g, (_, less) => String(Number(value) + Number(less ?? 0)));
+    moved.set(s.key, [`${s.key}=${value}${s.unit ?? ""}`, ...(s.with ?? []).map(written)]);
+    shown.textContent = choice ? "" : `${value} ${s.unit}`;
+    drawSame();
+  };
+  control.addEventListener("input", take);
+  control.addEventListener("change", () => (take(), run()));
+  return el("label.slider", {}, el("span", {}, s.label), control, shown);
+};
+/** @param {Partial<Preset> & { text: string }} p */
+const load = (p) => {
+  fileName = p.name ?? "scenario.toml";
+  area.value = p.text;
+  area.setSelectionRange(0, 0);
+  area.scrollTop = 0;
+  input("settings").value = p.settings ?? "";
+  input("beside").value = p.beside ?? "";
+  input("beside-on").checked = p.beside !== undefined;
+  input("beside").hidden = p.beside === undefined;
+  byId("about").textContent = p.about ?? "";
+  moved.clear();
+  byId("sliders").replaceChildren(...(p.sliders ?? []).map(slider));
+  showProblems("");
+  drawSame();
+};
+/** @param {string} id */
+const preset = (id) => XOFF.presets.find((p) => p.id === id);
+const choice = input("preset");
+choice.append(...XOFF.presets.map((p) => el("option", { value: p.id }, p.title)), el("option", { value: "", hidden: true }, "Own scenario"));
+choice.addEventListener("change", () => {
+  const chosen = preset(choice.value);
+  if (!chosen) return;
+  history.replaceState(null, "", `#preset=${chosen.id}`);
+  load(chosen);
+  run();
+});
+/** Characters of a link for bytes, and back. @param {Uint8Array} bytes */
+const linked = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+byId("share").addEventListener("click", async () => {
+  const text = JSON.stringify({ name: fileName, text: area.value, settings: [...[...moved.values()].flat(), input("settings").value].join(" ").trim(), beside: input("beside-on").checked ? input("beside").value : undefined });
+  const packed = new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw")));
+  history.replaceState(null, "", `#s=${linked(new Uint8Array(await packed.arrayBuffer()))}`);
+  await navigator.clipboard?.writeText(location.href).catch(() => {});
+  say(`The address of this page holds the scenario (${xoff.bytes(location.href.length)}); it is copied.`);
+});
+/** The scenario of a link. @param {string} packed */
+const shared = async (packed) => {
+  const bytes = Uint8Array.from(atob(packed.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += decoder.decode(part.value, { stream: true });
+    if (text.length > SHARED_MAX) throw new Error("the scenario of this link is too long");
+  }
+  const given = JSON.parse(text);
+  const word = (/** @type {unknown} */ w) => (typeof w === "string" ? w : undefined);
+  if (typeof given.text !== "string") throw new Error("the link holds no scenario");
+  return { name: /^[\w.-]{1,80}$/.test(word(given.name) ?? "") ? given.name : undefined, text: given.text, settings: word(given.settings), beside: word(given.beside) };
+};
+/** Opens what the address names, or what was there before. Returns whether it is to run. */
+const begin = async () => {
+  const [, kind, value] = /^#(\w+)=(.*)$/.exec(location.hash) ?? [];
+  try {
+    if (kind === "s") {
+      choice.value = "";
+      load(await shared(value));
+      return false; // somebody else's: the reader starts it
+    }
+  } catch (e) {
+    say(`This link cannot be read: ${/** @type {Error} */ (e).message}`);
+  }
+  const named = kind === "preset" ? preset(decodeURIComponent(value)) : undefined;
+  try {
+    const before = JSON.parse(sessionStorage.getItem("xoff") ?? "null");
+    if (before && !named && kind === undefined) {
+      choice.value = "";
+      load(before);
+      return false;
+    }
+  } catch {
+    // Nothing was kept.
+  }
+  load(named ?? XOFF.presets[0]);
+  choice.value = (named ?? XOFF.presets[0]).id;
+  return true;
+};
+
+// ---- files and commands -------------------------------------------------------------------------------------------------------
+const drawDropped = () =>
+  byId("dropped").replaceChildren(...[...dropped].map(([path, bytes]) =>
+    el("li", {}, path, ` (${xoff.bytes(bytes.length)}) `, el("button", { type: "button", "aria-label": `Remove ${path}`, onclick: () => (dropped.delete(path), drawDropped()) }, "remove"),
+      path.endsWith(".toml") ? el("button", { type: "button", onclick: () => load({ name: path, text: new TextDecoder().decode(bytes) }) }, "edit") : "")));
+/** The command that these files are for. */
+const suggestion = () => {
+  const paths = [...dropped.keys()];
+  const folder = (/** @type {string} */ path) => (path.includes("/") ? path.slice(0, path.indexOf("/")) : "");
+  const first = (/** @type {RegExp} */ of) => paths.find((p) => of.test(p));
+  const sonic = first(/config_db.*\.json$/);
+  if (sonic) return `plan sonic:${folder(sonic) || sonic}`;
+  const lab = first(/\.clab\.ya?ml$/);
+  if (lab) return `check containerlab:${lab}`;
+  const graph = first(/\.graphml$/);
+  if (graph) return `check graphml:${graph}`;
+  const ib = first(/\.topo$/);
+  if (ib) return `check ibnetdiscover:${folder(ib) || paths.join(",")}`;
+  return paths.length ? `check ${paths[0]}` : "";
+};
+/** @param {[string, File][]} files */
+const take = async (files) => {
+  for (const [path, file] of files) dropped.set(path.replace(/^\/+/, ""), new Uint8Array(await file.arrayBuffer()));
+  drawDropped();
+  input("words").value = suggestion();
+  /** @type {HTMLDetailsElement} */ (byId("files-part")).open = true;
+};
+/** Every file of a dropped folder. @param {any} entry @returns {Promise<[string, File][]>} */
+const below = async (entry) => {
+  if (entry.isFile) return [[entry.fullPath, await new Promise((done, failed) => entry.file(done, failed))]];
+  const reader = entry.createReader();
+  const all = [];
+  for (;;) {
+    const some = await new Promise((done, failed) => reader.readEntries(done, failed));
+    if (!some.length) return (await Promise.all(all.map(below))).flat();
+    all.push(...some);
+  }
+};
+for (const id of ["choose", "choose-folder"])
+  byId(id).addEventListener("change", () => take([...(input(id).files ?? [])].map((f) => [f.webkitRelativePath || f.name, f])));
+document.addEventListener("dragover", (e) => {
+  e.preventDefault();
+  byId("files-part").classList.add("over");
+});
+document.addEventListener("dragleave", () => byId("files-part").classList.remove("over"));
+document.addEventListener("drop", async (e) => {
+  e.preventDefault();
+  byId("files-part").classList.remove("over");
+  const entries = [...(e.dataTransfer?.items ?? [])].map((i) => i.webkitGetAsEntry()).filter(Boolean);
+  await take((await Promise.all(entries.map(below))).flat());
+});
+byId("command").addEventListener("submit", async (/** @type {Event} */ e) => {
+  e.preventDefault();
+  const box = byId("answer");
+  box.hidden = false;
+  box.textContent = "...";
+  const all = new Map([...Object.values(results).flatMap((r) => [...r]), ...inputs()]);
+  try {
+    const words = wordsOf(input("words").value);
+    const { answer, files } = await ask([...(words[0] === "xoff" ? words.slice(1) : words), ...(input("json").checked ? ["--json"] : [])], all);
+    box.textContent = answer.stdout + answer.stderr;
+    box.dataset.exit = String(answer.exit);
+    box.append(...[...files].map(([path, bytes]) => el("div", {}, el("button", { type: "button", onclick: () => save(path.split("/").pop() ?? path, "application/octet-stream", new Blob([/** @type {BlobPart} */ (bytes)])) }, path))));
+  } catch (failed) {
+    const { message, stderr } = /** @type {Error & { stderr?: string }} */ (failed);
+    box.textContent = `${stderr ?? ""}\n${message}`;
+    box.dataset.exit = "failed";
+  }
+});
+
+// ---- the rest -----------------------------------------------------------------------------------------------------------------
+byId("run").addEventListener("click", async () => {
+  await run();
+  // On a narrow screen the result is below the editor.
+  if (byId("problems").hidden && byId("results").offsetTop > window.innerHeight) byId("results").scrollIntoView();
+});
+byId("stop").addEventListener("click", () => halt());
+byId("save").addEventListener("click", () => save(fileName, "text/plain", area.value));
+input("settings").addEventListener("input", () => (drawSame(), keep()));
+input("settings").addEventListener("keydown", (e) => e.key === "Enter" && run());
+input("format").addEventListener("change", drawSame);
+input("beside-on").addEventListener("change", () => (input("beside").hidden = !input("beside-on").checked));
+addEventListener("hashchange", async () => (await begin()) && run());
+
+(async () => {
+  const runs = await begin();
+  drawNumbers();
+  try {
+    await engine;
+  } catch (e) {
+    say(`This browser cannot run the simulator: ${/** @type {Error} */ (e).message}`);
+    return;
+  }
+  input("run").disabled = input("ask").disabled = false;
+  if (!byId("status").textContent?.startsWith("This link")) say("Ready.");
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  if (runs) run();
+  if (location.protocol.startsWith("http")) navigator.serviceWorker?.register("sw.js").catch(() => {});
+})();
