@@ -383,7 +383,7 @@ const begin = async () => {
   } catch (e) {
     say(`This link cannot be read: ${/** @type {Error} */ (e).message}`);
   }
-  const named = kind === "preset" ? preset(decodeURIComponent(value)) : undefined;
+  const named = kind === "preset" ? preset(value) : undefined;
   try {
     const before = JSON.parse(sessionStorage.getItem("xoff") ?? "null");
     if (before && !named && kind === undefined) {
