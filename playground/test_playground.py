@@ -181,7 +181,7 @@ def test_it_opens_as_a_file(browser: Any) -> None:
         frame = o.drawn()
         # The report asks the simulator of the page around it, as it asks the server of `xoff view`.
         frame.locator("button:has-text('run it here')").first.click()
-        frame.locator("#chain:has-text('None of these ports can send again')").wait_for(timeout=60_000)
+        frame.locator("#explained:has-text('None of these ports can send again')").wait_for(timeout=60_000)
 
 
 def test_a_problem_has_its_place(browser: Any, served: tuple[str, list[str]], tmp_path: Path) -> None:
