@@ -6,8 +6,18 @@ use super::Pending;
 pub(crate) fn sort<E: Pending>(events: &mut [E], into: &mut Vec<E>) {
     into.clear();
     match events {
-        [] => {}
-        [only] => into.push(*only),
+        _ if events.len() <= FEW => {
+            // They mostly come in order, earliest first.
+            for e in events.iter().rev() {
+                let mut at = into.len();
+                into.push(*e);
+                while at > 0 && into[at - 1] < *e {
+                    into[at] = into[at - 1];
+                    at -= 1;
+                }
+                into[at] = *e;
+            }
+        }
         _ if events.len() <= SOME => {
             let mut keys = [0; SOME];
             match sort_keys(events, &mut keys) {
@@ -85,6 +95,8 @@ fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E
     upper
 }
 
+/// Up to here keys are not worth their making.
+const FEW: usize = 6;
 /// Up to here one integer holds what decides about the order of an event.
 const SOME: usize = 32;
 /// Up to here splitting is faster than the sort of the standard library; at 65,536 hosts, where
