@@ -432,11 +432,13 @@ impl Port {
 
     /// Starts the next control frame if there is one and the wire is free. Returns whether no frame
     /// of a class may go now.
-    #[inline]
+    #[inline(always)]
     pub fn start_control(&mut self, env: &mut impl Env) -> bool {
-        if !self.control_waits() || self.failed {
-            return false;
-        }
+        self.control_waits() && !self.failed && self.start_waiting_control(env)
+    }
+
+    #[inline(never)] // out of line: control frames are few
+    fn start_waiting_control(&mut self, env: &mut impl Env) -> bool {
         if self.repeats {
             return self.start_before_new(env);
         }

@@ -171,6 +171,40 @@ impl Core {
         self.remove_lost(port as usize, frame, true);
     }
 
+    #[inline(never)]
+    fn push(&mut self, e: Event) {
+        self.pending.push(e);
+    }
+
+    /// A node wants to be called, other than when a wire is free.
+    #[inline(never)]
+    fn call_later(&mut self, node: NodeId, at: Time, call: Call) {
+        if at == Time::NEVER {
+            return;
+        }
+        debug_assert!(at >= self.clock.now, "a call of the past");
+        let port = |port| self.layout.port_index(PortId { node, port }) as u32;
+        let (kind, port, arg, sub, nth) = match call {
+            Call::WireFree { .. } => unreachable!("its caller pushes it"),
+            Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
+            Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
+            Call::Receiver { port: p, class } => {
+                (Kind::Receiver, port(p), u32::from(class.0), class.0, 0)
+            }
+            Call::CongestionPoint { port: p, class } => {
+                (Kind::CongestionPoint, port(p), u32::from(class.0), class.0, 0)
+            }
+            Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
+            Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
+            Call::Clock { which } => (Kind::Clock, port(0), which as u32, which, 0),
+            Call::FlowTimer { slot, which } => {
+                (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot)
+            }
+        };
+        let rank = self.ranks.of(kind, port, sub, nth);
+        self.ask_for(Event::new(EventKey { time: at, rank }, kind, port, arg));
+    }
+
     /// An event is asked for, possibly one of this very instant that belongs before the present
     /// one.
     #[inline]
@@ -492,35 +526,16 @@ impl Env for Core {
         self.arrive(at, far, self.clock.now + delay, frame, nth);
     }
 
-    #[inline]
+    #[inline(always)]
     fn call_at(&mut self, node: NodeId, at: Time, call: Call) {
-        if at == Time::NEVER {
-            return;
+        match call {
+            // Every caller knows that it is this one.
+            Call::WireFree { port, rank } => {
+                let port = self.layout.port_index(PortId { node, port }) as u32;
+                self.push(Event::new(EventKey { time: at, rank }, Kind::WireFree, port, 0));
+            }
+            call => self.call_later(node, at, call),
         }
-        debug_assert!(at >= self.clock.now, "a call of the past");
-        let port = |port| self.layout.port_index(PortId { node, port }) as u32;
-        let (kind, port, arg, sub, nth) = match call {
-            Call::WireFree { port: p, rank } => {
-                let e = Event::new(EventKey { time: at, rank }, Kind::WireFree, port(p), 0);
-                return self.pending.push(e);
-            }
-            Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
-            Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
-            Call::Receiver { port: p, class } => {
-                (Kind::Receiver, port(p), u32::from(class.0), class.0, 0)
-            }
-            Call::CongestionPoint { port: p, class } => {
-                (Kind::CongestionPoint, port(p), u32::from(class.0), class.0, 0)
-            }
-            Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
-            Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
-            Call::Clock { which } => (Kind::Clock, port(0), which as u32, which, 0),
-            Call::FlowTimer { slot, which } => {
-                (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot)
-            }
-        };
-        let rank = self.ranks.of(kind, port, sub, nth);
-        self.ask_for(Event::new(EventKey { time: at, rank }, kind, port, arg));
     }
 
     #[inline]

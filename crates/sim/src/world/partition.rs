@@ -452,7 +452,7 @@ impl Partition {
     }
 
     /// Successors of flows that ended, and memory of receivers that is no longer needed.
-    #[inline]
+    #[inline(always)]
     fn after_flows(&mut self) {
         if !self.core.monitor.flows.acknowledged.is_empty()
             || !self.core.monitor.flows.ended.is_empty()
@@ -461,6 +461,7 @@ impl Partition {
         }
     }
 
+    #[inline(never)]
     fn follow_up(&mut self) {
         while let Some(flow) = self.core.monitor.flows.acknowledged.pop() {
             if let Some(round_robin) = &mut self.starts.round_robin {
