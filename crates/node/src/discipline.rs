@@ -255,7 +255,7 @@ impl Discipline {
 
     /// Length of the frame that would leave next through an egress and class. Asking changes
     /// nothing, however often: deficit round robin moves its turn on when a frame leaves.
-    #[inline]
+    #[inline(always)]
     pub fn head(&self, egress: &Egress, out: u16, class: Class, store: &FrameStore) -> Option<u32> {
         let at = self.at(out, class);
         let id = match &self.queues {
@@ -273,7 +273,7 @@ impl Discipline {
     /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for
     /// which a frame has come to the head (only input queues do that); it is a candidate unless its
     /// input is being read.
-    #[inline]
+    #[inline(always)]
     pub fn pop(
         &mut self,
         egress: &mut Egress,

@@ -389,9 +389,15 @@ impl Port {
     /// Puts a frame of a class on the wire.
     #[inline(always)]
     pub fn start_frame(&mut self, id: u32, env: &mut impl Env) {
+        let class = env.frames()[id].class();
+        self.start_frame_of(class, id, env);
+    }
+
+    /// Puts a frame of this class on the wire.
+    #[inline(always)]
+    pub fn start_frame_of(&mut self, class: Class, id: u32, env: &mut impl Env) {
         let now = env.now();
-        let f = &env.frames()[id];
-        let (class, len) = (f.class(), f.len());
+        let len = env.frames()[id].len();
         let tx = env.wire_time(self.rate, len);
         if let Some(class_state) = self.class_state_if_any(class) {
             class_state.tx.on_sent(now, Bytes(len as u64), tx);

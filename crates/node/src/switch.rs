@@ -95,6 +95,9 @@ pub struct Switch {
     annotates: bool,
     /// Some receiver half asks for flows or for egress queues: runs without them look no further.
     asks_more: bool,
+    /// There is one class, and none of the options: see [`Switch::is_plain`].
+    #[state(built)] // constant
+    plain: bool,
     classes: usize,
     /// Buffers that notify sources of congestion; most switches have none.
     #[state(each)]
@@ -162,8 +165,9 @@ impl Switch {
         };
         let places = c.detection.iter().enumerate().map(|(p, d)| (d, place(p)));
         let frame = c.links.iter().map(|l| l.mtu).max().unwrap_or_default();
-        Switch {
+        let mut switch = Switch {
             node,
+            plain: false,
             classes: c.classes,
             congestion_points: c
                 .unpaused
@@ -188,7 +192,24 @@ impl Switch {
                 .map(|law| Balancing::new(law, c.balancing.adds_headers())),
             watchdog: c.watchdog.map(|w| Watchdog::new(w, frame, n * c.classes)),
             asks_more: c.flow_control.iter().any(|f| f.per_flow() || f.entry_ports() > 0),
-        }
+        };
+        switch.plain = switch.is_plain();
+        switch
+    }
+
+    /// True if a frame meets nothing on its way but the memory, one class of queues, and the flow
+    /// control and the detector of its ports. Most switches are so. The way of a frame is compiled
+    /// twice: `PLAIN` leaves out the questions whose answers are known here.
+    fn is_plain(&self) -> bool {
+        self.classes == 1
+            && self.unpaused.is_none()
+            && !self.hairpin_overlap
+            && !self.annotates
+            && !self.asks_more
+            && self.congestion_points.is_none()
+            && self.balancing.is_none()
+            && self.watchdog.is_none()
+            && !self.queues.reads_inputs()
     }
 
     /// Arms the first timers.
@@ -200,13 +221,21 @@ impl Switch {
     }
 
     /// A frame arrived at `port`.
+    #[inline(always)]
     pub fn on_frame(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
+        match self.plain {
+            true => self.take_in::<true>(port, id, env),
+            false => self.take_in::<false>(port, id, env),
+        }
+    }
+
+    fn take_in<const PLAIN: bool>(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
         let now = env.now();
         let frame = env.frames()[id];
         if frame.kind() == FrameKind::Control {
             env.discard(id);
             let open = self.ports[port as usize].on_control(&frame, &self.control_delay, env);
-            if self.watchdog.is_some() && self.control_delay.processing.is_zero() {
+            if !PLAIN && self.watchdog.is_some() && self.control_delay.processing.is_zero() {
                 self.note_message(now, port, frame.class());
             }
             if open {
@@ -214,10 +243,10 @@ impl Switch {
             }
             return;
         }
-        let (class, len) = (frame.class(), frame.len());
-        let routed = match self.balancing {
-            None => env.route(self.node, &frame),
-            Some(_) => match self.balanced(port, id, env) {
+        let (class, len) = (self.class_of::<PLAIN>(&frame), frame.len());
+        let routed = match self.balancing.is_some() && !PLAIN {
+            false => env.route(self.node, &frame),
+            true => match self.balanced(port, id, env) {
                 Some(routed) => routed,
                 None => return,
             },
@@ -225,14 +254,14 @@ impl Switch {
         let Some(out_port) = routed else {
             return self.drop_arrived(port, id, Loss::NoRoute.into(), env);
         };
-        if self.unpaused == Some(class) {
+        if !PLAIN && self.unpaused == Some(class) {
             self.ports[out_port as usize].send_unpaused(id, env);
             return self.plan_next(out_port, env);
         }
         let at = Passage { now, port, out: out_port, class };
-        let Some(occupancy) = self.store(at, &frame, id, env) else { return };
-        if self.passes(out_port, class, len, env) {
-            return self.depart(out_port, class, id, env);
+        let Some(occupancy) = self.store::<PLAIN>(at, &frame, id, env) else { return };
+        if self.passes::<PLAIN>(out_port, class, len, env) {
+            return self.depart::<PLAIN>(out_port, class, id, env);
         }
         let candidate = self.queues.push_in(
             now,
@@ -242,13 +271,20 @@ impl Switch {
         );
         self.note_queue(port, out_port, class, &occupancy, env);
         if candidate {
-            self.try_send(out_port, env);
+            self.send_next::<PLAIN>(out_port, env);
         }
+    }
+
+    /// Class of a frame.
+    #[inline(always)]
+    fn class_of<const PLAIN: bool>(&self, frame: &Frame) -> Class {
+        debug_assert!(!PLAIN || self.is_plain());
+        if PLAIN { Class(0) } else { frame.class() }
     }
 
     /// Puts a frame that has just come in into the memory; `None`: the frame was dropped.
     #[inline(always)]
-    fn store(
+    fn store<const PLAIN: bool>(
         &mut self,
         at: Passage,
         frame: &Frame,
@@ -256,7 +292,8 @@ impl Switch {
         env: &mut impl Env,
     ) -> Option<Occupancy> {
         let Passage { now, port, out, class } = at;
-        if self.watchdog.is_some()
+        if !PLAIN
+            && self.watchdog.is_some()
             && let Some(why) = self.discarded(port, out, class)
         {
             self.drop_arrived(port, id, why, env);
@@ -268,7 +305,7 @@ impl Switch {
             self.refuse(at, id, env);
             return None;
         };
-        let message = if self.asks_more {
+        let message = if !PLAIN && self.asks_more {
             self.on_arrival_with_more(at, frame, &occupancy, env)
         } else {
             class_state.rx.on_arrival(now, &occupancy, frame.bytes())
@@ -277,7 +314,7 @@ impl Switch {
             self.send_control(port, class, message, env);
         }
         env.frames()[id].pass_through(port, out);
-        if self.congestion_points.is_some() {
+        if !PLAIN && self.congestion_points.is_some() {
             self.sample_stored(at, id, occupancy.bytes, env);
         }
         Some(occupancy)
@@ -360,9 +397,13 @@ impl Switch {
     }
 
     /// The frame that was on the wire of `port` has left.
+    #[inline]
     pub fn on_wire_free(&mut self, port: u16, env: &mut impl Env) {
         self.ports[port as usize].set_free();
-        self.try_send(port, env);
+        match self.plain {
+            true => self.send_next::<true>(port, env),
+            false => self.send_next::<false>(port, env),
+        }
     }
 
     /// A wake-up of a port.
@@ -558,7 +599,7 @@ impl Switch {
 
     /// A frame may have gone on the wire of a port: requests a call when it has left, if another
     /// one waits.
-    #[inline]
+    #[inline(always)]
     fn plan_next(&mut self, port: u16, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
         if p.waits() && p.busy(env) {
@@ -587,6 +628,10 @@ impl Switch {
 
     /// Starts the next frame of a port, if the wire is free and some gate is open.
     fn try_send(&mut self, port: u16, env: &mut impl Env) {
+        self.send_next::<false>(port, env);
+    }
+
+    fn send_next<const PLAIN: bool>(&mut self, port: u16, env: &mut impl Env) {
         let now = env.now();
         let p = &mut self.ports[port as usize];
         if p.failed() {
@@ -601,7 +646,8 @@ impl Switch {
         }
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
-        let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
+        let classes = if PLAIN { 1 } else { self.classes };
+        let picked = self.schedulers[port as usize].pick(&self.scheduler, classes, |class| {
             let len = queues.head_of(now, p.class_state(class), port, class, env.frames())?;
             match p.gate(now, class, len) {
                 Gate::Open => Some(len),
@@ -614,7 +660,7 @@ impl Switch {
         });
         p.report_holds(env);
         match picked {
-            Some(class) => self.send(port, class, env),
+            Some(class) => self.send::<PLAIN>(port, class, env),
             None => p.wake_at(earliest, env),
         }
     }
@@ -623,10 +669,16 @@ impl Switch {
     /// would be pushed, chosen and popped with the same result. Where the queues are recorded, or
     /// several classes take turns, it takes the long path.
     #[inline]
-    fn passes(&mut self, out: u16, class: Class, len: u32, env: &mut impl Env) -> bool {
+    fn passes<const PLAIN: bool>(
+        &mut self,
+        out: u16,
+        class: Class,
+        len: u32,
+        env: &mut impl Env,
+    ) -> bool {
         let now = env.now();
         let p = &mut self.ports[out as usize];
-        if self.classes > 1
+        if !PLAIN && self.classes > 1
             || env.records_queues()
             || !self.queues.is_idle_fifo(&p.class_state(class).egress)
         {
@@ -641,9 +693,10 @@ impl Switch {
         true
     }
 
-    fn send(&mut self, port: u16, class: Class, env: &mut impl Env) {
+    fn send<const PLAIN: bool>(&mut self, port: u16, class: Class, env: &mut impl Env) {
+        let class = if PLAIN { Class(0) } else { class };
         let now = env.now();
-        if self.queues.reads_inputs() && self.discards(port, class) {
+        if !PLAIN && self.queues.reads_inputs() && self.discards(port, class) {
             // It waited behind a frame for another port when the storm was found.
             return self.throw_away(
                 port,
@@ -656,10 +709,10 @@ impl Switch {
         let Some(id) = self.queues.pop_of(now, class_state, port, class, env.frames()) else {
             return;
         };
-        if self.queues.reads_inputs() {
+        if !PLAIN && self.queues.reads_inputs() {
             self.read_input(id, env);
         }
-        self.depart(port, class, id, env);
+        self.depart::<PLAIN>(port, class, id, env);
     }
 
     /// A frame begins to be read from its input, at the rate of its port: until it has been read no
@@ -696,7 +749,14 @@ impl Switch {
     }
 
     /// A frame that waits no longer leaves through a port that is free.
-    fn depart(&mut self, port: u16, class: Class, id: FrameId, env: &mut impl Env) {
+    fn depart<const PLAIN: bool>(
+        &mut self,
+        port: u16,
+        class: Class,
+        id: FrameId,
+        env: &mut impl Env,
+    ) {
+        let class = if PLAIN { Class(0) } else { class };
         let now = env.now();
         let frame = &env.frames()[id];
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
@@ -715,12 +775,12 @@ impl Switch {
             env.emit(self.node, NodeEvent::Marked { port, class, flow, mark });
         }
         let at = Passage { now, port: in_port, out: port, class };
-        if self.congestion_points.is_some() {
+        if !PLAIN && self.congestion_points.is_some() {
             self.sample_gone(at, flow, bytes);
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
         let occupancy = self.buffer.release(&mut class_state.ingress, || at, bytes.0 as u32);
-        let message = if self.asks_more {
+        let message = if !PLAIN && self.asks_more {
             let frame = env.frames()[id];
             self.on_departure_with_more(at, &frame, &occupancy)
         } else {
@@ -728,16 +788,16 @@ impl Switch {
         };
         // The port counts as busy before its ingress sends a message: in a routing loop both are
         // the same port.
-        let speaks_after = in_port == port && !self.hairpin_overlap;
+        let speaks_after = in_port == port && (PLAIN || !self.hairpin_overlap);
         if let (Some(message), false) = (message, speaks_after) {
             self.send_control(in_port, class, message, env);
         }
-        if self.annotates {
+        if !PLAIN && self.annotates {
             self.annotate(port, id, env);
         }
         let p = &mut self.ports[port as usize];
-        p.start_frame(id, env);
-        if self.watchdog.is_some() {
+        p.start_frame_of(class, id, env);
+        if !PLAIN && self.watchdog.is_some() {
             self.note_sent(now, port, class);
         }
         self.plan_next(port, env);
