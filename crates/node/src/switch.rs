@@ -197,9 +197,9 @@ impl Switch {
         switch
     }
 
-    /// True if a frame meets nothing on its way but the memory, one class of queues, and the flow
-    /// control and the detector of its ports. Most switches are so. The way of a frame is compiled
-    /// twice: `PLAIN` leaves out the questions whose answers are known here.
+    /// True if the switch has one class and none of the options of this list, like most switches.
+    /// The code for a frame is compiled twice. With `PLAIN`, the checks for these options are left
+    /// out.
     fn is_plain(&self) -> bool {
         self.classes == 1
             && self.unpaused.is_none()
