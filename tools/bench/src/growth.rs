@@ -1,5 +1,5 @@
 //! CPU time per frame-hop as the work grows: against hosts, frames in flight, length of cables,
-//! simulated time and threads.
+//! messages in flight, simulated time and threads.
 //!
 //! A flat curve is the aim: cost grows with the work, not faster.
 
@@ -82,7 +82,7 @@ impl Curve {
     }
 
     fn is_over_time(&self) -> bool {
-        matches!(&*self.id, TIME | CABLES)
+        matches!(&*self.id, TIME | CABLES | MESSAGES)
     }
 
     /// The median at the last point over that at the first.
@@ -118,6 +118,7 @@ impl Curve {
 const HOSTS: &str = "hosts";
 const FRAMES: &str = "frames";
 const CABLES: &str = "cables";
+const MESSAGES: &str = "messages";
 const TIME: &str = "time";
 const THREADS: &str = "threads";
 
@@ -198,6 +199,21 @@ pub fn cables(bench: &Bench) -> Curve {
         (f64::from(ns) * 1e-9, what, runs)
     });
     Curve::of(CABLES, "Delay of the cables", held, points)
+}
+
+/// Against the delay of all cables, with messages of one frame: the longer the cables, the more
+/// messages of a host wait for their acknowledgement.
+pub fn messages(bench: &Bench) -> Curve {
+    let held = "Fat-tree k = 4, 16 hosts, messages of one frame at a load of 30 % for 2 ms, PFC, DCQCN, ACKs; some 45, 450 and 4,500 messages of a host \
+        are in flight.";
+    let points = [1u32, 10, 100].map(|us| {
+        let (what, delay) =
+            (format!("messages over cables of {us} us"), format!("topology.delay={us}us"));
+        let settings = [&*delay, "workload[0].duration=2ms"];
+        let runs = bench.several(&what, || bench.once("gate-short.toml", &settings, 1));
+        (f64::from(us) * 1e-6, what, runs)
+    });
+    Curve::of(MESSAGES, "Delay of the cables", held, points)
 }
 
 /// Against threads: what all of them take together.

@@ -159,7 +159,12 @@ impl Bench {
     pub fn run(&self) -> Result<Report, Failed> {
         let hosts = growth::Hosts::measure(self);
         let frames = growth::frames(self);
-        let others = [growth::cables(self), growth::time(self), growth::threads(self)];
+        let others = [
+            growth::cables(self),
+            growth::messages(self),
+            growth::time(self),
+            growth::threads(self),
+        ];
         // After the curves: the queue alone makes this process large, and a child's peak counts
         // what it was forked from.
         let rows = self.rows(&hosts, &frames);
