@@ -158,6 +158,18 @@ fn a_leaf_spine_runs_every_test_and_is_continued() {
     }
 }
 
+/// Jobs on hosts of their own that share no link take as long alone, whatever their hashes choose.
+/// Before: a job alone had other source ports than next to the other one.
+#[test]
+fn tenants_apart_on_two_planes_do_not_interfere() {
+    let dir = folder("bench-tenants");
+    let planes = "kind = \"multi-plane\"\nplanes = 2\nleaves = 2\nspines = 1\nhosts_per_leaf = 2";
+    let scenario = fabric(&dir, planes, "[host]\nacks = \"per-frame\"");
+    let found = bench(&scenario, &path(&dir, "out"), &["--only", "tenants", "--seeds", "4"]);
+    let tenants = test(&found, "tenants");
+    assert_eq!([0, 1].map(|row| value(tenants, row, "interference")), [1.0, 1.0]);
+}
+
 #[test]
 fn an_interrupted_benchmark_keeps_its_runs() {
     let dir = folder("bench-interrupted");

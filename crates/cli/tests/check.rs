@@ -73,6 +73,12 @@ fn the_answer_is_to_the_question_that_was_asked() {
     );
     assert!(ran.out.contains("Without a further failure there is no cycle."), "{}", ran.out);
 
+    // Before: " can deadlock."
+    for name in ["star", "nvl:racks=1,leaves=0"] {
+        let none = xoff(&["check", name, "--fail-any", "1"]);
+        assert_eq!(none.code, 0, "{}", none.err);
+        assert!(none.out.starts_with("No deadlock: there is no link"), "{}", none.out);
+    }
     let safe = xoff(&["check", "fat-tree:k=4", "--fail-any", "1"]);
     assert!(
         safe.code == 0 && safe.out.starts_with("Single failures: 0 of 32 can deadlock."),

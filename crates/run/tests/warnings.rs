@@ -309,3 +309,21 @@ fn a_slow_link_on_the_way_keeps_flows_active() {
     let lost = load(&text("10Gbps")).run(Sink::Nothing).unwrap().outcome.lost;
     assert!(lost.dropped().total() > 0, "the prediction");
 }
+
+/// Before: flows that could not complete ran without a word.
+#[test]
+fn frames_that_never_come_again_are_warned_of() {
+    let network = "[topology]\nkind = \"leaf-spine\"\n[run]\nduration = \"1ms\"\n[load_balancing]\nkind = \"spray-random\"\n";
+    let words = |rest: &str| warned(&format!("{network}{FLOW}{rest}")).join("\n");
+    let strict = "[host]\norder = \"strict\"\n";
+    assert!(words(strict).contains("order: frames overtake each other"), "{}", words(strict));
+    let acks = "[host]\nacks = \"per-frame\"\n";
+    let lossy = "[flow_control]\nkind = \"none\"\n";
+    for order in ["", "order = \"count\"\n"] {
+        let lost = "lost frames stay lost";
+        assert!(words(&format!("{acks}{order}{lossy}")).contains(lost), "{order}");
+        assert!(!words(&format!("{acks}{order}")).contains(lost), "{order}: nothing is lost");
+        let again = "recovery = \"selective\"\nrto = \"1ms\"\n";
+        assert!(!words(&format!("{acks}{order}{again}{lossy}")).contains(lost), "{order}");
+    }
+}
