@@ -365,7 +365,7 @@ pub fn text(
         t.add_row([name, &value]);
     };
     row("Run", f.summary.ended.clone());
-    if f.outcome.flows.len() > FLOWS_MAX {
+    if m.flows_total > FLOWS_MAX as u64 {
         row(
             "Flows",
             format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)),

@@ -391,7 +391,7 @@ fn of_network(f: &xoff_run::Finished) -> Vec<(String, Value)> {
     let ports = || f.outcome.ports.iter().flatten();
     let most = |of: fn(&xoff_sim::PortTotals) -> u64| ports().map(of).max().unwrap_or(0);
     let mut values =
-        delivered(f.outcome.flows.iter().map(|f| f.delivered).sum(), f.manifest.simulated_seconds);
+        delivered(f.outcome.all_flows().map(|f| f.delivered).sum(), f.manifest.simulated_seconds);
     values.extend(pairs([
         (
             "deadlock_seconds",
