@@ -108,9 +108,11 @@ impl World {
             if self.events.done.is_multiple_of(PROGRESS_EVERY)
                 && progress(Time(self.now), self.events.done).is_break()
             {
-                break;
+                return self.finish();
             }
         }
+        // The last event may be earlier.
+        self.now = until;
         self.finish()
     }
 
