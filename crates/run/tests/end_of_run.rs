@@ -46,3 +46,28 @@ fn the_last_acknowledgement_ends_a_run() {
     assert!(flow.acked() > flow.received);
     assert_eq!(Some(r.outcome.now), flow.acked());
 }
+
+/// The last sample of a report is that of the end, with all that was counted: not one at which
+/// further events of that time, or polls behind the end, were still to come.
+#[test]
+fn the_last_sample_is_the_end() {
+    let star = |hosts: u32, duration: &str, more: &str| {
+        format!(
+            "[run]\nduration = \"{duration}\"\n[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"10Gbps\"\ndelay = \"100ns\"\n\
+             [host]\nframe_max = \"1000B\"\n{more}"
+        )
+    };
+    let permutation =
+        "[flow_control]\nkind = \"pfc\"\n[[workload]]\nkind = \"permutation\"\nsize = \"2040KB\"\n";
+    let by_the_clock = "[flow_control]\nkind = \"cbfc\"\nperiod = \"300ns\"\n\
+                        [[workload]]\nkind = \"permutation\"\nsize = \"20KB\"\n";
+    for text in [star(4, "20us", permutation), star(4, "1ms", by_the_clock)] {
+        let s = load(&text);
+        let r = s.start(Sink::Memory, Some(1)).unwrap().with_page(|_| None).run(|_| true).unwrap();
+        let last = r.course.as_ref().and_then(|c| c.looks.last()).unwrap();
+        assert_eq!(last.at, r.outcome.now, "{text}");
+        let sent: Vec<u64> = last.ports.iter().map(|p| p.tx_bytes).collect();
+        let counted: Vec<u64> = r.outcome.ports.iter().flatten().map(|p| p.tx_bytes).collect();
+        assert_eq!(sent, counted, "{text}");
+    }
+}

@@ -122,6 +122,10 @@ impl Course {
     pub fn end(&mut self, world: &World) {
         // No horizon, and any time since the poll before is long enough.
         (self.horizon, self.apart, self.ends) = (Time::NEVER, Span::ZERO, true);
+        // The run may have ended before the last polls.
+        let now = world.now();
+        self.looks.retain(|l| l.at < now);
+        self.shares = self.looks.iter().map(|l| shares(&l.waiters)).sum();
         self.note(world);
     }
 
