@@ -226,7 +226,7 @@ pub struct Manifest {
     pub flow_collisions: u64,
     /// Flows that are complete.
     pub flows_completed: u64,
-    /// Flows that started.
+    /// Flows that started; of a job all messages, those too that it never sent.
     pub flows_total: u64,
     /// Ports of the first deadlock's cycle, each waiting for the next; null: no deadlock.
     pub deadlock: Option<Vec<String>>,

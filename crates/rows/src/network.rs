@@ -49,7 +49,8 @@ table! {
         cnms: u64,
         /// The last acknowledgement arrived at the source; null: not yet, or hosts send none.
         acked_ps: Option<u64> ["ps"],
-        /// Payload that arrived, in any order, repetitions included.
+        /// Payload that arrived, in any order, repetitions included; frames that are kept ahead of a gap
+        /// count when the gap is filled.
         bytes_arrived: u64 ["bytes"],
         /// Frames that arrived ahead of a gap and were kept, or delivered at once.
         frames_ahead: u64,

@@ -66,7 +66,7 @@ pub enum Promises {
 pub struct Work {
     /// Unit of the counts: `flows`, or `packets`.
     pub unit: String,
-    /// All that began.
+    /// All that began; of a job all messages, those too that it never sent.
     pub total: u64,
     /// Items that are complete.
     pub complete: u64,

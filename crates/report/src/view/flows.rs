@@ -56,7 +56,7 @@ type Listed = (usize, u32, u32, Option<u64>, u64, u64, Option<u64>, Option<f64>)
 /// Flows of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowsView {
-    /// Flows that began.
+    /// Flows that began, and all messages of jobs.
     pub total: usize,
     /// Flows with a size.
     pub sized: usize,
