@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ._run import Run, Slowdown, Summary, Verdict, open, run
     from ._sweep import Sweep, sweep
     from ._waiting import CongestionTree, Explanation
+    from .derive import Difference, Verification, verify
     from .lab import claims, reproduce
 
 # Loaded when they are asked for: Polars starts threads, and a command that enters namespaces of its own has to do so before there are any.
@@ -52,6 +53,7 @@ _PLACES = {
     "_run": ("Run", "Slowdown", "Summary", "Verdict", "open", "run"),
     "_sweep": ("Sweep", "sweep"),
     "_waiting": ("CongestionTree", "Explanation"),
+    "derive": ("Difference", "Verification", "verify"),
     "lab": ("claims", "reproduce"),
 }
 
@@ -77,6 +79,7 @@ __all__ = [
     "Claim",
     "Comparison",
     "CongestionTree",
+    "Difference",
     "Explanation",
     "FabricBenchmark",
     "FlowControl",
@@ -108,6 +111,7 @@ __all__ = [
     "Sweep",
     "Timers",
     "Verdict",
+    "Verification",
     "__version__",
     "bench_fabric",
     "check",
@@ -123,4 +127,5 @@ __all__ = [
     "run",
     "sweep",
     "tree",
+    "verify",
 ]

@@ -54,6 +54,8 @@ mod terminal;
 #[cfg(target_os = "linux")]
 mod testbed;
 mod tree;
+#[cfg(not(target_family = "wasm"))]
+mod verify;
 mod view;
 
 use std::ffi::OsString;
@@ -110,6 +112,9 @@ enum Command {
     Tree(tree::Args),
     /// Compare runs: parameters, slowdown by size, victims, pauses
     Compare(compare::Args),
+    /// Derive every number of a run or sweep again from its tables
+    #[cfg(not(target_family = "wasm"))]
+    Verify(verify::Args),
     /// Export a run for Perfetto, Wireshark or spreadsheets
     Export(export::Args),
     /// Draw a figure of a run for a paper
@@ -161,7 +166,7 @@ The answer goes to standard output, progress and messages to standard error.";
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Look before you build", &["check", "plan"]),
     ("Run", &["new", "import", "run", "sweep", "bench-fabric"]),
-    ("Understand", &["view", "explain", "tree", "compare", "figure", "export"]),
+    ("Understand", &["view", "explain", "tree", "compare", "verify", "figure", "export"]),
     ("Real frames", &["testbed", "switch", "host", "replay"]),
     ("Papers and other simulators", &["reproduce", "hpcc"]),
     ("Set up", &["schema", "completions", "man"]),
@@ -392,6 +397,8 @@ impl Cli {
             Command::Explain(args) => explain::run(args),
             Command::Tree(args) => tree::run(args),
             Command::Compare(args) => compare::run(args),
+            #[cfg(not(target_family = "wasm"))]
+            Command::Verify(args) => verify::run(args),
             Command::Export(args) => export::run(args),
             #[cfg(not(target_family = "wasm"))]
             Command::Figure(args) => figure::run(args),

@@ -6,28 +6,17 @@
 //! ```
 
 use std::ffi::OsString;
-use std::io::{self, Read};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xoff_record::verdict::Conclusion;
-use xoff_scenario::{Problem, Problems};
+use xoff_scenario::Problems;
 
 use crate::answer::{Answer, Exit};
 use crate::out::Force;
 use crate::{interrupt, python, terminal};
-
-/// Interval at which the end of the program and Ctrl-C are polled.
-const POLL: Duration = Duration::from_millis(20);
-
-/// The package; Ctrl-C while it is loaded ends it without a traceback.
-const PROGRAM: &str = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); \
-     from xoff.lab.__main__ import main; raise SystemExit(main())";
 
 /// Run the figures and tables of a paper and judge them.
 ///
@@ -182,14 +171,6 @@ pub struct Listed {
     band: String,
 }
 
-/// The answer of the package.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Given<T> {
-    Refused { refused: String },
-    Answer(T),
-}
-
 /// A finished reproduction, and what only a terminal shows of it.
 #[derive(Deserialize)]
 struct Finished {
@@ -234,14 +215,6 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 
 /// Starts the package with the same arguments. `None`: the user stopped it before it had an answer.
 fn ask<T: DeserializeOwned>(args: &Args) -> Result<Option<T>, Problems> {
-    let python = python::interpreter();
-    let missing = |why: &str| {
-        let what = format!(
-            "xoff reproduce needs xoff's Python package, but {} cannot load it: {why}",
-            python.to_string_lossy()
-        );
-        python::missing(&what)
-    };
     let flags = [
         ("--full", args.full),
         ("--force", args.force.force),
@@ -255,55 +228,17 @@ fn ask<T: DeserializeOwned>(args: &Args) -> Result<Option<T>, Problems> {
         ("--threads", args.threads.map(|n| n.to_string().into())),
         ("--seed", Some(args.seed.to_string().into())),
     ];
-    let mut command = Command::new(&python);
-    // Without the present folder among the places of modules: `json.py` there is none of ours.
-    command
-        .args(["-P", "-c", PROGRAM])
-        .args(flags.iter().filter(|(_, on)| *on).map(|(name, _)| name));
+    let mut words: Vec<OsString> =
+        flags.iter().filter(|(_, on)| *on).map(|(name, _)| (*name).into()).collect();
     for (name, value) in values.iter().filter_map(|(name, value)| value.as_ref().map(|v| (name, v)))
     {
         let mut option = OsString::from(format!("{name}="));
         option.push(value);
-        command.arg(option);
+        words.push(option);
     }
-    command.arg("--").arg(&args.paper).args(&args.items);
-    let (status, stdout) = output(&mut command).map_err(|e| missing(&e.to_string()))?;
-    let answered = matches!(status.code(), Some(0 | 2)) && !stdout.is_empty();
-    if !answered && interrupt::asked() {
-        return Ok(None);
-    }
-    if !answered {
-        return Err(missing(&format!("it ended with {status}")).into());
-    }
-    match serde_json::from_slice(&stdout).map_err(|e| python::garbled(&e))? {
-        Given::Answer(answer) => Ok(Some(answer)),
-        Given::Refused { refused } => Err(Problem::new(refused, "").into()),
-    }
-}
-
-/// Status and standard output of a program, whose progress goes to the terminal. If the user asks
-/// to stop, the program gets SIGINT: a signal to this process alone does not reach it.
-fn output(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>)> {
-    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let mut program = command.spawn()?;
-    let mut pipe = program.stdout.take();
-    let reader = std::thread::spawn(move || {
-        let mut stdout = Vec::new();
-        pipe.as_mut().map_or(Ok(0), |p| p.read_to_end(&mut stdout)).map(|_| stdout)
-    });
-    let mut told = false;
-    let status = loop {
-        if let Some(status) = program.try_wait()? {
-            break status;
-        }
-        if interrupt::asked() && !told {
-            kill_process(Pid::from_child(&program), Signal::INT)?;
-            told = true;
-        }
-        std::thread::sleep(POLL);
-    };
-    let stdout = reader.join().map_err(|_| io::Error::other("its output was not read"))??;
-    Ok((status, stdout))
+    words.extend(["--".into(), args.paper.clone().into_os_string()]);
+    words.extend(args.items.iter().map(OsString::from));
+    python::ask("reproduce", "xoff.lab.__main__", &words)
 }
 
 fn list(claims: &Vec<Listed>) -> Result<Answer, Problems> {

@@ -16,6 +16,7 @@ use support::{folder, xoff};
 const NOT_RUN: &[(&str, &str)] = &[
     ("make ", "the tests are run by it"),
     ("xoff reproduce ", "needs the Python package; python/tests/test_reproduce.py runs claims"),
+    ("xoff verify ", "needs the Python package; python/tests/test_verify.py runs it"),
     ("xoff figure ", "needs the Python package; python/tests/test_figure.py draws the figures"),
     ("xoff switch ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),
     ("xoff host ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),

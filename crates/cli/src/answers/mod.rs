@@ -44,6 +44,7 @@ const ANSWERS: &[Of] = &[
     of::<crate::explain::Json>("explain", "`xoff explain DIR PORT TIME`"),
     of::<crate::tree::Json>("tree", "`xoff tree DIR TIME`"),
     of::<xoff_lab::compare::Comparison>("compare", "`xoff compare DIR DIR`"),
+    of::<crate::verify::Json>("verify", "`xoff verify DIR...`"),
     of::<crate::export::Json>("export", "`xoff export DIR`"),
     of::<crate::figure::Json>("figure", "`xoff figure DIR --of CONTENT`"),
     of::<crate::reproduce::Json>("reproduce", "`xoff reproduce PAPER --out DIR`"),

@@ -1,0 +1,417 @@
+"""``xoff verify``: a second implementation of every number that a run prints. Each number, changed by one unit, is found in each of its places."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import struct
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import xoff
+from conftest import ROOT
+from xoff.derive import Verification, manifest, page, printed
+from xoff.derive.facts import consistent
+from xoff.derive.ledger import shown
+from xoff.derive.words import NUMBER
+
+XOFF = ROOT / "target" / "release" / "xoff"
+
+#: A job beside an incast under pauses; a deadlock; flows that end, marks, and links that lose frames.
+SCENARIOS: dict[str, tuple[Path, list[str]]] = {
+    "job": (ROOT / "scenarios" / "training" / "all-reduce.toml", ["job[0].iterations=2"]),
+    "deadlock": (ROOT / "scenarios" / "tutorial" / "ring.toml", ["run.duration=5ms"]),
+    "loss": (ROOT / "scenarios" / "operation" / "lossy.toml", []),
+}
+
+#: Numbers of these runs that the tables do not decide. A new number belongs here or is derived.
+NOT_DERIVED = {
+    "manifest.json: " + place
+    for place in (
+        "active[]",
+        "cpu_seconds",
+        "data_frame_hops",
+        "delivered_frames",
+        "engine_because",
+        "events",
+        "fast_forward.events_skipped",
+        "fast_forward.longest_ps",
+        "fast_forward.periods",
+        "fast_forward.repeated",
+        "fast_forward.skipped_ps",
+        "flow_collisions",
+        "load_balance.jain_sampled",
+        "load_balance.max_over_mean_sampled",
+        "processes",
+        "schema_version",
+        "started",
+        "threads",
+        "verdict.losses.control_frames",
+        "wall_seconds",
+        "warnings[]",
+    )
+} | {
+    "report.html: " + place
+    for place in (
+        "data.course.egress",
+        "data.course.ingress",
+        "data.course.limit",
+        "data.course.stopped",
+        "data.course.times",
+        "data.course.waiters",
+        "data.deadlocks[].stuck",
+        "data.nodes",
+        "data.ports.rate",
+        "what it shows[]",
+    )
+}
+
+
+class Made:
+    """A run with all that it printed."""
+
+    def __init__(self, folder: Path, scenario: Path, settings: list[str]) -> None:
+        self.folder = folder
+        words = [str(XOFF), "run", str(scenario), "--out", str(folder), "--verbose"]
+        words += [w for s in settings for w in ("--set", s)]
+        said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env={"COLUMNS": "160", "LC_ALL": "C.UTF-8"})
+        assert said.returncode in (0, 1), said.stderr
+        self.text = said.stdout
+        self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+        self.html = (folder / "report.html").read_text()
+        self.run = manifest.Run(folder, self.manifest)
+
+    def check(self, m: dict[str, Any] | None = None, html: page.Page | None = None, text: str | None = None) -> Verification:
+        """One part of it, changed."""
+        ledger = Verification([str(self.folder)])
+        if m is not None:
+            manifest.check(self.run, ledger, m)
+        if html is not None:
+            page.check(self.run, html, ledger)
+        if text is not None:
+            printed.check(self.run, text, ledger)
+        return ledger
+
+
+@pytest.fixture(scope="module", params=SCENARIOS)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("verify") / request.param, *SCENARIOS[request.param])
+
+
+def test_all_numbers_of_a_run_follow_from_its_tables(made: Made) -> None:
+    found = xoff.verify(made.folder, answer=made.manifest, printed=made.text)
+    assert found.ok, found.differences[:5]
+    assert found.compared > 300
+    places = {p for p, _ in found.not_derived if not p.startswith(("printed", "answer"))}
+    assert not any("not known" in why for _, why in found.not_derived)
+    assert places <= NOT_DERIVED, places - NOT_DERIVED
+
+
+def noticed(found: Verification) -> bool:
+    """A difference, or a text that no run prints."""
+    return not found.ok or any("known" in why for _, why in found.not_derived)
+
+
+def changed(text: str, at: re.Match[str]) -> str:
+    """A text with a number that is one unit of its last digit larger."""
+    digits = at[0].replace(",", "")
+    step = 10 ** -len(digits.partition(".")[2]) if "." in digits else 1
+    places = len(digits.partition(".")[2])
+    value = f"{float(digits) + step:.{places}f}" if places else str(int(digits) + 1)
+    return text[: at.start()] + value + text[at.end() :]
+
+
+def put(tree: Any, path: str, value: Any) -> None:
+    keys = re.findall(r"([^.\[\]]+)|\[(\d+)\]", path)
+    for key, index in keys[:-1]:
+        tree = tree[int(index)] if index else tree[key]
+    key, index = keys[-1]
+    tree[int(index) if index else key] = value
+
+
+def mutants(tree: Any) -> Iterator[tuple[str, Any]]:
+    """Paths of all numbers, those in texts too, with the value one unit larger."""
+    for path, value in manifest.leaves(tree):
+        if isinstance(value, str):
+            yield from ((path, changed(value, at)) for at in NUMBER.finditer(value))
+        else:
+            yield path, value + 1 if isinstance(value, int) else value * (1 + 1e-9) if value else 1e-9
+
+
+def skipped(found: Verification, path: str) -> bool:
+    """The place is one of those that cannot be derived."""
+    general = re.sub(r"\[\d+\]", "[]", path)
+    return any(p.partition(": ")[2] == general for p, _ in found.not_derived)
+
+
+INPUTS = re.compile(r"scenario|parameters\[|xoff_|fingerprint|inputs_digest|result_hash|verdict\.promises\.first|files\[\d+\]\.name|.*_host$|.*paused_port$|deadlock\[|.*ports\[")
+
+
+def test_every_number_of_the_manifest_is_found_when_it_changes(made: Made) -> None:
+    whole = made.check(made.manifest)
+    assert whole.ok
+    tried = 0
+    for path, value in mutants(made.manifest):
+        if INPUTS.match(path) or re.match(r"(in)?active\[", path):
+            continue
+        m = copy.deepcopy(made.manifest)
+        put(m, path, value)
+        found = made.check(m)
+        tried += 1
+        assert noticed(found) or skipped(whole, path), f"{path}: {shown(value)}"
+    assert tried > 50
+
+
+def test_every_number_of_a_sentence_is_found_when_it_changes(made: Made) -> None:
+    for key in ("active", "inactive"):
+        for nth, text in enumerate(made.manifest[key]):
+            for at in NUMBER.finditer(text):
+                m = copy.deepcopy(made.manifest)
+                m[key][nth] = changed(text, at)
+                found = made.check(m)
+                assert noticed(found) or undecided(text, at), m[key][nth]
+
+
+def undecided(text: str, at: re.Match[str]) -> bool:
+    """Numbers in sentences that no table has: sharers, stuck ports, changes of rates, timers; and the priorities of a scenario."""
+    before, after = text[: at.start()], text[at.end() :]
+    return bool(re.search(r"it shared \S+\s+with\s+$|changed flow rates\s+$|timers expired\s+$|priorit[iesy]+ \(?$", before) or re.match(r"\s+ports\s+are\s+stuck", after))
+
+
+def test_every_number_of_the_summary_is_found_when_it_changes(made: Made) -> None:
+    assert made.check(text=made.text).ok, made.check(text=made.text).differences
+    # Clocks, the engine's own words, and the rows below them.
+    known, _, _ = made.text.partition(" Speed")
+    tried = 0
+    for at in NUMBER.finditer(known):
+        before = known[: at.start()].rpartition("\n")[2]
+        if re.match(r" (Report|Tables)\b", before) or undecided(known, at):
+            continue
+        found = made.check(text=changed(known, at) + made.text[len(known) :])
+        tried += 1
+        assert noticed(found), known[at.start() - 60 : at.end() + 20]
+    assert tried > 10
+
+
+def test_every_number_of_the_report_is_found_when_it_changes(made: Made) -> None:
+    whole = page.Page(made.html)
+    base = made.check(html=whole)
+    assert base.ok, base.differences[:5]
+    data = whole.data
+    assert data is not None
+    tried = 0
+    # Numbers of the data: those of drawings, samples and names of columns are not results.
+    skip = re.compile(r"nodes|ports|totals|course|folder|left_out|subject|jobs\[\d+\]\.(first|from|to|state|path|ranks|shown|hosts|causes|begin|name)|deadlocks\[\d+\]\.stuck|flows\.list\[\d{2,}\]|jobs\[\d+\]\.iterations\[\d+\]\.straggler\.port")
+    kinds: Counter[str] = Counter()
+    for path, value in mutants(data):
+        general = re.sub(r"\d+", "", path)
+        kinds[general] += 1
+        # The first few of a list.
+        if skip.match(path) or kinds[general] > 3:
+            continue
+        other = copy.copy(whole)
+        other.data = copy.deepcopy(data)
+        put(other.data, path, value)
+        found = made.check(html=other)
+        tried += 1
+        assert noticed(found), f"{path}: {value}"
+    assert tried > 25
+    # Numbers of columns, one of each.
+    columns = [c for part in ("totals", "course") for c in (data[part] or {}).items() if isinstance(c[1], dict)]
+    columns += [c for j in data["jobs"] for c in j["path"].items()] + [(k, j[k]) for j in data["jobs"] for k in ("from", "to")]
+    for name, column in columns:
+        if name in ("stopped", "limit", "egress", "ingress") or not column["n"]:
+            continue
+        kind = {"u16": "<H", "u32": "<I", "f64": "<d"}[column["c"]]
+        other = copy.copy(whole)
+        blob = bytearray(whole.blob)
+        at = column["o"] + struct.calcsize(kind) * (column["n"] // 2)
+        struct.pack_into(kind, blob, at, struct.unpack_from(kind, blob, at)[0] + 1)
+        other.blob = bytes(blob)
+        assert not made.check(html=other).ok, name
+    # Numbers of the page as it is read: its heading, its numbers at the top, its lists.
+    head, mark, rest = made.html.partition("<main>")
+    parts = [(head[: head.index("<header>")], head[head.index("<header>") :], mark + rest)]
+    about = made.html.index('id="about"')
+    parts.append((made.html[:about], made.html[about : made.html.index("<details>", about)], made.html[made.html.index("<details>", about) :]))
+    if (balance := made.html.find('id="balance"')) > 0:
+        end = made.html.index("</section>", balance)
+        parts.append((made.html[:balance], made.html[balance:end], made.html[end:]))
+    for before, part, after in parts:
+        for at_ in NUMBER.finditer(part):
+            if part[: at_.start()].rfind("<") > part[: at_.start()].rfind(">") or 'class="text"' in part[: at_.start()].rpartition("<td")[2]:
+                continue  # of an attribute, or of an explanation
+            shown_ = part[max(at_.start() - 60, 0) : at_.end() + 30]
+            found = made.check(html=page.Page(before + changed(part, at_) + after))
+            assert noticed(found) or part[: at_.start()].rpartition("<tag")[2].endswith("x") or "h1" in shown_, shown_
+
+
+def test_altered_tables_are_found(made: Made, tmp_path: Path) -> None:
+    """A row less, and a value of each kind one larger, in the tables that numbers come from."""
+    for name in ("flows", "ports", "pauses", "deadlocks", "ranks", "critical_path", "operations", "collectives", "uplinks", "pools", "storms"):
+        frame = made.run.tables[name]
+        if not len(frame):
+            continue
+        run = manifest.Run(made.folder, made.manifest)
+        run.tables.put(name, frame.head(len(frame) - 1))
+        ledger = Verification([str(made.folder)])
+        manifest.check(run, ledger)
+        assert not ledger.ok, name
+    columns = {
+        "flows": ("size_bytes", "end_ps", "fct_ps", "bytes_delivered", "start_ps"),
+        "ports": ("tx_bytes", "tx_frames", "messages", "pauses", "paused_ps", "blocks", "blocked_ps", "dropped", "ingress_bytes_max", "marked", "lost"),
+        "deadlocks": ("time_ps", "start_ps", "frames", "bytes", "blocked_start_ps"),
+        "ranks": ("end_ps", "exposed_ps", "ideal_ps"),
+        "critical_path": ("start_ps", "end_ps"),
+    }
+    for name, of in columns.items():
+        frame = made.run.tables[name]
+        for column in of:
+            places = frame[column].arg_max()
+            if places is None or frame[column][places] is None:
+                continue
+            run = manifest.Run(made.folder, made.manifest)
+            larger = pl.when(pl.int_range(pl.len()) == places).then(pl.col(column) + 1).otherwise(pl.col(column)).alias(column)
+            run.tables.put(name, frame.with_columns(larger))
+            ledger = Verification([str(made.folder)])
+            consistent(run.facts, ledger)
+            manifest.check(run, ledger)
+            page.check(run, page.Page(made.html), ledger)
+            assert not ledger.ok, f"{name}.{column}"
+
+
+def test_the_command_answers_and_its_exit_code_is_the_answer(tmp_path: Path, ring: Path) -> None:
+    out = tmp_path / "ring"
+    xoff.run(ring, run__duration="3ms", out=out)
+    good = command(out, "--json")
+    answer = json.loads(good.stdout)
+    assert (good.returncode, answer["answer"], answer["differences"]) == (0, "yes", [])
+    assert answer["compared"] > 50 and answer["not_derived"]
+    m = json.loads((out / "manifest.json").read_text())
+    m["frame_hops"] += 1
+    (out / "manifest.json").write_text(json.dumps(m))
+    bad = command(out)
+    assert bad.returncode == 1
+    assert f"manifest.json: frame_hops: printed {m['frame_hops']}, derived {m['frame_hops'] - 1} from ports" in " ".join(bad.stdout.split())
+    none = command(tmp_path)
+    assert none.returncode == 2 and "manifest.json" in none.stderr
+    assert command(out, tmp_path / "nothing").returncode == 2
+    with pytest.raises(xoff.ScenarioError, match=r"manifest\.json"):
+        xoff.verify(tmp_path)
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "xoff", "verify", *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def test_csv_is_verified_like_parquet(tmp_path: Path, ring: Path) -> None:
+    counts = []
+    for form in ("parquet", "csv"):
+        out = tmp_path / form
+        xoff.run(ring, run__duration="3ms", out=out, format=form)
+        found = xoff.verify(out)
+        assert found.ok, found.differences
+        counts.append(found.compared)
+    assert counts[0] == counts[1]
+
+
+PLAN = """
+title = "Ring"
+scenario = "{ring}"
+seeds = 3
+[set]
+control_delay.processing_jitter = "5us"
+run.duration = "3ms"
+[grid]
+flow_control = ["pfc", "gfc-buffer"]
+"""
+
+
+def test_every_number_of_a_sweep_is_found_when_it_changes(tmp_path: Path, ring: Path) -> None:
+    plan, out = tmp_path / "plan.toml", tmp_path / "sweep"
+    plan.write_text(PLAN.format(ring=ring))
+    xoff.sweep(plan, out=out)
+    whole = xoff.verify(out)
+    assert whole.ok, whole.differences[:5]
+    assert whole.compared > 200
+    m = json.loads((out / "manifest.json").read_text())
+    for path, value in mutants(m):
+        if re.match(r"plan|xoff_version|runs_hash|title|intervals", path):
+            continue
+        other = copy.deepcopy(m)
+        put(other, path, value)
+        (out / "manifest.json").write_text(json.dumps(other))
+        assert not xoff.verify(out).ok, path
+    (out / "manifest.json").write_text(json.dumps(m))
+    csv = (out / "table.csv").read_text()
+    for at in list(NUMBER.finditer(csv))[::7]:
+        (out / "table.csv").write_text(changed(csv, at))
+        found = xoff.verify(out)
+        # The last digit of a fraction is not a result.
+        assert noticed(found) or len(at[0]) > 12, csv[at.start() - 40 : at.end()]
+    (out / "table.csv").write_text(csv)
+    html = (out / "index.html").read_text()
+    table = html.index("<tbody>")
+    for at in list(NUMBER.finditer(html[:table + 3000]))[-20:]:
+        if at.start() < table or at.start() > html.index("<details>") or html[: at.start()].rfind("<") > html[: at.start()].rfind(">"):
+            continue
+        (out / "index.html").write_text(changed(html, at))
+        assert not xoff.verify(out).ok, html[at.start() - 40 : at.end() + 20]
+    (out / "index.html").write_text(html)
+    runs = pl.read_parquet(out / "runs.parquet")
+    runs.with_columns(pl.col("lost_frames") + (pl.col("run") == 1).cast(pl.Int64)).write_parquet(out / "runs.parquet")
+    assert not xoff.verify(out).ok
+
+
+def test_a_row_of_a_sweep_is_that_of_the_run(tmp_path: Path, ring: Path) -> None:
+    """A sweep keeps no tables: one of its runs, made again, has the same numbers in its tables."""
+    run = xoff.run(ring, run__duration="3ms", out=tmp_path / "run")
+    row = xoff.sweep({"scenario": str(ring), "set": {"run.duration": "3ms"}, "seeds": 1}, out=tmp_path / "sweep").runs.row(0, named=True)
+    ports, flows, deadlocks = run.ports, run.flows, run.deadlocks
+    assert row["delivered_bytes"] == flows["bytes_delivered"].sum()
+    assert row["throughput_bps"] == pytest.approx(row["delivered_bytes"] * 8 / 0.003)
+    assert (row["pauses"], row["paused_ps"]) == (ports["pauses"].sum(), ports["paused_ps"].sum())
+    assert (row["ingress_bytes_max"], row["egress_bytes_max"]) == (ports["ingress_bytes_max"].max(), ports["egress_bytes_max"].max())
+    assert row["deadlock_seconds"] == pytest.approx(float(str(deadlocks["start_ps"].min())) * 1e-12)
+    assert row["frame_hops"] == ports["tx_frames"].sum()
+
+
+
+
+JOB = """
+[run]
+duration = "20ms"
+[topology]
+kind = "star"
+hosts = 4
+[[job]]
+[[collective]]
+size = "400KB"
+"""
+
+
+def test_a_sweep_counts_the_messages_of_streamed_jobs(tmp_path: Path) -> None:
+    """Their flows are in no list of the run."""
+    (tmp_path / "job.toml").write_text(JOB)
+    runs = xoff.sweep({"scenario": str(tmp_path / "job.toml"), "grid": {"job[0].stream": [True, False]}, "seeds": 1}, out=tmp_path / "sweep").runs
+    assert runs["delivered_bytes"][0] == runs["delivered_bytes"][1] > 0
+    assert runs["throughput_bps"].n_unique() == 1
+
+
+@pytest.mark.parametrize("name", ["hotspots", "qcn-at-inputs", "reassembly-deadlock"])
+def test_a_fabric_is_verified(name: str, tmp_path: Path) -> None:
+    """The deadlock's last event is before the end."""
+    words = [str(XOFF), "run", str(ROOT / "scenarios" / "fabric" / f"{name}.toml"), "--out", str(tmp_path / "out"), "--json", "--set", "run.duration=100us"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert said.returncode in (0, 1), said.stderr
+    found = xoff.verify(tmp_path / "out", answer=said.stdout)
+    assert found.ok, found.differences
+    assert json.loads(said.stdout)["simulated_seconds"] == pytest.approx(1e-4, rel=1e-12)
+    assert found.compared > 50
