@@ -79,6 +79,7 @@ def test_what_is_asked_of_runs(schema: dict[str, Any], runs: Path) -> None:
     for name, setting in (("a", "pfc"), ("b", "gfc-buffer")):
         ask("run", "scenarios/tutorial/ring.toml", "--out", name, "--set", f"flow_control={setting}", folder=runs)
     check(schema, "compare", ask("compare", "a", "b", folder=runs))
+    check(schema, "verify", ask("verify", "a", "b", folder=runs))
     check(schema, "figure", ask("figure", "a", "--of", "cycle", "--format", "svg", "--out", "cycle", folder=runs))
     for data in (("--of", "cycle"), ("--of", "port", "--port", "S1:S2"), ("--of", "slowdown")):
         check(schema, "figure", ask("figure", "a", *data, "--data", folder=runs))
