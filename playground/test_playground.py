@@ -307,7 +307,7 @@ def test_a_run_can_be_stopped(browser: Any, served: tuple[str, list[str]]) -> No
         o.page.click("#stop")
         o.until("document.getElementById('status').textContent.startsWith('Stopped')")
         assert o.page.input_value("#text") == text
-        # What does not fit is refused with an estimate.
+        # xoff refuses a run that does not fit, with an estimate.
         o.page.fill("#text", text)
         o.page.fill("#settings", "topology.k=64" if 'kind = "fat-tree"' in text else "run.duration=1ms")
         o.page.click("#run")

@@ -116,7 +116,7 @@ def parts(text: str) -> tuple[str, list[tuple[str, str]], list[list[str]]]:
             at = line.index(value, 1 + len(label))
             rows.append((label, value))
         elif line.startswith(" ") and rows:
-            # A value goes on, or follows without a label.
+            # The value continues on this line, or has no label.
             value = line.strip()
             if re.fullmatch(r"[\d,]+ more: --verbose or the report", value):
                 rows.append(("", value))

@@ -68,7 +68,7 @@ def rule(pattern: str, table: str) -> Callable[[Derive], Derive]:
     return add
 
 
-#: Sentences of which no table has a number.
+#: Sentences whose numbers are in no table.
 UNDECIDED = (
     r"\S+ changed flow rates .* times",
     r"retransmission timers expired .* times",
