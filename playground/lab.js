@@ -60,7 +60,9 @@ const QUESTIONS = [
       verdict.className = "";
       verdict.textContent = "Running...";
       const ring = new Map([["ring.toml", bytesOf(/** @type {Preset} */ (preset("ring")).text)]]);
-      const { answer: given, files } = await ask([...q.args(answer.value), "--json"], ring);
+      const done = await ask([...q.args(answer.value), "--json"], ring).catch((/** @type {Error} */ e) => e);
+      if (done instanceof Error) return void (verdict.textContent = `Not judged: ${done.message}. Judge again.`);
+      const { answer: given, files } = done;
       const csv = files.get("out/lab/ports.csv");
       const json = given.exit === 2 ? undefined : { ...JSON.parse(given.stdout), csv: csv && new TextDecoder().decode(csv) };
       const right = json !== undefined && q.judge(answer.value, json);

@@ -296,8 +296,10 @@ addEventListener("message", async ({ data, source }) => {
     document.documentElement.dataset.drawn ??= String(Math.round(performance.now()));
   }
   if (typeof data.ask === "string") {
-    const { answer } = await ask(["view", `out/${slot}`, `/${data.ask}`], results[slot]);
-    frame.contentWindow?.postMessage({ id: data.id, ok: answer.exit === 0, text: answer.exit === 0 ? answer.stdout : answer.stderr }, "*");
+    const given = await ask(["view", `out/${slot}`, `/${data.ask}`], results[slot]).catch((/** @type {Error} */ e) => e);
+    if (given instanceof Stopped) return; // another run replaces this report
+    const [ok, text] = given instanceof Error ? [false, given.message] : [given.answer.exit === 0, given.answer.exit === 0 ? given.answer.stdout : given.answer.stderr];
+    frame.contentWindow?.postMessage({ id: data.id, ok, text }, "*");
   }
 });
 
