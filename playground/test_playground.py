@@ -26,7 +26,7 @@ SHOTS = ROOT / "out/playground-pictures"
 # Not compared: too long for a test, or no scenario of a run.
 LEFT_OUT = {
     "bench/websearch.toml": "48 million frame-hops",
-    "training/thousand.toml": "hours, and more than the 4 GB of WebAssembly",
+    "training/thousand.toml": "hours",
     "balancing/half-rate.toml": "has no flows: part of a study",
     "sweeps/ring.toml": "a sweep",
 }

@@ -24,7 +24,7 @@ from xoff.derive.words import NUMBER
 
 XOFF = ROOT / "target" / "release" / "xoff"
 
-#: A job beside an incast under pauses; a deadlock; flows that end, marks, and links that lose frames.
+#: A job next to an incast, with pauses. A deadlock. Flows that end, marks, and links that lose frames.
 SCENARIOS: dict[str, tuple[Path, list[str]]] = {
     "job": (ROOT / "scenarios" / "training" / "all-reduce.toml", ["job[0].iterations=2"]),
     "deadlock": (ROOT / "scenarios" / "tutorial" / "ring.toml", ["run.duration=5ms"]),
