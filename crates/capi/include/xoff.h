@@ -106,6 +106,13 @@ int64_t xoff_schedule(xoff *net, uint64_t after_ps, uint64_t tag);
  * lost and are not sent again. */
 int xoff_next(xoff *net, uint64_t until_ps, xoff_event *event);
 
+/* Writes the results of the network until now into `folder`, as `xoff run` would: tables, manifest, report.html, and resolved.toml, whose
+ * [messages] names the table of all messages, messages.csv. The commands of xoff work on it: view, explain, tree, export --perfetto, compare.
+ * For this the messages run again, with all that the scenario records, which takes about as long as they took here. The network stays as it
+ * is. Returns what `xoff run` exits with, 0: nothing was lost and nothing is deadlocked; 1: the headline in manifest.json says what was or
+ * is; -1: that failed. */
+int xoff_finish(xoff *net, const char *folder);
+
 #ifdef __cplusplus
 }
 #endif

@@ -62,6 +62,9 @@ class network {
     void fail_link(const std::string &link) { checked(xoff_fail_link(get(), link.c_str())); }
     void set_rate(const std::string &link, uint64_t bits_per_second) { checked(xoff_set_rate(get(), link.c_str(), bits_per_second)); }
 
+    // Writes tables, manifest and report until now. False: frames were lost, or there is a deadlock.
+    bool finish(const std::string &folder) { return checked(xoff_finish(get(), folder.c_str())) == 0; }
+
     // Empty: nothing happens until then, or, without a limit, nothing ever.
     std::optional<xoff_event> next(uint64_t until_ps = XOFF_FOREVER) {
         xoff_event event;

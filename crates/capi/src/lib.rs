@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::ptr::null_mut;
 
+use xoff_record::verdict::Conclusion;
 use xoff_run::{Driven, Message, Receive, What};
 use xoff_units::params::ParamError;
 use xoff_units::{NodeId, Rate, Span, Time};
@@ -335,6 +336,27 @@ pub unsafe extern "C" fn xoff_set_rate(
         })
     }
     .map_or(-1, |()| 0)
+}
+
+/// `xoff_finish`.
+///
+/// # Safety
+/// As [`xoff_send`]; `folder` is `NULL` or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_finish(net: *mut Network, folder: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let folder = text(folder);
+        with(net, |driven| {
+            let folder = folder.ok_or("folder: NULL (expected a path)")??;
+            let report = |s: &_, f: &_| Some(xoff_report::view::of_network(s, f, folder));
+            let finished = driven.finish(Path::new(folder), report).map_err(|e| e.to_string())?;
+            let verdict = finished.manifest.verdict.as_ref();
+            let yes = verdict.is_some_and(|v| v.conclusion(&[]) == Conclusion::Yes);
+            Ok(c_int::from(!yes))
+        })
+    }
+    .unwrap_or(-1)
 }
 
 /// `xoff_schedule`.

@@ -14,7 +14,8 @@
 
 #define HEAD "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n[flow_control]\nkind = \"pfc\"\n"
 
-int main(void) {
+int main(int argc, char **argv) {
+    CHECK(argc == 2); /* a folder for results */
     CHECK(sizeof(xoff_event) == 32 && offsetof(xoff_event, what) == 24 && xoff_abi() == XOFF_ABI);
     /* What is wrong with a scenario, with its place. */
     CHECK(!xoff_new(NULL, NULL, 8) && strstr(xoff_error(NULL), "NULL"));
@@ -27,6 +28,7 @@ int main(void) {
     CHECK(xoff_hosts(net, NULL, 0) == 3 && xoff_hosts(net, hosts, 2) == 3 && hosts[2] == 99);
     CHECK(xoff_hosts(net, hosts, 5) == 3 && hosts[2] != 99 && hosts[3] == 99);
     CHECK(xoff_host(net, "H1") == hosts[1] && xoff_host(net, "H9") == -1 && xoff_host(net, NULL) == -1 && xoff_host(net, "") == -1);
+    CHECK(xoff_finish(net, argv[1]) == -1 && strstr(xoff_error(net), "no message has begun"));
     /* What cannot be sent. */
     CHECK(xoff_send(net, hosts[0], 77, 1, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "dst"));
     CHECK(xoff_send(net, 77, hosts[0], 1, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "src"));
@@ -56,6 +58,10 @@ int main(void) {
     CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_DELIVERED && e.tag == 42 && xoff_now(net) == e.time_ps);
     CHECK(xoff_lost_frames(net) == 0);
     CHECK(xoff_enable(net, XOFF_RECEIVED) == -1 && strstr(xoff_error(net), "before the first message"));
+    /* Results; the network goes on. */
+    CHECK(xoff_finish(net, NULL) == -1 && xoff_finish(net, "/dev/null/results") == -1 && strstr(xoff_error(net), "/dev/null"));
+    CHECK(xoff_finish(net, argv[1]) == 0);
+    CHECK(xoff_send(net, hosts[0], hosts[1], 1000, 5, XOFF_OWN_PAIR, 43) == 1 && xoff_finish(net, argv[1]) == 0);
     xoff_free(net);
     /* Receives and acknowledgements; a message to itself, one without payload, a link that fails. */
     net = xoff_new(HEAD "[host]\nacks = \"per-frame\"\n", NULL, 1 << 3);
@@ -77,7 +83,7 @@ int main(void) {
     xoff_free(NULL);
     CHECK(xoff_next(NULL, 0, &e) == -1 && xoff_send(NULL, 0, 1, 1, 0, 0, 0) == -1 && xoff_schedule(NULL, 0, 0) == -1);
     CHECK(xoff_enable(NULL, 5) == -1 && xoff_recv(NULL, 0, 1, 0, 1, 0) == -1 && xoff_host_rate(NULL, 0) == -1);
-    CHECK(xoff_fail_link(NULL, "H0-S1") == -1 && xoff_set_rate(NULL, "H0-S1", 1) == -1);
+    CHECK(xoff_finish(NULL, argv[1]) == -1 && xoff_fail_link(NULL, "H0-S1") == -1 && xoff_set_rate(NULL, "H0-S1", 1) == -1);
     CHECK(xoff_now(NULL) == 0 && xoff_hosts(NULL, NULL, 0) == 0 && xoff_lost_frames(NULL) == 0 && xoff_host(NULL, "H0") == -1);
     printf("ok\n");
     return 0;

@@ -80,5 +80,10 @@ fn the_interface_is_that_of_the_header() {
     let (source, program) = (dir.path().join("abi.c"), dir.path().join("abi"));
     std::fs::write(&source, include_str!("abi.c")).unwrap();
     compile(&source, &program);
-    assert_eq!(printed(&run(&mut Command::new(program))), "ok\n");
+    let results = dir.path().join("results");
+    assert_eq!(printed(&run(Command::new(program).arg(&results))), "ok\n");
+    // One of two messages has arrived, and the results say so.
+    let read = |name: &str| std::fs::read_to_string(results.join(name)).unwrap();
+    assert!(read("manifest.json").contains("1 of 2 flows"), "{}", read("manifest.json"));
+    assert!(read("report.html").contains("</html>") && read("messages.csv").lines().count() == 5);
 }

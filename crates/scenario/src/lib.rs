@@ -20,6 +20,7 @@ pub mod import;
 pub mod links;
 mod problem;
 pub mod read;
+pub mod table;
 pub use xoff_units::params::suggest;
 pub mod topology;
 mod words;

@@ -7,7 +7,7 @@
 //!   a,b,rate,length,delay,a_port,b_port             the same as a CSV file; a and b are required, the columns are in any order
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +16,9 @@ use xoff_net::topology::builders::custom::{LinkSpec, NodeSpec};
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_units::{Length, Rate, Span};
 
-use crate::suggest::{self, clip};
-use crate::{Problem, Problems, Source};
+use crate::suggest::clip;
+use crate::table::{Fields, Refusal};
+use crate::{Problems, Source};
 
 /// A link as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +40,6 @@ pub struct ShortLink {
 /// Expected form of a line.
 const EXPECTED: &str =
     "expected two nodes, a rate and a length or delay, such as \"leaf1 spine1 400Gbps 300m\"";
-
-/// Problem, and remedy.
-type Refusal = (String, String);
 
 /// Reads one line.
 ///
@@ -96,104 +94,12 @@ pub type Rows = Vec<(ShortLink, Range<usize>)>;
 /// # Errors
 /// Everything wrong with it, each with its place.
 pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .comment(Some(b'#'))
-        .from_reader(source.text().as_bytes());
-    let bad = |e: &csv::Error| {
-        let at = e.position().map_or(source.text().len(), |p| record_start(source.text(), p));
-        let what = match e.kind() {
-            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                format!("{len} fields, but the first line names {expected_len} columns")
-            }
-            _ => format!("not a table: {e}"),
-        };
-        Problem::new(
-            what,
-            format!("expected comma-separated columns from this list: {}", COLUMNS.join(", ")),
-        )
-        .at(source.place(at..at + 1))
-    };
-    let headers = reader.headers().map_err(|e| bad(&e))?.clone();
-    let header = headers.position().map_or(0, |p| record_start(source.text(), p));
-    let header = header..line_end(source.text(), header);
-    let mut problems = Problems::default();
-    let mut columns: HashMap<&str, usize> = HashMap::new();
-    for (i, name) in headers.iter().enumerate() {
-        let at = source.place(header.clone());
-        if !COLUMNS.contains(&name) {
-            problems.push(
-                Problem::new(
-                    format!("unknown column '{}'", clip(name)),
-                    suggest::hint(name, "columns", &COLUMNS),
-                )
-                .at(at),
-            );
-        } else if columns
-            .insert(COLUMNS[COLUMNS.iter().position(|c| *c == name).unwrap_or(0)], i)
-            .is_some()
-        {
-            problems.push(
-                Problem::new(format!("column '{name}' is defined twice"), "keep one of the two")
-                    .at(at),
-            );
-        }
-    }
-    for name in ["a", "b"] {
-        if !columns.contains_key(name) {
-            let hint =
-                "expected the names of the columns on the first line, such as a,b,rate,length";
-            problems.push(
-                Problem::new(format!("there is no column '{name}'"), hint)
-                    .at(source.place(header.clone())),
-            );
-        }
-    }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut links = Vec::new();
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
-            Err(e) => {
-                problems.push(bad(&e));
-                continue;
-            }
-        };
-        let start = record.position().map_or(0, |p| record_start(source.text(), p));
-        let end = line_end(source.text(), start);
-        match row(|name| {
-            columns.get(name).and_then(|&i| record.get(i)).filter(|text| !text.is_empty())
-        }) {
-            Ok(link) => links.push((link, start..end)),
-            Err((what, hint)) => {
-                problems.push(Problem::new(what, hint).at(source.place(start..end)))
-            }
-        }
-    }
-    problems.or(links)
-}
-
-/// Start of the record read from `position`: the reader adds the line feed of the previous line,
-/// empty lines and comments to it.
-fn record_start(text: &str, position: &csv::Position) -> usize {
-    let mut at = (position.byte() as usize).min(text.len());
-    loop {
-        at += text[at..].len() - text[at..].trim_start_matches(['\n', '\r']).len();
-        if !text[at..].starts_with('#') {
-            return at;
-        }
-        at = text[at..].find('\n').map_or(text.len(), |n| at + n);
-    }
-}
-
-fn line_end(text: &str, at: usize) -> usize {
-    text[at..].find(['\n', '\r']).map_or(text.len(), |n| at + n)
+    crate::table::read(source, &COLUMNS, &COLUMNS[..2], row)
 }
 
 /// One record, given its fields by name.
-fn row<'r>(field: impl Fn(&str) -> Option<&'r str>) -> Result<ShortLink, Refusal> {
+fn row(fields: &Fields<'_>) -> Result<ShortLink, Refusal> {
+    let field = |key: &str| fields.get(key);
     let name = |key: &str| {
         field(key)
             .map(str::to_owned)

@@ -10,8 +10,8 @@ use xoff_units::params::ParamError;
 use xoff_units::state::State;
 use xoff_units::{NodeId, Rate, Time, flat};
 
-use crate::workload::Repeat;
 use crate::workload::generators::closed_loop::ClosedLoop;
+use crate::workload::{Act, Call, Repeat};
 
 /// Size of a flow that never ends [bytes].
 pub const UNLIMITED: u64 = u64::MAX;
@@ -117,6 +117,8 @@ pub struct Flows {
     pub loops: Vec<ClosedLoop>,
     /// Priorities of flows that the driver of the run adds during it; empty: it adds none.
     pub handed_in: Vec<u8>,
+    /// Calls of such a driver, which the run repeats; `None`: it is driven now, or not at all.
+    pub calls: Option<Arc<Vec<Call>>>,
     /// Jobs, whose messages are the last of the flows: they begin when their ranks send them,
     /// [`Time::NEVER`] until then. Those of streamed jobs are not in the list: [`message_flow`] has
     /// them.
@@ -132,6 +134,20 @@ impl Flows {
     /// flows during the run.
     pub fn all_listed(&self) -> bool {
         self.loops.is_empty() && self.handed_in.is_empty() && self.jobs.is_none()
+    }
+
+    /// Label of messages that a driver hands in; the next one is that of messages of queue pairs.
+    /// They are the last two.
+    pub fn handed_in_label(&self) -> u32 {
+        (self.labels.len() as u32).saturating_sub(2)
+    }
+
+    /// Messages that the run repeats from the calls of a driver.
+    pub fn sends(&self) -> impl Iterator<Item = &Flow> {
+        self.calls.iter().flat_map(|calls| calls.iter()).filter_map(|call| match &call.act {
+            Act::Send { flow, .. } => Some(flow),
+            _ => None,
+        })
     }
 
     /// Puts the workloads of a run together. `labels[i]` names `parts[i]`.

@@ -12,6 +12,7 @@
 //! seed.
 
 mod arrivals;
+mod calls;
 pub mod cdf;
 mod destinations;
 pub mod flow;
@@ -20,6 +21,7 @@ pub mod random;
 pub mod repeat;
 mod select;
 
+pub use calls::{Act, Call};
 pub use cdf::{CdfError, SizeCdf};
 pub use flow::{DST_PORT, Flow, Flows, Generated, GivenPath, UNLIMITED, message_flow, src_port};
 pub use generators::closed_loop::ClosedLoop;

@@ -7,6 +7,8 @@
 //!   schedule(time) --> timers ------------------------------+--> next() : timer; time stops there
 //! ```
 
+pub(in crate::network) mod calls;
+mod finish;
 mod receives;
 
 use std::cmp::Reverse;
@@ -14,10 +16,11 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::path::Path;
 
+use calls::{Line, Log, Numbering, flow_of};
 use receives::Receives;
 use xoff_net::topology::routing::Routes;
 use xoff_net::topology::{NodeKind, failures};
-use xoff_net::workload::{DST_PORT, Flow, UNLIMITED, src_port};
+use xoff_net::workload::UNLIMITED;
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{News, PathFacts, Reached, SLICE, World, path_facts};
@@ -106,17 +109,15 @@ pub struct Driven {
     /// Routes after links have failed on command.
     rerouted: Option<Routes>,
     facts: HashMap<(NodeId, NodeId), PathFacts>,
-    /// Messages without a queue pair of their own, by source and destination.
-    sent: HashMap<(NodeId, NodeId), u64>,
+    numbering: Numbering,
+    /// The calls so far that the network saw.
+    log: Log,
+    /// Place and time of the last wait in the log.
+    waited: (u64, Time),
     /// By number of the flow: the message that it is, with its number. Flows of the scenario are
     /// none.
     messages: HashMap<FlowId, (u64, Message)>,
     messages_made: u64,
-    /// Queue pairs by source, destination and number: each counted at its source in the order of
-    /// first use.
-    pairs: HashMap<(NodeId, NodeId, u16), u32>,
-    /// Number of pairs of each source.
-    pairs_of: HashMap<NodeId, u32>,
     /// By queue pair in use: the messages that wait for it.
     behind: HashMap<(NodeId, NodeId, u16), VecDeque<(u64, Message)>>,
     /// Timers by time and number, with their tags.
@@ -167,7 +168,8 @@ impl Driven {
                 "set TMPDIR to a folder that you may write to",
             )
         })?;
-        world.keep_records_in(&PageFile::new(file));
+        let file = PageFile::new(file);
+        world.keep_records_in(&file);
         let routes = scenario.model.routing.routes(&scenario.topology);
         Ok(Driven {
             scenario,
@@ -175,11 +177,11 @@ impl Driven {
             routes,
             rerouted: None,
             facts: HashMap::new(),
-            sent: HashMap::new(),
+            numbering: Numbering::default(),
+            log: Log::new(file),
+            waited: (0, Time::ZERO),
             messages: HashMap::new(),
             messages_made: 0,
-            pairs: HashMap::new(),
-            pairs_of: HashMap::new(),
             behind: HashMap::new(),
             timers: BinaryHeap::new(),
             timers_made: 0,
@@ -239,6 +241,7 @@ impl Driven {
     /// No link, or several, of this name.
     pub fn fail_link(&mut self, name: &str) -> Result<(), ParamError> {
         let link = failures::find_link(&self.scenario.topology, name)?;
+        self.note_call(Line { what: calls::What::FailLink, a: link, ..Line::default() });
         self.scenario.topology.links[link as usize].up = false;
         self.world.fail_now(link);
         let routes = |t| self.scenario.model.routing.routes(t);
@@ -254,7 +257,8 @@ impl Driven {
     /// cut through.
     pub fn set_rate(&mut self, name: &str, rate: Rate) -> Result<(), ParamError> {
         let topology = &self.scenario.topology;
-        let link = &topology.links[failures::find_link(topology, name)? as usize];
+        let number = failures::find_link(topology, name)?;
+        let link = &topology.links[number as usize];
         if rate == Rate::ZERO || rate > link.rate {
             return Err(ParamError::new(
                 "rate",
@@ -270,6 +274,12 @@ impl Driven {
             ));
         }
         let ends = [(link.a, link.a_port), (link.b, link.b_port)].map(PortId::from);
+        self.note_call(Line {
+            what: calls::What::SetRate,
+            a: number,
+            amount: rate.0,
+            ..Line::default()
+        });
         self.world.set_rate(ends, rate);
         Ok(())
     }
@@ -393,18 +403,9 @@ impl Driven {
             }
             return Ok(id);
         }
-        let nth = match m.queue_pair {
-            Some(pair) => pair as u64,
-            None => {
-                let count = self.sent.entry((m.src, m.dst)).or_insert(0);
-                *count += 1;
-                *count - 1
-            }
-        };
-        let flow = flow_of(m, nth);
         let scenario = &self.scenario;
         let routes = self.rerouted.as_ref().unwrap_or(&self.routes);
-        if scenario.ports(routes, &flow).is_none() {
+        if scenario.ports(routes, &flow_of(m, 0, 0)).is_none() {
             let (src, dst) = (scenario.topology.name(m.src), scenario.topology.name(m.dst));
             return Err(ParamError::new(
                 "dst",
@@ -430,21 +431,24 @@ impl Driven {
                 Entry::Vacant(free) => free.insert(VecDeque::new()),
             };
         }
-        self.begin(id, m, flow);
+        self.begin(id, m);
         Ok(id)
     }
 
-    fn begin(&mut self, id: u64, m: &Message, flow: Flow) {
+    fn begin(&mut self, id: u64, m: &Message) {
+        self.note_call(Line {
+            what: calls::What::Send,
+            a: m.src.0,
+            b: m.dst.0,
+            amount: m.bytes,
+            priority: m.priority,
+            queue_pair: m.queue_pair,
+            ..Line::default()
+        });
+        let (flow, pair) = self.numbering.flow(m, self.scenario.flows.handed_in_label());
         let (scenario, routes) = (&self.scenario, &self.routes);
         let facts = *self.facts.entry((m.src, m.dst)).or_insert_with(|| {
             path_facts(&scenario.topology, routes, &scenario.model, m.src, m.dst)
-        });
-        let pair = m.queue_pair.map(|number| {
-            *self.pairs.entry((m.src, m.dst, number)).or_insert_with(|| {
-                let count = self.pairs_of.entry(m.src).or_insert(0);
-                *count += 1;
-                *count - 1
-            })
         });
         let number = self.world.hand_in(flow, facts, pair);
         self.messages.insert(FlowId(number.0), (id, *m));
@@ -457,7 +461,7 @@ impl Driven {
             return;
         };
         match waiting.get_mut().pop_front() {
-            Some((id, next)) => self.begin(id, &next, flow_of(&next, number.into())),
+            Some((id, next)) => self.begin(id, &next),
             None => drop(waiting.remove()),
         }
     }
@@ -557,25 +561,16 @@ impl Driven {
 
     fn reach(&mut self, time: Time) {
         self.now = time;
+        let place = (self.world.node_events(), time);
+        if place != self.waited {
+            self.waited = place;
+            self.note_call(Line::default());
+        }
         self.world.wait_until(time);
     }
-}
 
-/// The flow that a message is: the `nth` of its ends by source port. It begins when it is handed
-/// in.
-fn flow_of(m: &Message, nth: u64) -> Flow {
-    Flow {
-        src: m.src,
-        dst: m.dst,
-        priority: m.priority,
-        size: m.bytes.max(1),
-        start: Time::ZERO,
-        rate: None,
-        controlled: true,
-        src_port: src_port(nth),
-        dst_port: DST_PORT,
-        path: None,
-        // Of a message without a queue pair, late news are not those of a pair with the same ports.
-        label: m.queue_pair.is_some().into(),
+    /// The network sees a call now.
+    fn note_call(&self, call: Line) {
+        self.log.push(Line { after: self.world.node_events(), at: self.now.0, ..call });
     }
 }

@@ -361,6 +361,15 @@ impl<'s> Running<'s> {
             without_page,
             course,
         } = self;
+        if let Some((at, came)) = world.astray(ended) {
+            let came =
+                came.map_or("its place never comes".into(), |t| format!("its place comes at {t}"));
+            let what = format!(
+                "a message or call was made at {at}, and {came}: this network is another one"
+            );
+            let hint = "repeat it with the scenario and the version of xoff that were driven, or set messages.exact = false";
+            return Err(RunError::Build(ParamError::new("messages.file", what, hint)));
+        }
         let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));
         let (processes, cpu_elsewhere) = (world.processes() as u32, world.sum_over_processes(0));
         let (outcome, recorder) = world.finish(ended);

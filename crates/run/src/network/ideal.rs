@@ -44,7 +44,7 @@ impl<'s> Ideals<'s> {
         let scenario = self.scenario;
         let (rule, mut topology) = (scenario.routing(), scenario.topology.clone());
         let mut routes = vec![(Time::ZERO, rule.routes(&topology))];
-        let mut failures = scenario.model.faults.failures.clone();
+        let mut failures = scenario.failures();
         failures.sort_by_key(|f| f.at);
         for f in failures.iter().filter(|f| f.at <= self.end) {
             topology.links[f.link as usize].up = false;

@@ -8,11 +8,11 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::Topology;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, Way, all_paths};
-use xoff_net::workload::{Flow, Flows};
+use xoff_net::workload::{Act, Flow, Flows};
 use xoff_node::PoolConfig;
 use xoff_scenario::document::{Document, Given, Override};
 use xoff_scenario::{Problems, Source};
-use xoff_sim::{Engine, Model, way};
+use xoff_sim::{Engine, LinkFailure, Model, way};
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, NodeId, Time};
 
@@ -225,7 +225,17 @@ impl NetworkScenario {
 
     /// True if links fail during the run.
     pub fn has_failures(&self) -> bool {
-        !self.model.faults.failures.is_empty()
+        !self.failures().is_empty()
+    }
+
+    /// Links that fail during the run.
+    pub(crate) fn failures(&self) -> Vec<LinkFailure> {
+        let repeated = self.flows.calls.iter().flat_map(|calls| calls.iter());
+        let repeated = repeated.filter_map(|call| match call.act {
+            Act::Fail(link) => Some(LinkFailure { at: call.at, link }),
+            _ => None,
+        });
+        self.model.faults.failures.iter().copied().chain(repeated).collect()
     }
 
     /// True if links corrupt or resend frames.

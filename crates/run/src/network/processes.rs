@@ -66,6 +66,9 @@ impl NetworkScenario {
         for l in &self.flows.loops {
             h.write(format!("{l:?}").as_bytes());
         }
+        for call in self.flows.calls.iter().flat_map(|calls| calls.iter()) {
+            h.write(format!("{call:?}").as_bytes());
+        }
         for job in self.flows.jobs.iter().flat_map(|j| &j.jobs) {
             job.graph.hash_into(&mut h);
         }

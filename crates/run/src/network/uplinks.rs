@@ -46,7 +46,7 @@ impl Groups {
         let mut groups = Groups { all: Vec::new(), of_port: vec![(NONE, 0); ports.len()] };
         let t = &s.topology;
         let mut fails: BTreeMap<u32, u64> = BTreeMap::new();
-        for f in &s.model.faults.failures {
+        for f in s.failures() {
             let at = fails.entry(f.link).or_insert(u64::MAX);
             *at = (*at).min(f.at.0);
         }

@@ -155,8 +155,9 @@ impl World {
         // A share is one partition; its other nodes are absent.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let driven = !flows.handed_in.is_empty();
+        let listens = driven && flows.calls.is_none();
         let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
-        let streamed = streamed || driven && clears_messages(m).is_ok();
+        let streamed = streamed || listens && clears_messages(m).is_ok();
         let nic = Arc::new(nic_config(m, &classes, acks, m.reorders(topology), streamed));
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) = nodes(
@@ -171,6 +172,7 @@ impl World {
         flows.flows.append(&mut initial);
         flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
         let messages = flows.len() - flows.flows.len() as u64;
+        let sends = flows.sends().count();
         let mut facts_of_ends = FxHashMap::default();
         let of = facts_by_ends(topology, &routes, m);
         if let Some(of) = &of {
@@ -178,6 +180,10 @@ impl World {
                 _ = facts_of_ends.entry((f.src, f.dst)).or_insert_with(|| of(f.src, f.dst))
             });
         }
+        flows.sends().for_each(|f| {
+            let facts = || path_facts(topology, &routes, m, f.src, f.dst);
+            facts_of_ends.entry((f.src, f.dst)).or_insert_with(facts);
+        });
         let facts_of_ends = Arc::new(facts_of_ends);
         let path_facts: Vec<PathFacts> = match &of {
             Some(of) => flows.flows.iter().map(|f| of(f.src, f.dst)).collect(),
@@ -253,7 +259,7 @@ impl World {
             let mut partition =
                 Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()));
             partition.starts.facts_of_ends = facts_of_ends.clone();
-            partition.news = driven.then(Vec::new);
+            partition.news = listens.then(Vec::new);
             partition
         };
         let partitions = nodes.into_iter().enumerate().map(partition).collect();
@@ -290,11 +296,12 @@ impl World {
             recorder: None,
             completions: Vec::new(),
             messages_complete: 0,
-            streamed_from: match driven {
+            streamed_from: match listens {
                 true => Some(0),
                 false => streamed.then_some(listed.len() as u32),
             },
-            listed: listed.len() + messages as usize,
+            listed: listed.len() + messages as usize + sends,
+            calls: Calls::new(flows.calls.as_ref()),
             ranks_left: flows.jobs.as_ref().map_or(0, |j| j.ranks()),
             jobs: flows.jobs.clone(),
             leaps: Vec::new(),

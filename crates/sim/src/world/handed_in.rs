@@ -9,9 +9,10 @@
 //! added then begins as if its host had decided so itself: the ranks of a job do the same.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use xoff_net::topology::{LinkId, Topology};
-use xoff_net::workload::Flow;
+use xoff_net::workload::{Act, Call, Flow};
 use xoff_node::EventKey;
 use xoff_units::paged::PageFile;
 use xoff_units::{FlowId, PortId, Rate, Span, Time};
@@ -20,6 +21,7 @@ use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, FLOWS_MAX, Kind};
 use crate::engine::queue::Pending;
 use crate::observe::flows::{FlowRecord, Stage};
+use crate::observe::outcome::Ended;
 use crate::observe::records::Records;
 use crate::world::World;
 use crate::world::model::PathFacts;
@@ -49,6 +51,37 @@ pub struct News {
     pub flow: FlowId,
     /// How far it has come.
     pub reached: Reached,
+}
+
+/// Recorded calls, and how many of them have been made.
+#[derive(Default)]
+pub(crate) struct Calls {
+    list: Arc<Vec<Call>>,
+    pub made: usize,
+    /// The first call that came at another time than the recorded one.
+    astray: Option<(Time, Time)>,
+}
+
+impl Calls {
+    pub fn new(list: Option<&Arc<Vec<Call>>>) -> Calls {
+        Calls { list: list.cloned().unwrap_or_default(), made: 0, astray: None }
+    }
+
+    fn next(&self) -> Option<&Call> {
+        self.list.get(self.made)
+    }
+}
+
+/// What to do before further events of the nodes.
+pub(crate) enum First {
+    /// Nothing: the next call is so many events away, if there is one.
+    Events(u64),
+    /// An event of the whole network is earlier than the next call.
+    Global,
+    /// The next call.
+    Call,
+    /// The next call is after the end of the run.
+    End,
 }
 
 impl Partition {
@@ -88,8 +121,68 @@ impl World {
         let only = &mut self.partitions[0];
         let number = only.core.monitor.flows.records.append(FlowRecord::new(flow, 0));
         only.begin_in(number, facts, queue_pair, None);
-        only.note_news();
+        if only.news.is_some() {
+            only.note_news();
+        }
         number
+    }
+
+    /// Events of the nodes so far: the place of the next call of a driver.
+    pub fn node_events(&self) -> u64 {
+        self.partitions[0].core.events
+    }
+
+    /// The first recorded call that did not come at its time: that time, and the one at which its
+    /// place came; `None` there: its place never came.
+    pub fn astray(&self, ended: Ended) -> Option<(Time, Option<Time>)> {
+        let never = self.calls.next().filter(|_| ended == Ended::Quiet).map(|call| (call.at, None));
+        self.calls.astray.map(|(at, came)| (at, Some(came))).or(never)
+    }
+
+    /// What comes first: a recorded call, or events.
+    pub(super) fn first(&self, until: Time) -> First {
+        let Some(call) = self.calls.next() else { return First::Events(u64::MAX) };
+        let core = &self.partitions[0].core;
+        if core.events < call.after {
+            return First::Events(call.after - core.events);
+        }
+        if call.at > until {
+            return First::End;
+        }
+        let reached = match call.act {
+            Act::Wait => EventKey { time: call.at, rank: u64::MAX },
+            _ => core.clock.event_key(),
+        };
+        match self.global_events.peek() {
+            Some(Reverse(e)) if e.event_key() <= reached => First::Global,
+            _ => First::Call,
+        }
+    }
+
+    /// Makes the next recorded call.
+    pub(super) fn call(&mut self) {
+        let Some(call) = self.calls.next().cloned() else { return };
+        self.calls.made += 1;
+        match call.act {
+            Act::Wait if call.at >= self.now() => self.wait_until(call.at),
+            _ if call.at != self.now() => {
+                self.calls.astray.get_or_insert((call.at, self.now()));
+            }
+            Act::Wait => {}
+            Act::Send { flow, queue_pair } => {
+                let facts = &self.partitions[0].starts.facts_of_ends;
+                let facts = facts.get(&(flow.src, flow.dst)).copied().unwrap_or_default();
+                self.hand_in(flow, facts, queue_pair);
+            }
+            Act::Fail(link) => self.fail_now(link),
+            Act::SetRate(link, rate) => {
+                let ends = self.topology().map(|t| {
+                    let link = &t.links[link as usize];
+                    [(link.a, link.a_port), (link.b, link.b_port)].map(PortId::from)
+                });
+                ends.into_iter().for_each(|ends| self.set_rate(ends, rate));
+            }
+        }
     }
 
     /// Keeps the records of flows in pages of this file. Before the first flow begins.

@@ -36,6 +36,7 @@ use crate::wire::layout::Layout;
 use crate::wire::routing::{NO_PORT, UNKNOWN_SOURCE};
 use crate::world::advance::{Advance, Load};
 use crate::world::core::Core;
+use crate::world::handed_in::{Calls, First};
 use crate::world::leaps::Leapt;
 use crate::world::model::{Model, PathFacts};
 use crate::world::partition::{Node, Partition, Starts};
@@ -128,8 +129,10 @@ pub struct World {
     messages_complete: usize,
     /// The first of them.
     streamed_from: Option<u32>,
-    /// Flows of the list; closed loops have no end.
+    /// Flows of the list and of recorded calls; closed loops have no end.
     pub(crate) listed: usize,
+    /// Recorded calls of a driver.
+    pub(crate) calls: Calls,
     /// Ranks of jobs that have not ended.
     ranks_left: usize,
     pub(crate) jobs: Option<Arc<Jobs>>,
@@ -309,6 +312,26 @@ impl World {
                 return None;
             }
             let until = Time(until_of_run.0.saturating_sub(self.skipped.0));
+            let to_call = match self.first(until) {
+                First::Events(n) => n,
+                First::Global => {
+                    self.run_global_event();
+                    if self.stop_on_deadlock && !self.deadlocks.is_empty() {
+                        return Some(Ended::Deadlock);
+                    }
+                    self.put_in_order();
+                    continue;
+                }
+                First::Call => {
+                    self.call();
+                    self.put_in_order();
+                    continue;
+                }
+                First::End => {
+                    self.now = until;
+                    return Some(Ended::TimeUp);
+                }
+            };
             let next = self.next_time();
             let left = self.left();
             if left == 0 && self.looks.is_some_and(|l| l.due(next.unwrap_or(Time::NEVER))) {
@@ -336,7 +359,7 @@ impl World {
                 planned => {
                     let end = EventKey { time: Time(until.0.saturating_add(1)), rank: 0 };
                     let mut bound = planned.map_or(end, |p| p.min(end));
-                    let mut events = events.min(self.slice());
+                    let mut events = events.min(self.slice()).min(to_call);
                     if let Some((place, at_most)) = pause {
                         (bound, events) = (bound.min(place), events.min(at_most));
                         if first.is_none_or(|f| f >= bound) {

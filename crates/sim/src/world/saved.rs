@@ -56,7 +56,7 @@ impl World {
             // Rebuilt: caches, and the states that a search has seen.
             noted: _, rerouting: _, paused: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, complete_at, disturbed, skipped, events_skipped, forward,
-            failures, completions, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn,
+            failures, completions, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn, calls,
         } = self;
         let Ok(()) = to.list(partitions.iter());
         to.put(&(*elsewhere, *met, *threads_pay, *now));
@@ -74,6 +74,7 @@ impl World {
         to.put(looks);
         to.put(checks);
         to.put(overdrawn);
+        to.put(&(calls.made as u64));
         to.end()
     }
 
@@ -107,6 +108,7 @@ impl World {
         self.looks = from.take()?;
         self.checks = from.take()?;
         self.overdrawn = from.take()?;
+        self.calls.made = from.take::<u64>()? as usize;
         if !from.is_over() {
             return Err(Broken("more than the state of a network"));
         }

@@ -1,10 +1,12 @@
 //! `[[flow]]`, `[[workload]]`: flows and patterns of flows. Jobs and collectives add theirs.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use xoff_net::topology::Topology;
 use xoff_net::workload::{
-    Context as Generation, Flow, Flows, GENERATORS, Generated, Repeat, SizeCdf, generators, repeat,
+    Act, Context as Generation, Flow, Flows, GENERATORS, Generated, Repeat, SizeCdf, generators,
+    repeat,
 };
 use xoff_node::Classes;
 use xoff_scenario::Problem;
@@ -14,7 +16,8 @@ use xoff_sim::classes_in_use;
 use xoff_units::params::ParamError;
 use xoff_units::{NodeId, Time};
 
-use super::{Context, Part, Read, Sections};
+use super::messages::Messages;
+use super::{Context, Part, Read, Sections, messages};
 use crate::network::jobs;
 
 /// Name of the generator behind `[[flow]]`.
@@ -52,7 +55,7 @@ impl Sections<'_> {
 
 impl Part for Flows {
     fn specs() -> Vec<SectionSpec> {
-        vec![flow(), workload(), jobs::keys::job(), jobs::keys::collective()]
+        vec![flow(), workload(), messages::spec(), jobs::keys::job(), jobs::keys::collective()]
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Flows> {
@@ -133,9 +136,31 @@ fn read(
     if !complete {
         return None;
     }
-    let jobs = doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective());
+    let repeated = messages::read(doc, topology, folder, labels.len() as u32)?;
     if !handed_in.is_empty() {
+        if repeated.is_some() {
+            let what = "the scenario repeats messages, but another program submits them";
+            let place = doc.open(&messages::spec()).place("");
+            doc.push(Problem::new(what, "remove [messages]").at(place));
+            return None;
+        }
         return driven_flows(doc, topology, labels, parts, handed_in);
+    }
+    let jobs = doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective());
+    match repeated {
+        None => {}
+        Some(Messages { priorities, calls, exact: true }) => {
+            let flows = driven_flows(doc, topology, labels, parts, &priorities)?;
+            return Some(Flows { calls: Some(Arc::new(calls)), ..flows });
+        }
+        Some(Messages { calls, .. }) => {
+            labels.push("messages".into());
+            let sent = calls.into_iter().filter_map(|c| match c.act {
+                Act::Send { flow, .. } => Some(Flow { label: parts.len() as u32, ..flow }),
+                _ => None,
+            });
+            parts.push(Generated { flows: sent.collect(), ..Generated::default() });
+        }
     }
     if parts.is_empty() && !jobs {
         // A section that is written wrongly has been reported.
@@ -216,7 +241,10 @@ fn driven_flows(
         return None;
     }
     match Flows::new(topology, labels, parts) {
-        Ok(flows) => Some(Flows { handed_in: handed_in.to_vec(), ..flows }),
+        Ok(mut flows) => {
+            flows.labels.extend(["messages", "messages of queue pairs"].map(String::from));
+            Some(Flows { handed_in: handed_in.to_vec(), ..flows })
+        }
         Err(e) => {
             doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(place()));
             None

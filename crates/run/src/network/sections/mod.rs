@@ -25,6 +25,7 @@ pub(super) mod host;
 pub(super) mod link_errors;
 pub(super) mod link_retry;
 pub(super) mod load_balancing;
+pub(super) mod messages;
 pub(super) mod pause_storm;
 pub(super) mod probes;
 pub(super) mod rate_control;
