@@ -130,15 +130,12 @@ class Case:
         self.nth = 0
 
     def run(self, s: Scenario, *options: str) -> Run:
-        """Runs a changed copy, next to the original: it may name files."""
+        """Runs a changed copy."""
         self.nth += 1
         name = f"copy{self.nth}"
-        path = self.path.parent / f".{self.path.stem}.{self.work.name}.{name}.toml"
+        path = self.path.parent / f"{name}.toml"
         path.write_text(written(s))
-        try:
-            return run(path, self.work / name, *options)
-        finally:
-            shutil.move(path, self.work / f"{name}.toml")
+        return run(path, self.work / name, *options)
 
     @property
     def fabric(self) -> bool:
@@ -183,7 +180,7 @@ def with_lists(base: Run) -> Scenario:
         return s
     if t["kind"] in ("file", "custom"):
         raise Unfit("a topology in another form")
-    ports = [tuple(re.sub(r"#\d+$", "", p).split("->")) for p in base.read()["ports"]["port"]]
+    ports = [(a, re.sub(r"#\d+$", "", b)) for a, _, b in (p.partition("->") for p in base.read()["ports"]["port"])]
     names = list(dict.fromkeys(a for a, _ in ports))
     hosts = host_names(t["kind"], names)
     nodes = [{"name": n, "kind": "host" if n in hosts else "switch", **({"level": 0} if n.startswith("NV") else {})} for n in names]
@@ -275,7 +272,7 @@ def without_ties(s: Scenario, dice: random.Random) -> Scenario:
     s = copy.deepcopy(s)
     t = s["topology"]
     for link in t["link"]:
-        link["delay"] = f"{delay(link['delay']) + dice.randrange(1, 20_000)}ps"
+        link["delay"] = f"{delay(link.get('delay', t.get('delay'))) + dice.randrange(1, 20_000)}ps"
     near, hosts = neighbours(t), {n["name"] for n in t["node"] if n["kind"] == "host"}
     for f in s.get("flow", []):
         f["start"] = f"{delay(f['start']) + dice.randrange(1, 100_000)}ps"
@@ -377,7 +374,7 @@ def back(tables: Tables, same: Same) -> Tables:
             continue
         frame = frame.drop([c for c in same.without if c in frame.columns])
         text = [c for c in frame.columns if frame[c].dtype == pl.String]
-        frame = frame.with_columns(pl.col(text).map_elements(lambda v: renamed(v, same.names), return_dtype=pl.String)) if same.names and text else frame
+        frame = frame.with_columns(pl.col(text).map_elements(lambda v: renamed(v, same.names), return_dtype=pl.String, skip_nulls=True)) if same.names and text else frame
         if same.times != 1:
             frame = frame.with_columns(
                 *(pl.col(c) // same.times for c in frame.columns if c.endswith("_ps")),
@@ -401,9 +398,7 @@ def numbers(tables: Tables, same: Same) -> dict[int, str]:
     return {n: " ".join(renamed(str(v), same.names) for v in rest) for n, *rest in f.select("flow", *columns).iter_rows()}
 
 
-def renamed(text: str | None, names: dict[str, str]) -> str | None:
-    if text is None or not names:
-        return text
+def renamed(text: str, names: dict[str, str]) -> str:
     a, arrow, b = text.partition("->")
     b, number, n = b.partition("#")
     return names.get(a, a) + arrow + names.get(b, b) + number + n
@@ -535,7 +530,7 @@ def rename(s: Scenario, names: dict[str, str]) -> Scenario:
             return [walk(v, key) for v in tree]
         return one(tree) if isinstance(tree, str) and key not in ("title", "kind") else tree
 
-    renamed_ = walk(s)
+    renamed_: Scenario = walk(s)
     for n in renamed_["topology"]["node"]:
         n["name"] = names.get(n["name"], n["name"])
     return renamed_
@@ -775,6 +770,9 @@ def one(name: str, text: str | None, path: Path | None, relations: list[str], ou
         if path is None:
             path = work / f"{name}.toml"
             path.write_text(text or "")
+        else:
+            # With the files that it names.
+            path = Path(shutil.copytree(path.parent, work / "files")) / path.name
         try:
             begun = time.monotonic()
             case = Case(path, work, seed=sum(name.encode()))

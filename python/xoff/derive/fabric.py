@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from . import manifest, words
+from . import hashed, manifest, words
 from .facts import Damaged, Facts, Tables, whole
 from .ledger import Verification
 from .manifest import COUNTER, at, leaves
@@ -45,6 +45,8 @@ def totals(folder: Path, m: dict[str, Any], file: str, facts: Facts, ledger: Ver
         seen.add(path)
         ledger.equal(f"{file}: {path}", at(m, path), derived, table)
 
+    seen.add("result_hash")
+    hashed.compare(ledger, file, m["result_hash"], lambda: hashed.of_fabric(tables))
     end = facts.duration
     if "(run.duration)" in m["ended_because"]:
         number("simulated_seconds", end * 1e-12, "the scenario")

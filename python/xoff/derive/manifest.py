@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from . import sentences, words
+from . import hashed, sentences, words
 from .facts import Damaged, Facts, Tables, read_json, whole
 from .jobs import CAUSES, Job, jobs
 from .ledger import Verification
@@ -51,7 +51,6 @@ WHY = (
     (r"threads|processes|fast_forward\..*|engine.*|schema_version", MACHINE),
     (r"scenario|scenario_folder|parameters.*|xoff_.*|fingerprint|inputs_digest|allowed.*|out", INPUT),
     (r"warnings.*", "the analysis before the run"),
-    (r"result_hash", "a hash"),
     (r"flows_total|verdict\.work\..*", "messages that a job never sent are in no table"),
     (r"jobs\[\]\.(stuck|mismatch)\..*", "the plan of the job"),
 )
@@ -90,6 +89,10 @@ class Run:
     def losses(self) -> dict[str, int]:
         by_cause = self.verdict.get("losses", {}).get("by_cause", {})
         return {k: v for k, v in by_cause.items() if isinstance(v, int)}
+
+    @cached_property
+    def hash(self) -> str:
+        return hashed.of_network(self.facts)
 
     @property
     def verdict(self) -> dict[str, Any]:
@@ -132,6 +135,8 @@ class _Checks:
             self.job(nth)
         self.texts()
         self.files()
+        self.seen.add("result_hash")
+        hashed.compare(self.ledger, self.file, self.m["result_hash"], lambda: self.run.hash)
         self.rest()
 
     def totals(self) -> None:
@@ -313,7 +318,7 @@ class _Checks:
                 # The same number in two places.
                 self.number(path, at(self.run.manifest, path), "manifest.json")
             elif isinstance(value, str):
-                if why not in (INPUT, "a hash"):
+                if why != INPUT:
                     self.ledger.skip(f"{self.file}: {path}", why, words.numbers(value))
             elif why != INPUT:
                 self.ledger.skip(f"{self.file}: {path}", why)
