@@ -17,7 +17,9 @@ use crate::{interrupt, terminal};
 ///
 /// The capture names the scenario. xoff feeds its incoming frames at their times into the same
 /// nodes in virtual time, and compares the frames they send with the captured ones: time, port,
-/// length and bytes. Exit code 1: there is a difference, or the capture is not whole.
+/// length and bytes. A frame that came in is compared with the one that its neighbour sent, if the
+/// capture holds both. Exit code 1: there is a difference, a frame did not arrive, or the capture is
+/// not whole.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml \\\n    --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
@@ -37,20 +39,29 @@ pub struct Json {
     nodes: Vec<String>,
     /// Frames that came in.
     frames_in: u64,
+    /// Bytes of the frames that came in.
+    bytes_in: u64,
+    /// Bytes of them that were compared with those of their sender. Frames of other programs and
+    /// control frames have a sender only if the capture holds both ends of the cable.
+    bytes_in_compared: u64,
     /// Frames that went out.
     frames_out: u64,
-    /// Their bytes.
+    /// Bytes of the frames that went out.
     bytes_out: u64,
     /// Bytes of them that were compared: a capture may hold only the first bytes of each.
     bytes_compared: u64,
+    /// Frames found at both ends of a cable.
+    frames_followed: u64,
+    /// Frames sent at the end of the capture, whose arrival it does not hold.
+    frames_under_way: u64,
     /// No difference in the compared part.
     identical: bool,
     /// The first difference, in words; null: there is none.
     difference: Option<String>,
     /// `yes`: identical, and complete.
     answer: Conclusion,
-    /// Whether the replay compared something, to the end, and the capture holds all frames of the
-    /// run: number and hash of them are in its last block.
+    /// Whether the replay compared something, to the end, and the capture has all bytes that were
+    /// written: its last block has the number of frames and a hash.
     complete: bool,
 }
 
@@ -83,7 +94,19 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         xoff_units::grouped(seen.inbound),
         xoff_units::grouped(seen.outbound)
     );
-    let [compared, bytes] = [seen.bytes_compared, seen.bytes_out].map(xoff_units::grouped);
+    let [out, all_out, inward, all_in, followed, under_way] = [
+        seen.bytes_compared,
+        seen.bytes_out,
+        seen.bytes_in_compared,
+        seen.bytes_in,
+        seen.followed,
+        seen.under_way,
+    ]
+    .map(xoff_units::grouped);
+    let compared = format!(
+        "Compared {out} of {all_out} bytes out and {inward} of {all_in} bytes in. {followed} frames were followed \
+         across a cable, {under_way} were under way at the end."
+    );
     let text = match &seen.difference {
         // Frames that were not read on either side are no difference.
         _ if interrupted => {
@@ -93,19 +116,24 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         None if whole != Whole::Yes => terminal::caution(&format!(
             "Not complete: identical so far, {counts}, but the end of the capture is missing"
         )),
-        None if seen.bytes_compared < seen.bytes_out => terminal::good(&format!(
-            "Identical: {counts}, same time and port, and {compared} of {bytes} bytes compared"
-        )),
-        None => terminal::good(&format!("Identical: {counts}, same time, port and bytes")),
+        None => {
+            let all = seen.bytes_compared == seen.bytes_out;
+            let what = if all { "same time, port and bytes" } else { "same time and port" };
+            format!("{}\n{compared}", terminal::good(&format!("Identical: {counts}, {what}")))
+        }
         Some(d) => format!("{}\n{d}", terminal::bad(&format!("Different after {counts}"))),
     };
     let json = Json {
         capture: args.capture.display().to_string(),
         nodes: facts.nodes,
         frames_in: seen.inbound,
+        bytes_in: seen.bytes_in,
+        bytes_in_compared: seen.bytes_in_compared,
         frames_out: seen.outbound,
         bytes_out: seen.bytes_out,
         bytes_compared: seen.bytes_compared,
+        frames_followed: seen.followed,
+        frames_under_way: seen.under_way,
         identical,
         difference: seen.difference,
         answer: conclusion,

@@ -14,6 +14,9 @@ use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario, Running};
 use xoff_units::{Loss, Span, Time};
 
+#[path = "virtual_time/mutants.rs"]
+mod mutants;
+
 const RING: &str = include_str!("../../../scenarios/testbed/ring-gfc.toml");
 
 fn scenario(settings: &[&str]) -> NetworkScenario {
@@ -317,8 +320,9 @@ fn a_replay_is_identical_and_can_fail() {
     b.run(Time::from_us(60_000), &mut whole);
     let log = std::mem::take(&mut b.log);
     let again = |log: Vec<Captured>| {
-        let Bench { mut running, mut machine, .. } = Bench::new(&s, &Real::default());
-        replay(running.world(), &mut machine, log.into_iter(), || true)
+        let Bench { mut running, mut machine, far, .. } = Bench::new(&s, &Real::default());
+        let far: Vec<_> = far.into_iter().map(Some).collect();
+        replay(running.world(), &mut machine, &far, log.into_iter(), || true)
     };
     let seen = again(log.clone());
     assert_eq!(seen.difference, None);
@@ -372,8 +376,11 @@ fn memory_in_pools_holds_real_frames_too() {
         r > 100 && r.abs_diff(i) * 50 <= i,
         "{r} dropped at the egress with bytes, {i} simulated"
     );
-    let Bench { mut running, mut machine, .. } = Bench::new(&s, &Real::default());
-    assert_eq!(replay(running.world(), &mut machine, log.into_iter(), || true).difference, None);
+    let Bench { mut running, mut machine, far, .. } = Bench::new(&s, &Real::default());
+    let far: Vec<_> = far.into_iter().map(Some).collect();
+    let seen = replay(running.world(), &mut machine, &far, log.into_iter(), || true);
+    assert_eq!(seen.difference, None);
+    assert_eq!((seen.bytes_compared, seen.bytes_in_compared), (seen.bytes_out, seen.bytes_in));
 }
 
 /// A time stamp with a flipped bit is a difference or refused by its packet, in bounded memory: the

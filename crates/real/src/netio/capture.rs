@@ -7,8 +7,11 @@
 //!   interface 1 ...
 //!   packet                interface, time, length on the wire, bytes, inbound or outbound
 //!   packet ...
-//!   interface statistics  comment: number and hash of the packets     if it is sealed
+//!   interface statistics  comment: number of packets, bytes and hash  if it is sealed
 //! ```
+//!
+//! The hash covers every byte in front of the last block. It has no key: it finds damage, and no
+//! forger.
 //!
 //! The blocks are written and read by the crate `pcap-file`, whose packets have their times in the
 //! unit of the file: here always ns when written, and brought to ns when read.
@@ -23,9 +26,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
-use pcap_file::pcapng::blocks::interface_statistics::{
-    InterfaceStatisticsBlock, InterfaceStatisticsOption,
-};
+use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, PcapError};
@@ -64,32 +65,95 @@ pub struct CaptureOptions {
     /// Rates of the ports [bit/s], in their order; ports without one have none in the file.
     /// Default: none.
     pub speeds: Vec<u64>,
-    /// [`Capture::finish`] writes number and hash of all frames behind them, so that a reader knows
-    /// whether it has all of them. Default: no.
+    /// [`Capture::finish`] writes the number of frames and a hash of all bytes behind them, so that a
+    /// reader knows whether it has all of them. Default: no.
     pub sealed: bool,
 }
 
-/// Number and hash of the frames of a capture.
+/// Hash of bytes that pass by, and their number.
 #[derive(Clone, Default)]
-struct Seal {
-    frames: u64,
+struct Sum {
+    bytes: u64,
     hash: Xxh3Default,
 }
 
-impl Seal {
-    fn add(&mut self, packet: &EnhancedPacketBlock<'_>, flags: u32) {
-        self.frames += 1;
-        self.hash.update(&packet.interface_id.to_le_bytes());
-        self.hash.update(&(packet.timestamp.as_nanos() as u64).to_le_bytes());
-        self.hash.update(&flags.to_le_bytes());
-        self.hash.update(&packet.original_len.to_le_bytes());
-        self.hash.update(&(packet.data.len() as u64).to_le_bytes());
-        self.hash.update(&packet.data);
+impl Sum {
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.hash.update(bytes);
     }
 
-    /// Comment of the last block.
-    fn text(&self) -> String {
-        format!("xoff: end of {} frames, xxh3 {:032x}", self.frames, self.hash.digest128())
+    /// The last block of a capture with these bytes in front of it: interface statistics with a
+    /// comment and nothing else (sections 3.5 and 4.6).
+    fn end(&self, frames: u64) -> Vec<u8> {
+        let mut text = format!(
+            "{END} {frames} frames, {} bytes, xxh3 {:032x}",
+            self.bytes,
+            self.hash.digest128()
+        )
+        .into_bytes();
+        let comment = 1 | (text.len() as u32) << 16;
+        text.resize(text.len().next_multiple_of(4), 0);
+        let len = text.len() as u32 + 32;
+        // Type, length, interface, time, option; comment; end of options, length.
+        let numbers = |all: &[u32]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+        [numbers(&[5, len, 0, 0, 0, comment]), text, numbers(&[0, len])].concat()
+    }
+}
+
+/// Start of the comment of the last block.
+const END: &str = "xoff: end of";
+/// Longest last block: 32 bytes around its comment and padding, with two numbers of 20 digits.
+const END_MAX: usize = 160;
+
+/// Bytes that are written, and their sum.
+struct Summed<W> {
+    to: W,
+    sum: Option<Sum>,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.to.write(bytes)?;
+        if let Some(sum) = &mut self.sum {
+            sum.add(&bytes[..n]);
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Bytes that are read, the last of them held back from the sum.
+struct Ending<R> {
+    from: R,
+    sum: Sum,
+    held: Vec<u8>,
+}
+
+impl<R: Read> Read for Ending<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(to)?;
+        self.held.extend_from_slice(&to[..n]);
+        let over = self.held.len().saturating_sub(END_MAX);
+        self.sum.add(&self.held[..over]);
+        self.held.drain(..over);
+        Ok(n)
+    }
+}
+
+impl<R> Ending<R> {
+    /// Whether all that was read ends with the last block of a capture of `frames` frames.
+    fn is_end(&self, frames: u64) -> bool {
+        let Some(len) = self.held.last_chunk().map(|len| u32::from_le_bytes(*len) as usize) else {
+            return false;
+        };
+        let Some(before) = self.held.len().checked_sub(len) else { return false };
+        let mut sum = self.sum.clone();
+        sum.add(&self.held[..before]);
+        sum.end(frames) == self.held[before..]
     }
 }
 
@@ -99,9 +163,9 @@ pub enum Whole {
     /// It has no seal: it was cut, its writer was killed, or it never had one.
     #[default]
     Unknown,
-    /// Its frames are those of its seal.
+    /// Every byte is one that was written.
     Yes,
-    /// Its frames are others than those of its seal.
+    /// Its bytes are others than those that were written.
     Changed,
 }
 
@@ -124,10 +188,10 @@ impl Default for CaptureOptions {
 /// catches Ctrl-C leaves its loop. Only [`Capture::finish`] returns whether that succeeded. After
 /// an error, such as a full disk, nothing more is written and every call reports it.
 pub struct Capture<W: Write = File> {
-    writer: Option<PcapNgWriter<BufWriter<W>>>,
+    writer: Option<PcapNgWriter<BufWriter<Summed<W>>>>,
     ports: usize,
     snap_length: usize,
-    seal: Option<Seal>,
+    frames: u64,
     failed: Option<(io::ErrorKind, String)>,
 }
 
@@ -153,6 +217,7 @@ impl<W: Write> Capture<W> {
             options: about,
             ..Default::default()
         };
+        let to = Summed { to, sum: options.sealed.then(Sum::default) };
         let buffered = BufWriter::with_capacity(options.buffer_bytes, to);
         let mut writer = PcapNgWriter::with_section_header(buffered, section).map_err(plain)?;
         for (at, port) in ports.iter().enumerate() {
@@ -180,7 +245,7 @@ impl<W: Write> Capture<W> {
             writer: Some(writer),
             ports: ports.len(),
             snap_length,
-            seal: options.sealed.then(Seal::default),
+            frames: 0,
             failed: None,
         })
     }
@@ -212,9 +277,7 @@ impl<W: Write> Capture<W> {
             data: Cow::Borrowed(&frame[..frame.len().min(self.snap_length)]),
             options: vec![EnhancedPacketOption::Flags(flags)],
         };
-        if let Some(seal) = &mut self.seal {
-            seal.add(&packet, flags);
-        }
+        self.frames += 1;
         self.with_writer(|writer| writer.write_pcapng_block(packet).map(drop).map_err(plain))
     }
 
@@ -225,25 +288,24 @@ impl<W: Write> Capture<W> {
 
     /// Writes the buffered bytes, and ends the capture.
     pub fn finish(mut self) -> io::Result<W> {
-        if let Some(seal) = self.seal.take().filter(|_| self.ports > 0) {
-            let end = InterfaceStatisticsBlock {
-                interface_id: 0,
-                timestamp: 0,
-                options: vec![InterfaceStatisticsOption::Comment(Cow::Owned(seal.text()))],
-            };
-            self.with_writer(|writer| writer.write_pcapng_block(end).map(drop).map_err(plain))?;
+        self.flush()?;
+        let sum = self.writer.as_mut().and_then(|w| w.get_mut().get_mut().sum.take());
+        if let Some(sum) = sum.filter(|_| self.ports > 0) {
+            let end = sum.end(self.frames);
+            self.with_writer(|writer| writer.get_mut().write_all(&end))?;
         }
         self.flush()?;
         let writer = self
             .writer
             .take()
             .ok_or_else(|| io::Error::other("capture: the file is already complete"))?;
-        writer.into_inner().into_inner().map_err(io::IntoInnerError::into_error)
+        let summed = writer.into_inner().into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(summed.to)
     }
 
     fn with_writer(
         &mut self,
-        f: impl FnOnce(&mut PcapNgWriter<BufWriter<W>>) -> io::Result<()>,
+        f: impl FnOnce(&mut PcapNgWriter<BufWriter<Summed<W>>>) -> io::Result<()>,
     ) -> io::Result<()> {
         if let Some((kind, text)) = &self.failed {
             return Err(io::Error::new(*kind, text.clone()));
@@ -287,9 +349,9 @@ pub struct Captured {
 
 /// Reads captures, ours and others': an iterator over frames.
 pub struct CaptureReader<R: Read = File> {
-    reader: PcapNgReader<R>,
+    reader: PcapNgReader<Ending<R>>,
     ended: bool,
-    seen: Seal,
+    frames: u64,
     whole: Whole,
 }
 
@@ -303,11 +365,12 @@ impl CaptureReader<File> {
 impl<R: Read> CaptureReader<R> {
     /// Reads from anything that gives bytes.
     pub fn new(from: R) -> io::Result<CaptureReader<R>> {
+        let from = Ending { from, sum: Sum::default(), held: Vec::new() };
         let reader = PcapNgReader::new(from).map_err(plain)?;
-        Ok(CaptureReader { reader, ended: false, seen: Seal::default(), whole: Whole::Unknown })
+        Ok(CaptureReader { reader, ended: false, frames: 0, whole: Whole::Unknown })
     }
 
-    /// Whether the frames read so far are all that were written; known after the last one.
+    /// Whether the bytes of the capture are those that were written; known after the last frame.
     pub fn whole(&self) -> Whole {
         self.whole
     }
@@ -334,18 +397,19 @@ impl<R: Read> CaptureReader<R> {
 
     fn read(&mut self) -> Option<io::Result<Captured>> {
         loop {
-            let packet = match self.reader.next_block()? {
+            let Some(next) = self.reader.next_block() else {
+                if self.reader.get_ref().is_end(self.frames) {
+                    self.whole = Whole::Yes;
+                }
+                return None;
+            };
+            let packet = match next {
                 Ok(Block::EnhancedPacket(packet)) => packet.into_owned(),
                 Ok(Block::InterfaceStatistics(end)) => {
-                    let seal = end.options.iter().find_map(|o| match o {
-                        InterfaceStatisticsOption::Comment(text) => {
-                            text.starts_with("xoff: end of").then_some(text)
-                        }
-                        _ => None,
-                    });
-                    if let Some(seal) = seal {
-                        let same = **seal == self.seen.text();
-                        self.whole = if same { Whole::Yes } else { Whole::Changed };
+                    // An end that is not at the end, or of other bytes.
+                    let is_end = |o: &InterfaceStatisticsOption| matches!(o, InterfaceStatisticsOption::Comment(text) if text.starts_with(END));
+                    if end.options.iter().any(is_end) {
+                        self.whole = Whole::Changed;
                     }
                     continue;
                 }
@@ -369,10 +433,7 @@ impl<R: Read> CaptureReader<R> {
                 EnhancedPacketOption::Flags(flags) => Some(*flags),
                 _ => None,
             });
-            self.seen.add(&packet, flags.unwrap_or(0));
-            if self.whole != Whole::Unknown {
-                self.whole = Whole::Changed; // behind the end
-            }
+            self.frames += 1;
             return Some(Ok(Captured {
                 time_ns: to_ns(units, resolution.unwrap_or(TSRESOL_DEFAULT)),
                 port: packet.interface_id as usize,
@@ -491,10 +552,20 @@ mod tests {
         assert_eq!(whole(&[&bytes[..last], &bytes[seal..]].concat()).unwrap(), (2, Whole::Changed));
         assert_eq!(whole(&[&bytes[..], &bytes[last..seal]].concat()).unwrap(), (4, Whole::Changed));
         // Any bit of a frame's bytes: packets have 28 bytes in front of them.
-        for bit in (last + 28) * 8..(last + 28 + 61) * 8 {
+        let flipped = |bit: usize| {
             let mut other = bytes.clone();
             other[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(whole(&other).unwrap(), (3, Whole::Changed), "bit {bit}");
+            other
+        };
+        for bit in (last + 28) * 8..(last + 28 + 61) * 8 {
+            assert_eq!(whole(&flipped(bit)).unwrap(), (3, Whole::Changed), "bit {bit}");
+        }
+        // Any bit at all. Before, a changed scenario or padding was whole.
+        for bit in 0..bytes.len() * 8 {
+            let other = flipped(bit);
+            let Ok(mut reader) = CaptureReader::new(&other[..]) else { continue };
+            let read: io::Result<Vec<_>> = reader.by_ref().collect();
+            assert!(read.is_err() || reader.whole() != Whole::Yes, "bit {bit}");
         }
     }
 

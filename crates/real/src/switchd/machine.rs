@@ -22,6 +22,7 @@ mod departures;
 mod links;
 mod storms;
 
+pub(in crate::switchd) use departures::addresses;
 pub use links::Outage;
 
 /// Frame check sequence [bytes]: counts on a link, and is never seen.
@@ -382,6 +383,11 @@ impl Machine {
     pub fn plain(&self, link: usize) -> Option<(NodeId, u16)> {
         let l = &self.at[link].link;
         l.plain.then_some((l.node, l.port))
+    }
+
+    /// Name of a port.
+    pub fn name(&self, link: usize) -> &str {
+        &self.at[link].link.name
     }
 
     /// The ports, their counters, and their outages.

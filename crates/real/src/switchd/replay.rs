@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use xoff_sim::World;
-use xoff_units::{Span, Time};
+use xoff_units::{FlowId, Span, Time};
 
-use crate::switchd::machine::Machine;
+use crate::switchd::machine::{Machine, addresses};
+use crate::wire::{ethernet, local, test_frame};
 
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +29,20 @@ pub struct Captured {
 pub struct Replayed {
     /// Frames that came in.
     pub inbound: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Bytes of them that the replay compared with those of their sender.
+    pub bytes_in_compared: u64,
     /// Frames that went out in both.
     pub outbound: u64,
-    /// Their bytes, and those of them that the capture holds and the replay compared.
+    /// Their bytes.
     pub bytes_out: u64,
-    /// Compared bytes.
+    /// Bytes of them that the capture holds and the replay compared with its own.
     pub bytes_compared: u64,
+    /// Frames found at both ends of a cable.
+    pub followed: u64,
+    /// Frames that were sent at the end of the capture, and whose arrival it does not hold.
+    pub under_way: u64,
     /// The first difference, in words; `None`: there is none.
     pub difference: Option<String>,
 }
@@ -49,10 +58,18 @@ const DISORDER: Span = Span::from_ms(1_000);
 /// Step of the world's time, so that its frames do not pile up before they are compared.
 const STEP: Span = Span::from_ms(1);
 
+/// Longest time of a frame on a cable. The kernel takes microseconds, a busy machine longer: the
+/// world's clock advances a millisecond at most between two polls of the ports.
+const ON_CABLE: Span = Span::from_ms(100);
+
 /// A world in a replay, and the frames of both sides that are not compared yet.
 struct Replay<'a> {
     world: &'a mut World,
     machine: &'a mut Machine,
+    /// By link: the link at the other end of its cable.
+    far: &'a [Option<usize>],
+    /// By link: frames that its neighbour has sent to it.
+    coming: Vec<VecDeque<Captured>>,
     /// The time up to which the world has been run.
     reached: Time,
     made: VecDeque<(Time, usize, Vec<u8>)>,
@@ -60,8 +77,9 @@ struct Replay<'a> {
     seen: Replayed,
 }
 
-/// Replays received frames and compares sent ones, frame by frame: time, port, length and bytes.
-/// `look` is called for every millisecond of a gap; when it returns false, the replay ends where it
+/// Replays received frames and compares sent ones, frame by frame: time, port, length and bytes. A
+/// received frame is compared with the sent one where both ends of its cable are here (`far`, by
+/// link). A test frame from elsewhere has the bytes that its sender writes. `look` is called for every millisecond of a gap; when it returns false, the replay ends where it
 /// is.
 ///
 /// The machine and its world are those of the run that was captured, at rest. A time of sending
@@ -69,6 +87,7 @@ struct Replay<'a> {
 pub fn replay(
     world: &mut World,
     machine: &mut Machine,
+    far: &[Option<usize>],
     capture: impl Iterator<Item = Captured>,
     mut look: impl FnMut() -> bool,
 ) -> Replayed {
@@ -76,6 +95,8 @@ pub fn replay(
     let mut r = Replay {
         world,
         machine,
+        far,
+        coming: far.iter().map(|_| VecDeque::new()).collect(),
         reached: Time::ZERO,
         made: VecDeque::new(),
         logged: VecDeque::new(),
@@ -92,6 +113,9 @@ pub fn replay(
             }
             r.take_in(c);
         } else {
+            if let Some(far) = r.far[c.link] {
+                r.coming[far].push_back(c.clone());
+            }
             let behind = Time(c.at.0.saturating_sub(DISORDER.0));
             r.logged.push_back(c);
             r.compare();
@@ -104,6 +128,8 @@ pub fn replay(
     // Times of sending are cut to nanoseconds in a capture.
     if r.run_to(last + Span(999), &mut look) {
         r.nothing_is_left();
+        r.nothing_is_lost(last);
+        r.seen.under_way = r.coming.iter().map(|c| c.len() as u64).sum();
     }
     r.seen
 }
@@ -119,6 +145,7 @@ impl Replay<'_> {
             self.depart(until);
             self.reached = until;
             self.nothing_is_overdue();
+            self.nothing_is_lost(until);
             if !look() {
                 return false;
             }
@@ -137,6 +164,11 @@ impl Replay<'_> {
             return;
         }
         self.seen.inbound += 1;
+        self.seen.bytes_in += c.len as u64;
+        if let Some(wrong) = self.came_from(&c) {
+            self.seen.difference = Some(wrong);
+            return;
+        }
         // A cut-off frame is as long as it was: nodes look at lengths, not at what is behind the
         // headers.
         let mut bytes = c.bytes;
@@ -148,8 +180,10 @@ impl Replay<'_> {
         };
         if at != c.at {
             self.seen.difference = Some(format!(
-                "frame {} in: at {} in the capture, accepted at {at}",
-                self.seen.inbound, c.at
+                "frame {} in: by {} at {} in the capture, accepted at {at}",
+                self.seen.inbound,
+                self.machine.name(c.link),
+                c.at
             ));
             return;
         }
@@ -165,13 +199,17 @@ impl Replay<'_> {
             let same = (ns(*at), *link, bytes.len()) == (ns(c.at), c.link, c.len)
                 && bytes.starts_with(&c.bytes);
             if !same {
+                let name = |link| self.machine.name(link);
+                let first = if c.len == bytes.len() { first_other(bytes, &c.bytes) } else { None };
                 self.seen.difference = Some(format!(
-                    "frame {} out: {} B by link {link} at {at} in the replay, {} B by link {} at {} in the capture",
+                    "frame {} out: {} B by {} at {at} in the replay, {} B by {} at {} in the capture{}",
                     self.seen.outbound + 1,
                     bytes.len(),
+                    name(*link),
                     c.len,
-                    c.link,
-                    c.at
+                    name(c.link),
+                    c.at,
+                    first.map_or(String::new(), |at| format!("; byte {at} differs"))
                 ));
                 return;
             }
@@ -192,20 +230,96 @@ impl Replay<'_> {
         {
             let (at, link) = (*at, *link);
             self.seen.difference =
-                Some(format!("{}; the capture continues later", only_in("replay", at, link)));
+                Some(format!("{}; the capture continues later", self.only_in("replay", at, link)));
         }
     }
 
     /// At the end each side has sent the frames of the other.
     fn nothing_is_left(&mut self) {
         if self.seen.difference.is_none() {
-            let made = self.made.front().map(|(at, link, _)| only_in("replay", *at, *link));
+            let made = self.made.front().map(|(at, link, _)| self.only_in("replay", *at, *link));
             self.seen.difference =
-                made.or(self.logged.front().map(|c| only_in("capture", c.at, c.link)));
+                made.or(self.logged.front().map(|c| self.only_in("capture", c.at, c.link)));
+        }
+    }
+
+    fn only_in(&self, side: &str, at: Time, link: usize) -> String {
+        format!("a frame by {} at {at} was sent only in the {side}", self.machine.name(link))
+    }
+
+    /// Compares a frame with the one that its sender sent. Returns the difference.
+    fn came_from(&mut self, c: &Captured) -> Option<String> {
+        let here = |what: &str| {
+            let (n, name) = (self.seen.inbound, self.machine.name(c.link));
+            Some(format!("frame {n} in: by {name} at {}: {what}", c.at))
+        };
+        let Some(from) = self.far[c.link] else {
+            let Some(sent) = as_sent(self.world, c) else { return None };
+            if let Some(at) = first_other(&sent, &c.bytes) {
+                return here(&format!("byte {at} of the test frame is not the one of its sender"));
+            }
+            self.seen.bytes_in_compared += c.bytes.len() as u64;
+            return None;
+        };
+        let coming = &self.coming[c.link];
+        let same = |sent: &Captured| (sent.len, &sent.bytes) == (c.len, &c.bytes);
+        let from = self.machine.name(from);
+        match coming.iter().position(same) {
+            Some(0) => {
+                self.coming[c.link].pop_front();
+                self.seen.followed += 1;
+                self.seen.bytes_in_compared += c.bytes.len() as u64;
+                None
+            }
+            Some(lost) => {
+                let first = coming[0].at;
+                here(&format!(
+                    "{lost} frames that {from} sent before it did not arrive, the first at {first}"
+                ))
+            }
+            None => match coming.front() {
+                Some(sent) if sent.len == c.len => {
+                    let at = first_other(&sent.bytes, &c.bytes).unwrap_or_default();
+                    here(&format!("byte {at} is not the one that {from} sent at {}", sent.at))
+                }
+                _ => here(&format!("{from} did not send it")),
+            },
+        }
+    }
+
+    /// Frames that were sent long before a time have arrived by then.
+    fn nothing_is_lost(&mut self, by: Time) {
+        let late = |c: &VecDeque<Captured>| c.front().is_some_and(|f| f.at + ON_CABLE < by);
+        if self.seen.difference.is_none()
+            && let Some(link) = self.coming.iter().position(late)
+        {
+            let (at, name) = (self.coming[link][0].at, self.machine.name(link));
+            let from = self.far[link].map_or("", |far| self.machine.name(far));
+            self.seen.difference =
+                Some(format!("a frame that {from} sent at {at} did not arrive at {name}"));
         }
     }
 }
 
-fn only_in(side: &str, at: Time, link: usize) -> String {
-    format!("a frame by link {link} at {at} was sent only in the {side}")
+/// Position of the first byte that differs.
+fn first_other(one: &[u8], other: &[u8]) -> Option<usize> {
+    let differs = one.iter().zip(other).position(|(a, b)| a != b);
+    differs.or((one.len() < other.len()).then_some(one.len()))
+}
+
+/// Bytes of a test frame as its sender writes them: nothing but what its header holds. `None`: no
+/// test frame of this network.
+fn as_sent(world: &World, c: &Captured) -> Option<Vec<u8>> {
+    let mut whole = c.bytes.clone();
+    whole.resize(c.len, 0);
+    let frame = ethernet::Frame::new(&whole).ok()?;
+    let Ok(local::Message::Test(test)) = local::Message::parse(frame.payload()) else {
+        return None;
+    };
+    let ends = world.ends(FlowId(test.flow)).filter(|_| frame.ether_type() == ethernet::LOCAL)?;
+    let (to, from) = addresses(ends, test.kind == test_frame::Kind::Data);
+    let mut sent = vec![0; c.len.max(ethernet::FRAME_MIN)];
+    let len = local::Message::Test(test).emit_frame(to, from, &mut sent).ok()?;
+    sent.resize(len.max(c.len), 0);
+    Some(sent)
 }

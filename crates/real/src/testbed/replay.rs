@@ -123,8 +123,8 @@ pub fn tap(capture: &mut Capture) -> Tap<'_> {
     })
 }
 
-/// Replays a capture in a world in virtual time, and tells whether the capture is whole. One whose
-/// frames are not those that were written differs from the run. `look(frames)` is called now and then, with 0
+/// Replays a capture in a world in virtual time, and tells whether the capture is whole. A capture
+/// with other bytes than those that were written differs from the run. `look(frames)` is called now and then, with 0
 /// within a long gap; when it returns false, the replay ends where it is.
 pub fn replay(
     path: &Path,
@@ -147,6 +147,12 @@ pub fn replay(
     let plain = |node, port| facts.plain.contains(&s.topology.port_name(node, port));
     let links = wiring::links(&s, &here, plain);
     let ports = links.len();
+    // A neighbour without our flow control is no node of ours.
+    let far: Vec<_> = wiring::far(&s, &links)
+        .into_iter()
+        .zip(&links)
+        .map(|(far, l)| far.filter(|&far| !l.plain && !links[far].plain))
+        .collect();
     let mut running = s.start_outside(Sink::Nothing, here).map_err(ReplayError::Run)?;
     let mut machine = wiring::machine(&s, links, &facts.real(), running.world());
     let (mut frames, mut failed) = (0u64, None);
@@ -165,19 +171,25 @@ pub fn replay(
             }
         }
     });
-    let mut seen =
-        crate::switchd::replay(running.world(), &mut machine, captured, || look.borrow_mut()(0));
-    match failed {
-        Some(e) => Err(ReplayError::Read(e)),
-        None => {
-            if reader.whole() == Whole::Changed {
-                seen.difference.get_or_insert_with(|| {
-                    "the frames of the capture are not those that xoff wrote: number or hash in its last block differ".into()
-                });
-            }
-            Ok((facts, seen, reader.whole()))
-        }
+    let mut seen = crate::switchd::replay(running.world(), &mut machine, &far, captured, || {
+        look.borrow_mut()(0)
+    });
+    if let Some(e) = failed {
+        return Err(ReplayError::Read(e));
     }
+    // A difference ends the replay early: is it one of the run, or of the file?
+    if seen.difference.is_some() {
+        reader.by_ref().for_each(drop);
+    }
+    if reader.whole() == Whole::Changed {
+        let changed =
+            "the capture is not the one that xoff wrote: number or hash in its last block differ";
+        seen.difference = Some(match seen.difference {
+            Some(first) => format!("{first}; {changed}"),
+            None => changed.into(),
+        });
+    }
+    Ok((facts, seen, reader.whole()))
 }
 
 /// Longest time without a frame in a capture. A port that is idle over a night is replayed; a time

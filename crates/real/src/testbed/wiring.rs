@@ -147,12 +147,19 @@ pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(NodeId, u16) -> 
         .collect()
 }
 
+/// By link: the position of the link at the other end of its cable; `None`: it is not here.
+pub fn far(s: &NetworkScenario, links: &[Link]) -> Vec<Option<usize>> {
+    let of = |l: &Link| {
+        let far = s.topology.nodes[l.node.index()].ports[l.port as usize];
+        links.iter().position(|o| (o.node, o.port) == (far.peer, far.peer_port))
+    };
+    links.iter().map(of).collect()
+}
+
 /// Positions of a port and of its peer among these links.
 pub fn ends(s: &NetworkScenario, links: &[Link], port: &str) -> Option<[usize; 2]> {
     let at = links.iter().position(|l| l.name == port)?;
-    let far = s.topology.nodes[links[at].node.index()].ports[links[at].port as usize];
-    let other = links.iter().position(|l| (l.node, l.port) == (far.peer, far.peer_port))?;
-    Some([at, other])
+    Some([at, far(s, links)[at]?])
 }
 
 /// A machine for these links.

@@ -2,7 +2,13 @@
 //! times, and states repeated.
 
 use super::*;
+use crate::wire::ethernet::Mac;
 use xoff_units::Class;
+
+/// Destination and source of a test frame, which is data or feedback.
+pub(in crate::switchd) fn addresses((src, dst): (NodeId, NodeId), is_data: bool) -> (Mac, Mac) {
+    if is_data { (mac(dst, 0), mac(src, 0)) } else { (mac(src, 0), mac(dst, 0)) }
+}
 
 /// A frame that is to be on the wire at a time.
 pub(super) struct Departure {
@@ -87,10 +93,10 @@ impl Machine {
         } else {
             bytes.clear();
             bytes.resize(f.len().max(ethernet::FRAME_MIN as u32 + 40) as usize, 0);
-            let (src, dst) = world.ends(f.flow).unwrap_or_default();
-            let (src, dst) = if f.kind() == FrameKind::Data { (src, dst) } else { (dst, src) };
             let own = mac(a.link.node, a.link.port);
-            let macs = if control { (own, own) } else { (mac(dst, 0), mac(src, 0)) };
+            let ends = world.ends(f.flow).unwrap_or_default();
+            let data = f.kind() == FrameKind::Data;
+            let macs = if control { (own, own) } else { addresses(ends, data) };
             let Some(len) = encode(f, world.classes(), macs, &terms, at, &mut bytes) else {
                 return;
             };
