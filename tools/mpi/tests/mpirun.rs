@@ -343,6 +343,49 @@ fn an_interrupted_run_is_closed_properly() {
     }
 }
 
+/// A stopped process stops the others, which wait for it. Continued, the run has the same hash.
+/// SIGTERM to `mpirun` ends all of them, stopped or not, and never leaves a run that passes for
+/// complete.
+#[test]
+fn a_process_that_is_stopped_delays_the_run() {
+    if !possible() {
+        return;
+    }
+    let dir = folder();
+    let path = dir.path().join("short.toml");
+    let head = "[run]\nduration = \"20ms\"\nstop_when_done = false\n[topology]\nkind = \"fat-tree\"\nk = 4\n[flow_control]\nkind = \"pfc\"\n";
+    std::fs::write(&path, format!("{head}[[workload]]\nkind = \"permutation\"\n[probes]\ninterval = \"10us\"\nqueues = [\"all\"]\n")).unwrap();
+    let wanted = alone(text(&path)).result_hash;
+    for stopped in [0, 2] {
+        let out = dir.path().join("out");
+        let arguments = ["run", text(&path), "--out", text(&out), "--json", "--no-report"];
+        let mut child = spawn(&mut on(3, &arguments));
+        let pids = started(&child, 3, &out);
+        kill_process(pids[stopped], Signal::STOP).unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        assert!(child.try_wait().unwrap().is_none(), "the run ended without process {stopped}");
+        kill_process(pids[stopped], Signal::CONT).unwrap();
+        let ran = ended(child);
+        let answer: Value = serde_json::from_str(&ran.out)
+            .unwrap_or_else(|e| panic!("{stopped}: {e}: {}\n{}", ran.out, ran.err));
+        assert_eq!((answer["result_hash"].as_str(), ran.code), (Some(wanted.as_str()), Some(0)));
+    }
+    let (path, out) = long(dir.path());
+    let child = spawn(&mut on(3, &["run", text(&path), "--out", text(&out)]));
+    let pids = started(&child, 3, &out);
+    kill_process(pids[1], Signal::STOP).unwrap();
+    let mpirun = Pid::from_raw(child.id() as i32).unwrap();
+    kill_process(mpirun, Signal::TERM).unwrap();
+    let at = Instant::now();
+    let ran = ended(child);
+    assert!(at.elapsed() < Duration::from_secs(30), "{:?}", at.elapsed());
+    assert!(ran.code != Some(0), "{}", ran.err);
+    // It may have been too late for the tables.
+    let closed = Manifest::read(&out).map(|m| m.interrupted);
+    assert_ne!(closed.as_ref().ok(), Some(&false), "{}", ran.err);
+    println!("{:?} after SIGTERM: exit code {:?}, interrupted: {closed:?}", at.elapsed(), ran.code);
+}
+
 /// A full disk, where files cannot grow, ends the run of all processes with the reason.
 #[test]
 fn a_full_disk_ends_the_run_of_all() {
