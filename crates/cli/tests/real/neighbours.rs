@@ -11,6 +11,7 @@ use xoff_real::switchd::mac;
 use xoff_real::wire::ecn::Ecn;
 use xoff_real::wire::ethernet::Mac;
 use xoff_real::wire::local::Message;
+use xoff_real::wire::mac_control::{self, Pfc};
 use xoff_real::wire::{cbfc, gfc, pffc, test_frame};
 use xoff_units::NodeId;
 
@@ -240,6 +241,173 @@ fn lies_change_nothing() {
             (Some(1), Some(0), Some(0)),
             "{p:#}"
         );
+    });
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+    /// A number below `n`.
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+    /// A number at an end of its range, or anywhere in it.
+    fn extreme(&mut self) -> u64 {
+        match self.below(8) {
+            0 => 0,
+            1 => 1,
+            2 => u64::MAX,
+            3 => 1 << self.below(64),
+            4 => (1 << self.below(64)) - 1,
+            5 => self.below(10_000) as u64,
+            _ => self.next(),
+        }
+    }
+}
+
+/// A frame of an enemy: bytes that mean nothing, a control message of any kind with any values, the
+/// same with a byte changed or cut short, or a test frame with any values.
+fn hostile(r: &mut Random) -> Vec<u8> {
+    if r.below(8) == 0 {
+        return (0..14 + r.below(200)).map(|_| r.next() as u8).collect();
+    }
+    let mut any = || r.extreme();
+    let mut out = vec![0; 2000];
+    let mut bytes = match any() % 6 {
+        0 => {
+            let times = std::array::from_fn(|_| any().is_multiple_of(2).then(|| any() as u16));
+            let n = mac_control::Repr::Pfc(Pfc { times }).emit_frame(mac(NodeId(1), 0), &mut out);
+            out.truncate(n.unwrap());
+            out
+        }
+        1 => local(
+            Message::Credit64(cbfc::Wide {
+                op: [cbfc::Op::Normal, cbfc::Op::Init][any() as usize % 2],
+                vl: any() as u8 % 16,
+                fctbs: any(),
+                fccl: any(),
+                occupied: any(),
+            }),
+            Mac::FLOW_CONTROL,
+        ),
+        2 => {
+            let feedback = match any() % 3 {
+                0 => gfc::Feedback::Stage(any() as u16),
+                1 => gfc::Feedback::Queue(any()),
+                _ => gfc::Feedback::Rate(any()),
+            };
+            let (sequence, validity_us) = (any() as u32, any() as u32);
+            let repr = gfc::Repr { priority: any() as u8 % 8, sequence, validity_us, feedback };
+            local(Message::Gfc(repr), Mac::FLOW_CONTROL)
+        }
+        3 => {
+            let kind = match any() % 4 {
+                0 => pffc::Kind::Pause(any() as u16),
+                1 => pffc::Kind::Resume,
+                2 => pffc::Kind::Migrate,
+                _ => pffc::Kind::MigrateBack,
+            };
+            let (sequence, hash) = (any() as u32, any() as u32);
+            let repr = pffc::Repr { kind, queue: any() as u8 % 8, sequence, hash, key: None };
+            local(Message::Pffc(repr), Mac::FLOW_CONTROL)
+        }
+        4 => local(
+            Message::Credit12(cbfc::LinkPacket {
+                op: cbfc::Op::Normal,
+                fctbs: any() as u16 % 4096,
+                vl: any() as u8 % 15,
+                fccl: any() as u16 % 4096,
+            }),
+            Mac::FLOW_CONTROL,
+        ),
+        // Of the flow from H1 to H0, with the addresses that it has.
+        _ => {
+            let t = test_frame::Repr {
+                kind: test_frame::Kind::Data,
+                mark: Ecn::new(any() as u8),
+                reported: Ecn::new(any() as u8),
+                counted: any() as u16,
+                priority: any() as u8 % 8,
+                last: any().is_multiple_of(2),
+                len: 40 + any() as u16 % 1400,
+                flow: 0,
+                sequence: any(),
+                due_ps: any(),
+                sent_ps: any(),
+            };
+            return local(Message::Test(t), mac(NodeId(0), 0));
+        }
+    };
+    match r.below(3) {
+        0 => {
+            let at = 12 + r.below(bytes.len() - 12);
+            bytes[at] = r.next() as u8;
+        }
+        1 => bytes.truncate(14 + r.below(bytes.len() - 14)),
+        _ => {}
+    }
+    bytes
+}
+
+/// Thousands of hostile frames at three ports, under every flow control that has a wire format: the
+/// switch survives, forwards what is for the fourth port, loses nothing of it, and did with each of
+/// the frames what the simulation does.
+#[test]
+fn hostile_frames_do_what_they_do_in_the_simulation() {
+    in_namespaces("neighbours::hostile_frames_do_what_they_do_in_the_simulation", || {
+        let frames: usize = std::env::var("XOFF_TEST_FRAMES").map_or(3000, |n| n.parse().unwrap());
+        wires(1500);
+        let mut r = Random(41);
+        for kind in ["pfc", "cbfc", "gfc-buffer", "gfc-time", "gfc-conceptual", "pffc"] {
+            let set = format!("flow_control={kind}");
+            let capture = path(&folder(&format!("hostile-{kind}")), "s1.pcapng");
+            let s1 = switch(&["--json", "--set", &set, "--capture", &capture]);
+            let mut ports = ["b0", "b1", "b2"].map(port);
+            let mut b3 = port("b3");
+            let mut unknown = vec![0; 200];
+            unknown[..6].copy_from_slice(&mac(NodeId(3), 0).0);
+            unknown[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 0x12, 0x34]);
+            let mut arrived = 0;
+            for nth in 0..frames {
+                send(&mut ports[r.below(3)], &hostile(&mut r));
+                if nth % 100 == 0 {
+                    send(&mut ports[1], &unknown);
+                    arrived += receive(&mut b3, 1, 1);
+                }
+            }
+            let wanted = frames.div_ceil(100);
+            let rest = wanted - arrived;
+            assert_eq!(receive(&mut b3, 5000, rest), rest, "{kind}: the fourth port");
+            let ran = s1.stop();
+            assert_eq!(ran.code, 130, "{kind}: {}", ran.err);
+            let replayed = Process::start_anyhow(&["replay", &capture, "--json"]).end();
+            let (code, json) = (replayed.code, replayed.json());
+            assert_eq!((code, &json["answer"]), (0, &"yes".into()), "{kind}: {json:#}");
+            let taken = json["frames_in"].as_u64().unwrap() as usize;
+            let refused: u64 = ran.json()["real"]["ports"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|p| p["refused"].as_u64().unwrap() + p["stale"].as_u64().unwrap())
+                .sum();
+            println!("{kind}: {taken} frames came in, {refused} were refused or stale");
+            assert!(
+                taken >= frames && refused as usize > frames / 10,
+                "{kind}: {taken}, {refused}"
+            );
+        }
+        // Without a wire format there is nothing to attack.
+        let bfc = Process::start_anyhow(&[&SWITCH[..], &["--set", "flow_control=bfc"]].concat());
+        let refused = bfc.end();
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        refused.complains(&["wire format"]);
     });
 }
 
