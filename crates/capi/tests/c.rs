@@ -87,3 +87,27 @@ fn the_interface_is_that_of_the_header() {
     assert!(read("manifest.json").contains("1 of 2 flows"), "{}", read("manifest.json"));
     assert!(read("report.html").contains("</html>") && read("messages.csv").lines().count() == 5);
 }
+
+/// Every call of the header, mistakes included, and the examples, under valgrind's memory checker:
+/// no invalid access, no use of an uninitialised value, no lost memory. Rust's sanitizers need a
+/// nightly compiler.
+#[test]
+fn valgrind_finds_no_wrong_access() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return xoff_testing::skip(
+            "valgrind",
+            "the C programs were not checked for wrong accesses",
+        );
+    }
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let abi = dir.path().join("abi.c");
+    std::fs::write(&abi, include_str!("abi.c")).unwrap();
+    for source in [abi, here("examples/ring.c")] {
+        let program = dir.path().join("program");
+        compile(&source, &program);
+        let checked = run(Command::new("valgrind")
+            .args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"])
+            .arg(&program));
+        printed(&checked);
+    }
+}
