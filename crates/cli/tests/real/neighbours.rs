@@ -390,6 +390,7 @@ fn hostile_frames_do_what_they_do_in_the_simulation() {
             let replayed = Process::start_anyhow(&["replay", &capture, "--json"]).end();
             let (code, json) = (replayed.code, replayed.json());
             assert_eq!((code, &json["answer"]), (0, &"yes".into()), "{kind}: {json:#}");
+            assert_eq!(json["bytes_compared"], json["bytes_out"], "{kind}: {json:#}");
             let taken = json["frames_in"].as_u64().unwrap() as usize;
             let refused: u64 = ran.json()["real"]["ports"]
                 .as_array()

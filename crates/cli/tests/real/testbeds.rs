@@ -227,8 +227,12 @@ fn ping_and_tcp_through_a_switch() {
         .collect();
     assert!(all.len() > 1000 && all.is_sorted(), "{} frames, not in the order of time", all.len());
     // The nodes, shims included, did what a simulation's do with the same frames.
-    let replayed = xoff(&["replay", &path(&out, "all.pcapng")]);
+    let replayed = xoff(&["replay", &path(&out, "all.pcapng"), "--json"]);
     assert_eq!(replayed.code, 0, "{}\n{}", replayed.out, replayed.err);
+    let json = replayed.json();
+    assert_eq!(json["bytes_compared"], json["bytes_out"], "{json:#}");
+    // What crossed a cable with both ends here came as it was sent.
+    assert!(json["frames_followed"].as_u64() > Some(all.len() as u64 / 4), "{json:#}");
     let first = std::fs::read_to_string(out.join("H1.txt")).unwrap();
     let second = std::fs::read_to_string(out.join("H1-2.txt")).unwrap();
     assert!(

@@ -378,3 +378,27 @@ fn forged_captures_are_named_by_their_frames() {
         println!("{of}, {direction}, {kind}: {tried} tried, {missed} not named");
     }
 }
+
+/// Time and size of the last block of a capture: a million frames into nowhere, with and without.
+#[test]
+#[ignore = "a measurement: run it alone, with --nocapture"]
+fn the_end_of_a_capture_costs_little() {
+    use xoff_real::netio::{Capture, CaptureOptions};
+    let frame = [0x5A; 1500];
+    let time = |sealed| {
+        let options = CaptureOptions { sealed, ..CaptureOptions::default() };
+        let mut to = Capture::create("/dev/null", &["a"], &options).unwrap();
+        let began = std::time::Instant::now();
+        (0..1_000_000).for_each(|n| to.write(n, 0, Direction::Inbound, &frame).unwrap());
+        to.finish().unwrap();
+        began.elapsed().as_nanos() / 1_000_000
+    };
+    let (mut without, mut with): (Vec<_>, Vec<_>) =
+        (0..5).map(|_| (time(false), time(true))).unzip();
+    (without.sort(), with.sort());
+    println!("{} ns a frame without, {} ns with: medians of five", without[2], with[2]);
+    let run = &Run::all()[0];
+    let file = run.written(&run.log);
+    let starts = blocks(&file);
+    println!("{} of {} bytes", file.len() - starts[starts.len() - 2], file.len());
+}
