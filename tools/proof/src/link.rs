@@ -1,7 +1,7 @@
 //! One direction of a link with both halves of a flow control: the closed system that is checked.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, Sender, Totals};
+use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState, Sender, Totals};
 use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 use crate::faults::{Fate, Faults, SPARED};
@@ -155,6 +155,13 @@ impl Link {
         s
     }
 
+    /// The queue of a flow at the next egress, which drains at line rate. Each flow has its own.
+    fn queue(&self, s: &State, flow: u32) -> QueueState {
+        let frames = |of: u32| s.buffer.iter().filter(|&&f| flow_of(f) == of).count();
+        let active = (0..self.flows()).filter(|&f| f == flow || frames(f) > 0).count() as u32;
+        QueueState { bytes: FRAME * frames(flow) as u64, rate: self.facts.rate, active }
+    }
+
     fn occupancy(&self, s: &State) -> Occupancy {
         let bytes = FRAME * s.buffer.len() as u64;
         Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.facts.buffer }
@@ -182,8 +189,9 @@ impl Link {
         (0..times).for_each(|_| self.fly(s, arrives, Carried::Total(total)));
     }
 
-    /// A message leaves the receiver half at a time; `nth` of its decision.
-    fn send(&self, s: &mut State, at: Time, message: Message, nth: usize, fate: Fate) {
+    /// A frame with messages leaves the receiver half at a time; `nth` of its decision.
+    fn send(&self, s: &mut State, at: Time, frame: &[Message], nth: usize, fate: Fate) {
+        let Some(&message) = frame.first() else { return };
         if message.totals() == Totals::Always {
             // It reports what its own end has sent, in the other direction. Both ends keep the same
             // time, so ours leaves just now.
@@ -210,14 +218,17 @@ impl Link {
         };
         if self.faults == Faults::Overtaken {
             let place = s.messages.partition_point(|m| m.0 <= at + takes);
-            return s.messages.insert(place, (at + takes, message));
+            for (nth, &message) in frame.iter().enumerate() {
+                s.messages.insert(place + nth, (at + takes, message));
+            }
+            return;
         }
         // One behind the other, as on any wire.
         let after = s.messages.back().map_or(Time::ZERO, |m| m.0 + wire);
         let at = after.max(at + takes);
-        s.messages.push_back((at, message));
+        s.messages.extend(frame.iter().map(|&message| (at, message)));
         if fate == Fate::Twice {
-            s.messages.push_back((at + wire, message));
+            s.messages.extend(frame.iter().map(|&message| (at + wire, message)));
         }
     }
 
@@ -245,10 +256,15 @@ impl Link {
         if first.is_some() {
             all.extend(std::iter::from_fn(more));
         }
+        if let Some(Message::Filter(_)) = all.first() {
+            return self.send(s, at, &all, 0, fate); // the words of one filter are one frame
+        }
         if fate == Fate::Turned {
             all.reverse();
         }
-        all.into_iter().enumerate().for_each(|(nth, message)| self.send(s, at, message, nth, fate));
+        for (nth, message) in all.iter().enumerate() {
+            self.send(s, at, std::slice::from_ref(message), nth, fate);
+        }
     }
 
     /// A frame leaves the buffer for good.
@@ -272,7 +288,10 @@ impl Link {
         s.delivered += 1;
         let occupancy = self.occupancy(s);
         let message = match self.per_flow() {
-            true => s.rx.on_flow_departure(s.now, FlowId(flow), None, FRAME),
+            true => {
+                let queue = self.queue(s, flow);
+                s.rx.on_flow_departure(s.now, FlowId(flow), Some(queue), FRAME)
+            }
             false => s.rx.on_departure(s.now, &occupancy, FRAME),
         };
         if self.canary == Some(Canary::SilentDeparture) {
@@ -287,10 +306,11 @@ impl Link {
             s.broken = s.broken.or(Some(Broken::Overflow));
             return;
         }
+        let queue = self.queue(s, flow_of(frame));
         s.buffer.push_back(frame);
         let occupancy = self.occupancy(s);
         let message = match self.per_flow() {
-            true => s.rx.on_flow_arrival(at, FlowId(flow_of(frame)), None, FRAME),
+            true => s.rx.on_flow_arrival(at, FlowId(flow_of(frame)), Some(queue), FRAME),
             false => s.rx.on_arrival(at, &occupancy, FRAME),
         };
         self.send_all(s, at, message, fate);

@@ -163,6 +163,11 @@ pub const SETUPS: &[Setup] = &[
             ],
         )
     },
+    Setup {
+        spare: 1,
+        bounds: Bounds { flows: 1, ..Bounds::NONE },
+        ..setup("bfc, a single flow", "bfc", 13, &[("queues", "1"), ("period", "8192ns")])
+    },
 ];
 
 /// Four ticks.
@@ -200,8 +205,10 @@ impl Setup {
     pub fn faults(&self) -> impl Iterator<Item = Faults> {
         let (_, tx) = self.law().halves(&self.facts());
         let reports = tx.sent_total().is_some() && !self.always_reports();
-        let repeats = self.given.iter().any(|(key, _)| *key == "repeat");
-        let by_kind = self.law().per_flow();
+        // BFC sends a filter in every period, and all messages of a filter in one frame.
+        let filters = self.law == "bfc";
+        let repeats = filters || self.given.iter().any(|(key, _)| *key == "repeat");
+        let by_kind = self.law().per_flow() && !filters;
         Faults::ALL.into_iter().filter(move |&f| match f {
             Faults::FrameLostReported => reports,
             Faults::LostRarely => repeats,

@@ -85,7 +85,9 @@ impl Walk for Words {
             Meaning::Counter => self.counter(value),
             Meaning::Ticks => self.numbers.push(self.now.0 % value.max(1)),
             Meaning::Frame => self.handle(value as u32),
-            // A second counter, byte offsets and flows do not occur in the halves of one link, but
+            // The number of a filter, which its words share: they arrive as one frame.
+            Meaning::Number => {}
+            // Byte offsets and flows do not occur in the halves of one link, but
             // if they did, nothing would be taken for equal.
             _ => self.numbers.push(value),
         }

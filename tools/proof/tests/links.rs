@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::path::Path;
 
 use xoff_proof::faults::Faults;
-use xoff_proof::link::{Canary, IN_ORDER, LOSSLESS, Link, RECOVERS, State};
+use xoff_proof::link::{Bounds, Canary, IN_ORDER, LOSSLESS, Link, RECOVERS, State};
 use xoff_proof::page::{
     counter_examples, headings, lines, link_row, links, retry_links, retry_row,
 };
@@ -178,6 +178,18 @@ fn a_pause_with_an_end_lasts_for_two_intervals_and_more() {
     assert_eq!((three.complete, three.broken), (true, vec![]), "three intervals");
 }
 
+/// A buffer that BFC needs for one flow is too small for two, each with a queue of its own: the
+/// first fills its share before the second is paused.
+#[test]
+fn a_buffer_for_one_flow_is_too_small_for_two() {
+    let one = SETUPS.iter().find(|s| s.name == "bfc, a single flow").unwrap();
+    let two = Bounds { flows: 2, greedy: true, filled: 7, ticks_max: Some(12), ..one.bounds };
+    let given = &[("queues", "2"), ("period", "8192ns")];
+    let two = Setup { bounds: two, given, ..one.clone() };
+    assert!(finds(&two, Canary::BufferTooSmall(0), LOSSLESS), "two flows");
+    assert!(!finds(one, Canary::BufferTooSmall(0), LOSSLESS), "one flow");
+}
+
 /// Frames that the buffer of [`the_room_for_a_lost_message_is_used`] may have less with rare
 /// losses.
 const SPARE_OF_PFC: u8 = 1;
@@ -201,6 +213,8 @@ fn a_half_that_falls_silent_is_found() {
         ("pffc", Canary::ObeysNothing, LOSSLESS),
         ("pffc", Canary::SilentDeparture, RECOVERS),
         ("cbfc", Canary::NoTimer, RECOVERS),
+        ("bfc, a single flow", Canary::NoTimer, LOSSLESS),
+        ("bfc, a single flow", Canary::ObeysNothing, LOSSLESS),
         ("cbfc, 12-bit counters", Canary::NoTimer, RECOVERS),
         ("uec-cbfc", Canary::NoTimer, RECOVERS),
     ] {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use xoff_mech::flow_control::bfc::FilterPart;
 use xoff_mech::flow_control::{Message, Rx, Tx};
 use xoff_units::Time;
 
@@ -154,7 +155,16 @@ impl Link {
         let written = w.add(&s.rx).and_then(|()| w.add(&s.tx));
         for (at, message) in &s.messages {
             w.time(*at);
-            w.add(message).expect("a message is numbers");
+            let message = match *message {
+                Message::Filter(FilterPart::Word(_, at, word)) => {
+                    Message::Filter(FilterPart::Word(0, at, word))
+                }
+                Message::Filter(FilterPart::End(_, flows)) => {
+                    Message::Filter(FilterPart::End(0, flows))
+                }
+                other => other,
+            };
+            w.add(&message).expect("a message is numbers");
         }
         written.expect("a half of the registry is written");
         w.deadline(s.wire_free);
