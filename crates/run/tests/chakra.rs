@@ -227,11 +227,39 @@ fn overheads_of_messages_follow_each_other() {
     assert_eq!(ended(1), [100 * D, there + 5 * D, there + 10 * D]);
 }
 
+/// Nodes with operations and without a duration take the longer of both parts of a roofline; before,
+/// they took no time. A duration is a measurement, and stays.
 #[test]
-fn what_a_trace_does_not_know_is_warned_of() {
-    let untimed = file(&[[compute(1, 0, &[]), long("num_ops", 1_000)].concat()]);
-    let s = load(&[untimed], "").unwrap();
-    assert!(s.warnings.iter().any(|w| w.line().contains("1 nodes compute a number of operations")));
+fn operations_take_the_time_of_a_roofline() {
+    let node = |id: u64, us: u64, operations: u64, bytes: u64| {
+        [compute(id, us, &[]), long("num_ops", operations), long("tensor_size", bytes)].concat()
+    };
+    let nodes = [node(1, 0, 3_000_000, 1_000), node(2, 0, 1_000, 3_000_000), node(3, 7, 1, 1)];
+    let trace = [file(&nodes)];
+    let took = |keys: &str| {
+        let f = run(&trace, keys);
+        let ops = &f.outcome.ranks[0][0].log.ops;
+        ops.iter().map(|t| t.ended.0 - t.begun.0).collect::<Vec<_>>()
+    };
+    let us = 1_000_000;
+    let peak = "chakra_peak_perf = 1\n";
+    let memory = "chakra_memory_bandwidth = 500\n";
+    assert_eq!(took(peak), [3 * us, 1_000, 7 * us]);
+    assert_eq!(took(&format!("{peak}{memory}")), [3 * us, 6 * us, 7 * us]);
+    let half = format!("{peak}{memory}chakra_efficiency = 0.5\n");
+    assert_eq!(took(&half), [6 * us, 12 * us, 7 * us]);
+    assert_eq!(took("chakra_peak_perf = 0\n"), [0, 0, 7 * us]);
+    for (keys, wanted) in [
+        ("", "2 nodes compute a number of operations and have no duration"),
+        (memory, "the speed of the accelerator is missing"),
+        ("chakra_peak_perf = -1\n", "expected 0 or more"),
+        ("chakra_peak_perf = 1\nchakra_efficiency = 1.1\n", "at most 1"),
+        ("chakra_peak_perf = 1\nchakra_memory_bandwidth = 0\n", "more than 0, in GB/s"),
+        ("chakra_peak_perf = 0.000000000001\n", "it computes 3000000 operations"),
+    ] {
+        let e = load(&trace, keys).err().unwrap_or_else(|| panic!("{keys}")).to_string();
+        assert!(e.contains(wanted), "{wanted}: {e}");
+    }
 }
 
 /// Name, file of each rank, keys of the job, place and text of the error.

@@ -132,6 +132,25 @@ const JOB: &[ParamSpec] = &[
         "astra-sim takes both",
     ),
     ParamSpec::optional(
+        "chakra_peak_perf",
+        Kind::Float,
+        "chakra: speed of the accelerator for nodes with a number of operations and no duration [10^12 operations/s]; 0: they take no time",
+        "astra-sim: peak-perf",
+    ),
+    ParamSpec::optional(
+        "chakra_memory_bandwidth",
+        Kind::Float,
+        "chakra: memory bandwidth of the accelerator, which limits such nodes by their `tensor_size` [GB/s]; default: no limit",
+        "astra-sim: local-mem-bw",
+    ),
+    ParamSpec::new(
+        "chakra_efficiency",
+        Kind::Float,
+        "1",
+        "chakra: part of both that such nodes reach, above 0 to 1",
+        "",
+    ),
+    ParamSpec::optional(
         "htsim",
         Kind::Text,
         "a connection matrix of htsim with its operations, triggers too, instead of collectives: host n is rank n",

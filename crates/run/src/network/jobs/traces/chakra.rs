@@ -57,6 +57,32 @@ pub(in crate::network::jobs) struct Options {
     pub all_gather_of_shares: bool,
     /// Ranks of a node, for the hierarchical algorithm.
     pub node: u32,
+    /// Speed of the accelerator, for nodes without a duration.
+    pub roofline: Option<Roofline>,
+}
+
+/// How long an accelerator computes: until its operations are done and their tensors are moved,
+/// whichever takes longer (S. Williams et al., "Roofline", CACM 52(4), 2009).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::network::jobs) struct Roofline {
+    /// Operations per second; 0: computing takes no time.
+    pub peak: f64,
+    /// Bytes per second; infinite: memory is no limit.
+    pub bandwidth: f64,
+    /// Part of both that is reached.
+    pub efficiency: f64,
+}
+
+impl Roofline {
+    /// Time of so many operations on tensors of so many bytes [ps]; `None`: longer than a span.
+    fn time(&self, operations: i128, bytes: i128) -> Option<Span> {
+        if self.peak == 0.0 {
+            return Some(Span::ZERO);
+        }
+        let longest = (operations as f64 / self.peak).max(bytes as f64 / self.bandwidth);
+        let ps = (longest / self.efficiency * 1e12).round();
+        (ps <= SPAN_MAX.0 as f64).then_some(Span(ps as u64))
+    }
 }
 
 /// A trace, with warnings about it.
@@ -173,6 +199,12 @@ pub(in crate::network::jobs) fn read(
     if let Err(f) = t.graph.check(&called) {
         return Err(named((f.rank, t.of_op(f.rank, f.op), (f.what, f.hint))));
     }
+    if t.untimed > 0 {
+        let what =
+            format!("{} nodes compute a number of operations and have no duration", t.untimed);
+        let hint = "set chakra_peak_perf [10^12 operations/s] and chakra_memory_bandwidth [GB/s] of the accelerator; chakra_peak_perf = 0: they take no time";
+        return Err(Problem::new(what, hint));
+    }
     let mut warnings = Vec::new();
     if t.alone > 0 {
         warnings.push((
@@ -184,16 +216,6 @@ pub(in crate::network::jobs) fn read(
         warnings.push((
             format!("{} nodes move memory and have no duration: they take no time", t.memory),
             "use the trace of a real run, which has durations; xoff does not model memory"
-                .to_owned(),
-        ));
-    }
-    if t.untimed > 0 {
-        warnings.push((
-            format!(
-                "{} nodes compute a number of operations and have no duration: they take no time",
-                t.untimed
-            ),
-            "use the trace of a real run, which has durations; xoff does not model processors"
                 .to_owned(),
         ));
     }
@@ -266,7 +288,7 @@ struct Trace<'o> {
     graph: Graph,
     groups: BTreeMap<String, Vec<u32>>,
     o: &'o Options,
-    /// Nodes that compute for an unknown time.
+    /// Nodes that compute a number of operations at an unknown speed.
     untimed: u64,
     /// Nodes that move memory for an unknown time.
     memory: u64,
@@ -329,18 +351,27 @@ impl Trace<'_> {
             .is_some_and(|a| a.flag == Some(true) || a.integer().is_some_and(|n| n != 0));
         let (work, stream) = match node.kind {
             COMPUTE | MEMORY_LOAD | MEMORY_STORE => {
-                let span =
-                    node.duration_us.checked_mul(1_000_000).map(Span).filter(|&s| s <= SPAN_MAX);
-                let Some(span) = span else {
-                    return bad(
-                        format!("it takes {} us", node.duration_us),
-                        "expected at most 11.6 days",
-                    );
+                let operations =
+                    node.integer("num_ops")?.filter(|&n| n > 0 && node.duration_us == 0);
+                let span = match (operations, self.o.roofline) {
+                    (None, _) => node.duration_us.checked_mul(1_000_000).map(Span),
+                    (Some(_), None) => {
+                        self.untimed += 1;
+                        Some(Span::ZERO)
+                    }
+                    (Some(operations), Some(roofline)) => {
+                        roofline.time(operations, node.integer("tensor_size")?.unwrap_or(0).max(0))
+                    }
                 };
-                self.untimed += u64::from(
-                    span == Span::ZERO && node.integer("num_ops")?.is_some_and(|n| n > 0),
-                );
-                self.memory += u64::from(span == Span::ZERO && node.kind != COMPUTE);
+                let Some(span) = span.filter(|&s| s <= SPAN_MAX) else {
+                    let what = match operations {
+                        Some(n) => format!("it computes {n} operations"),
+                        None => format!("it takes {} us", node.duration_us),
+                    };
+                    return bad(what, "expected at most 11.6 days");
+                };
+                self.memory +=
+                    u64::from(span == Span::ZERO && operations.is_none() && node.kind != COMPUTE);
                 let stream = if node.kind != COMPUTE {
                     Op::FREE
                 } else {

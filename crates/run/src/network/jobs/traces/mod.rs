@@ -137,6 +137,9 @@ pub(super) fn read_trace(
         ("chakra_all_reduce", "chakra"),
         ("chakra_all_gather", "chakra"),
         ("chakra_control", "chakra"),
+        ("chakra_peak_perf", "chakra"),
+        ("chakra_memory_bandwidth", "chakra"),
+        ("chakra_efficiency", "chakra"),
         ("htsim_start", "htsim"),
     ] {
         if s.given(key) && named.iter().all(|n| n.0 != of) {
@@ -243,5 +246,37 @@ fn chakra_options(s: &mut Section<'_>, folder: &Path) -> Result<chakra::Options,
             .map_or(Collective::usual(Kind::AllReduce), |a| a.1),
         all_gather_of_shares: s.text("chakra_all_gather")? == "share",
         node: s.count("node_ranks")?.min(u32::MAX.into()) as u32,
+        roofline: roofline(s)?,
     })
+}
+
+/// The speed of the accelerator, if one is given.
+fn roofline(s: &mut Section<'_>) -> Result<Option<chakra::Roofline>, ParamError> {
+    const PEAK: &str = "chakra_peak_perf";
+    const BANDWIDTH: &str = "chakra_memory_bandwidth";
+    const EFFICIENCY: &str = "chakra_efficiency";
+    let (peak, bandwidth) = (s.float_opt(PEAK)?, s.float_opt(BANDWIDTH)?);
+    let efficiency = s.float(EFFICIENCY)?;
+    let wrong = |key, value: f64, hint: &str| Err(ParamError::new(key, value.to_string(), hint));
+    let Some(peak) = peak else {
+        return match [BANDWIDTH, EFFICIENCY].into_iter().find(|key| s.given(key)) {
+            None => Ok(None),
+            Some(key) => {
+                let what = "the speed of the accelerator is missing";
+                Err(ParamError::new(key, what, "set chakra_peak_perf [10^12 operations/s]"))
+            }
+        };
+    };
+    if !(0.0..1e9).contains(&peak) {
+        return wrong(PEAK, peak, "expected 0 or more, in 10^12 operations/s, such as 989");
+    }
+    if bandwidth.is_some_and(|b| !(b > 0.0 && b < 1e12)) {
+        let hint = "expected more than 0, in GB/s, such as 3350";
+        return wrong(BANDWIDTH, bandwidth.unwrap_or_default(), hint);
+    }
+    if !(efficiency > 0.0 && efficiency <= 1.0) {
+        return wrong(EFFICIENCY, efficiency, "expected more than 0, and at most 1");
+    }
+    let bandwidth = bandwidth.map_or(f64::INFINITY, |b| b * 1e9);
+    Ok(Some(chakra::Roofline { peak: peak * 1e12, bandwidth, efficiency }))
 }
