@@ -107,7 +107,8 @@ fn valgrind_finds_no_wrong_access() {
         compile(&source, &program);
         let checked = run(Command::new("valgrind")
             .args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"])
-            .arg(&program));
+            .arg(&program)
+            .arg(dir.path().join("results")));
         printed(&checked);
     }
 }
