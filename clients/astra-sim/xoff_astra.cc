@@ -151,15 +151,16 @@ int simulate(const cxxopts::ParseResult &given) {
     Analytical::AnalyticalRemoteMemory memory(text("remote-memory-configuration"));
     std::vector<int> queues(dimensions.size(), given["num-queues-per-dim"].as<int>());
     std::vector<std::unique_ptr<Rank>> networks;
-    std::vector<std::unique_ptr<AstraSim::Sys>> systems;
+    // They live as long as the process: their destructor expects that all ranks have finished.
+    std::vector<AstraSim::Sys *> systems;
     for (size_t i = 0; i < ranks; i++) {
         networks.push_back(std::make_unique<Rank>(static_cast<int>(i), shared));
-        systems.push_back(std::make_unique<AstraSim::Sys>(static_cast<int>(i), text("workload-configuration"), text("comm-group-configuration"),
+        systems.push_back(new AstraSim::Sys(static_cast<int>(i), text("workload-configuration"), text("comm-group-configuration"),
                                                           text("system-configuration"), &memory, networks.back().get(), dimensions, queues,
                                                           given["injection-scale"].as<double>(), given["comm-scale"].as<double>(),
                                                           given["rendezvous-protocol"].as<bool>()));
     }
-    for (auto &system : systems) system->workload->fire();
+    for (AstraSim::Sys *system : systems) system->workload->fire();
     bool deadlock = false;
     uint64_t messages = 0;
     while (shared.unfinished > 0 && !deadlock) {
@@ -189,7 +190,7 @@ int simulate(const cxxopts::ParseResult &given) {
             break;
         }
     }
-    // Its log has a thread of its own, which writes between these lines otherwise.
+    // The log has a thread of its own, which writes between these lines otherwise.
     AstraSim::LoggerFactory::shutdown();
     uint64_t lost = net.lost_frames();
     std::cout << (deadlock ? "deadlock" : shared.unfinished > 0 ? "not finished" : "finished") << " at " << static_cast<double>(net.now()) / 1e3
