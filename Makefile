@@ -525,7 +525,7 @@ lint-js: ## Types and lints of the report's scripts (needs node and npm)
 	fi
 	"$(JS_DIR)/node_modules/.bin/tsc" -p $(JS)
 	"$(JS_DIR)/node_modules/.bin/tsc" -p playground
-	"$(JS_DIR)/node_modules/.bin/eslint" --config $(JS)/eslint.config.mjs $(JS)
+	"$(JS_DIR)/node_modules/.bin/eslint" --config $(JS)/eslint.config.mjs $(JS) playground
 	$(call done,scripts of the report)
 
 # Vale, which checks the words: the installed one, or this version built by Go. WORDS: files and folders to check.

@@ -3,7 +3,7 @@
 ```text
   WASM                    compressed, as characters in engine.js: a page that is opened as a file may not read another
   wasi, lzma, worker.js   as text in engine.js, from which workers are started
-  presets.json            with the text of each scenario
+  presets.json            with the text of each scenario; one more for each of scenarios/mechanisms
   XOFF schema             keys of each section with the first sentence about them, for completion
   page.*, lab.js, ...     as they are; the style sheet and the helpers are those of the reports
 ```
@@ -38,7 +38,7 @@ def main(out: Path, wasm: Path, xoff: Path) -> None:
         "wasm": base64.b64encode(lzma.compress(wasm.read_bytes(), format=lzma.FORMAT_ALONE, filters=FILTERS)).decode(),
         "size": wasm.stat().st_size,
         "worker": "".join((HERE / name).read_text() for name in ("wasi.js", "lzma.js", "worker.js")),
-        "presets": [preset(p) for p in json.loads((HERE / "presets.json").read_text())],
+        "presets": presets(),
         "keys": keys(json.loads(subprocess.run([xoff, "schema"], capture_output=True, check=True).stdout)),
     }
     (out / "engine.js").write_text(f"const XOFF = {json.dumps(engine, separators=(',', ':'))};\n")
@@ -52,6 +52,22 @@ def main(out: Path, wasm: Path, xoff: Path) -> None:
     print(f"playground: {wasm.stat().st_size:,} bytes of WebAssembly, {sent:,} bytes compressed in all")
     if sent > LIMIT:
         print(f"playground: more than {LIMIT:,} bytes", file=sys.stderr)
+
+
+def presets() -> list[dict[str, Any]]:
+    """Those of presets.json, and the scenarios of single mechanisms."""
+    named = json.loads((HERE / "presets.json").read_text())
+    mechanisms = [
+        {"id": f.stem, "title": f.stem, "group": "Mechanisms", "file": str(f.relative_to(ROOT)), "about": opening(f), "sliders": []}
+        for f in sorted((ROOT / "scenarios/mechanisms").glob("*.toml"))
+    ]
+    return [preset(p) for group in (None, "Papers", "Mechanisms") for p in [*named, *mechanisms] if p.get("group") == group]
+
+
+def opening(scenario: Path) -> str:
+    """The first paragraph of a scenario's comment."""
+    comment = scenario.read_text().split("\n\n")[0].split("\n#\n")[0]
+    return " ".join(line.removeprefix("#").strip() for line in comment.splitlines())
 
 
 def preset(p: dict[str, Any]) -> dict[str, Any]:

@@ -1,83 +1,135 @@
 // @ts-check
 // The lab: questions whose answers a run judges. It follows docs/tutorials/teacher.md.
 "use strict";
-/** @typedef {{ title: string, text: string, ask: string, choices?: string[], args: (answer: string) => string[], judge: (answer: string, json: any) => boolean, why: string }} Question */
-/** Total of a column of numbers in the text of a CSV file. @param {string} csv @param {string} column */
-const total = (csv, column) => {
-  const [head, ...rows] = csv.trim().split("\n").map((l) => l.split(","));
-  return rows.reduce((sum, r) => sum + Number(r[head.indexOf(column)]), 0);
-};
+/** @typedef {{ title: string, text: string, ask: string, choices?: string[], of?: string, args: (answer: string) => string[], judge: (answer: string, json: any, table: (name: string, column: string) => number[]) => boolean, why: string }} Question */
 const RING = ["run", "ring.toml", "--out", "out/lab", "--format", "csv"];
+const TREE = ["tree", "tcd.toml", "500us"];
+/** Settings as arguments. @param {string} answer */
+const given = (answer) => wordsOf(answer).flatMap((s) => ["--set", s]);
+/** @param {string} text */
+const same = (text) => text.trim().toLowerCase().replace(/\s*(->|:)\s*/, "->");
+/** Adds numbers up. @param {number[]} numbers */
+const total = (numbers) => numbers.reduce((sum, n) => sum + n, 0);
 /** @type {Question[]} */
 const QUESTIONS = [
   {
-    title: "1. The smallest deadlock",
+    title: "The smallest deadlock",
     text: "Three switches in a ring have one host each. Every host sends to the host two switches further on. Run the preset “Ring”, and look at the report: nothing was lost, no link failed, and nothing moves any more.",
     ask: "S1->S2 waits for which port?",
     args: () => RING,
     judge: (answer, json) => {
       const ports = json.verdict.deadlock.ports;
-      return ports[(ports.indexOf("S1->S2") + 1) % ports.length] === answer.trim().replace(":", "->");
+      return same(ports[(ports.indexOf("S1->S2") + 1) % ports.length]) === same(answer);
     },
     why: "Each switch stores frames that only the next switch could take. The deadlock is a circle of buffers, not of packets.",
   },
   {
-    title: "2. Could we have known?",
+    title: "Could we have known?",
     text: "The circle is in the routes before the first frame is sent. `check` finds it without a run; open “Your own files, and any command”, and ask: check ring.toml",
     ask: "How many buffers wait for each other in a circle?",
     args: () => ["check", "ring.toml"],
-    judge: (answer, json) => Number(answer) === json.cyclic_buffers,
+    judge: (answer, json) => answer.trim() !== "" && Number(answer) === json.cyclic_buffers,
     why: "Each buffer of the circle is behind a port of the ring; the answer lists remedies, each proved by a second search.",
   },
   {
-    title: "3. Is it PFC's fault?",
+    title: "Is it PFC's fault?",
     text: "Credits never send a pause: a sender sends only as many bytes as it has credits for. Gentle Flow Control slows the port down.",
     ask: "With which flow control is no port of this ring blocked at all?",
     choices: ["pfc", "cbfc", "gfc-buffer"],
     args: (answer) => [...RING, "--set", `flow_control=${answer}`],
-    judge: (_, json) => json.csv !== undefined && total(json.csv, "blocked_ps") === 0,
+    judge: (_, __, table) => total(table("ports", "blocked_ps")) === 0,
     why: "The lack of credits blocks ports as well. GFC stops nothing, so no port waits forever.",
   },
   {
-    title: "4. The order of service decides",
+    title: "The order of service decides",
     text: "Keep PFC, its thresholds and the routes. Change how an egress port serves the ports that its frames came from.",
     ask: "Which setting (key=value) keeps the ring alive for 20 ms?",
-    args: (answer) => [...RING, "--set", answer.trim()],
-    judge: (answer, json) => /^switch\.discipline=/.test(answer.trim()) && json.verdict.answer === "yes",
+    args: (answer) => [...RING, ...given(answer)],
+    judge: (answer, json) => /^\s*switch\.discipline=\S+\s*$/.test(answer) && json.verdict.answer === "yes",
     why: "With round robin the frames that close the circle wait behind others. The circle of question 2 is still there: it did not close in this run.",
+  },
+  {
+    title: "A congestion tree",
+    text: "Hosts H7 and H8 send bursts to H6, and a tree of paused ports grows from one bottleneck against the traffic. Run the preset “Congestion tree”; then ask: tree out/A 500us",
+    ask: "Which port is congested, and does not merely wait for a congested one?",
+    of: "congestion-tree",
+    args: () => TREE,
+    judge: (answer, json) => json.branches.some((/** @type {any} */ b) => b.role === "congested" && same(b.port) === same(answer)),
+    why: "Every other port of the tree waits for it. If it were faster, none of them would stop.",
+  },
+  {
+    title: "Victims",
+    text: "The answer to the same command names the flows through ports that only wait. Such a flow never meets the bottleneck, and suffers all the same.",
+    ask: "Which flow is the victim (its number)?",
+    of: "congestion-tree",
+    args: () => TREE,
+    judge: (answer, json) => answer.trim() !== "" && json.victims.length === 1 && json.victims[0].flow === Number(answer),
+    why: "Its host must not slow down: that would help nobody. The hosts of the bursts should.",
+  },
+  {
+    title: "Which marks tell them apart?",
+    text: "A switch marks frames to tell hosts that they should slow down. A mark that the victim receives too is a false accusation.",
+    ask: "With which detection do frames of the victim carry marks that say “undetermined”?",
+    choices: ["red", "np-ecn", "tcd"],
+    of: "congestion-tree",
+    args: (answer) => ["run", "tcd.toml", "--out", "out/lab", "--format", "csv", "--set", `detection=${answer}`],
+    judge: (_, __, table) => table("flows", "ue_frames")[0] > 0,
+    why: "RED sees a long queue and marks it. Ternary congestion detection knows that the port was paused, and says so.",
+  },
+  {
+    title: "Hand in",
+    text: "Repair the ring by the flow control only; switches stay FIFO. No deadlock, no lost frame, and every flow gets at least 3 Gb/s on average over 20 ms.",
+    ask: "Your settings (key=value key=value)",
+    args: (answer) => [...RING, ...given(answer)],
+    judge: (answer, json, table) =>
+      wordsOf(answer).every((s) => /^flow_control\b/.test(s)) && json.verdict.answer === "yes" && json.verdict.lost_frames === 0 && Math.min(...table("flows", "bytes_delivered")) * 8 >= 3e9 * 20e-3,
+    why: "A run of your settings passed. The teacher can grade a file of answers in the same way, with Python.",
   },
 ];
 {
   const box = byId("lab");
   let at = 0;
+  /** Runs the command of an answer. Returns its JSON, and its tables by name and column. @param {Question} q @param {string} answer */
+  const tried = async (q, answer) => {
+    const { name, text } = /** @type {Preset} */ (preset(q.of ?? "ring"));
+    const { answer: said, files } = await ask([...q.args(answer), "--json"], new Map([[name, bytesOf(text)]]));
+    const table = (/** @type {string} */ of, /** @type {string} */ column) => {
+      const [head, ...rows] = new TextDecoder().decode(files.get(`out/lab/${of}.csv`)).trim().split("\n").map((l) => l.split(","));
+      const column_ = head.indexOf(column);
+      if (column_ < 0) throw new Error(`the table ${of} has no column ${column}`);
+      return rows.map((r) => Number(r[column_]));
+    };
+    return { said, table };
+  };
   const draw = () => {
     const q = QUESTIONS[at];
     const verdict = el("p", { role: "status" });
-    const answer = /** @type {HTMLInputElement} */ (q.choices ? el("select", { "aria-label": q.ask }, q.choices.map((c) => el("option", {}, c))) : el("input", { "aria-label": q.ask, spellcheck: "false" }));
+    const answer = /** @type {HTMLInputElement} */ (q.choices ? el("select", {}, q.choices.map((c) => el("option", {}, c))) : el("input", { spellcheck: "false", autocomplete: "off", autocapitalize: "off" }));
     const next = el("button", { type: "button", hidden: true, onclick: () => (at++, draw()) }, "Next question");
     const judge = async (/** @type {Event} */ e) => {
       e.preventDefault();
       verdict.className = "";
       verdict.textContent = "Running...";
-      const ring = new Map([["ring.toml", bytesOf(/** @type {Preset} */ (preset("ring")).text)]]);
-      const done = await ask([...q.args(answer.value), "--json"], ring).catch((/** @type {Error} */ e) => e);
-      if (done instanceof Error) return void (verdict.textContent = `Not judged: ${done.message}. Judge again.`);
-      const { answer: given, files } = done;
-      const csv = files.get("out/lab/ports.csv");
-      const json = given.exit === 2 ? undefined : { ...JSON.parse(given.stdout), csv: csv && new TextDecoder().decode(csv) };
-      const right = json !== undefined && q.judge(answer.value, json);
-      verdict.className = right ? "right" : "wrong";
-      verdict.textContent = right ? `Right. ${q.why}` : json === undefined ? `The simulator does not know that: ${given.stderr.trim().split("\n")[0]}` : "No: a run of your answer shows something else. Try again.";
-      next.hidden = !right || at + 1 === QUESTIONS.length;
-      if (right && at + 1 === QUESTIONS.length) verdict.textContent += " That was the last question.";
-      if (!next.hidden) next.focus();
+      try {
+        const { said, table } = await tried(q, answer.value);
+        const known = said.exit !== 2;
+        const right = known && q.judge(answer.value, JSON.parse(said.stdout), table);
+        verdict.className = right ? "right" : "wrong";
+        verdict.textContent = right ? `Right. ${q.why}` : known ? "No: a run of your answer shows something else. Try again." : `The simulator does not know that: ${said.stderr.trim().split("\n")[0]}`;
+        next.hidden = !right || at + 1 === QUESTIONS.length;
+        if (right && at + 1 === QUESTIONS.length) verdict.textContent += " That was the last question.";
+        if (!next.hidden) next.focus();
+      } catch (failed) {
+        verdict.textContent = `Not judged: ${/** @type {Error} */ (failed).message}. Judge again.`;
+      }
     };
-    box.replaceChildren(el("h2", {}, q.title), el("p", {}, q.text), el("form.line", { onsubmit: judge }, el("label.grow", {}, q.ask, answer), el("button", {}, "Judge by a run")), verdict, next);
+    box.replaceChildren(el("h2", {}, `${at + 1} of ${QUESTIONS.length}. ${q.title}`), el("p", {}, q.text), el("form.line", { onsubmit: judge }, el("label.grow", {}, q.ask, answer), el("button", {}, "Judge by a run")), verdict, next);
     answer.focus();
   };
   byId("lab-open").addEventListener("click", () => {
     box.hidden = !box.hidden;
+    byId("lab-open").setAttribute("aria-expanded", String(!box.hidden));
     if (!box.hidden) draw();
   });
-  if (location.hash === "#lab=1") engine.then(() => byId("lab-open").click());
+  if (location.hash === "#lab=1") engine.then(() => byId("lab-open").click(), () => {});
 }

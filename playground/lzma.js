@@ -1,6 +1,7 @@
 // @ts-check
 // Unpacks LZMA (the format of .lzma files): a third smaller than what browsers unpack by themselves.
 "use strict";
+/* eslint complexity: off, max-depth: off, max-lines-per-function: off -- the loop of the format, one state machine */
 /** @param {Uint8Array} from @param {number} size Length of the result [bytes] */
 const unlzma = (from, size) => {
   const [lc, lp, pb] = [from[0] % 9, Math.floor(from[0] / 9) % 5, Math.floor(from[0] / 45)];

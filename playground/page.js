@@ -5,7 +5,7 @@ const { el, byId, save } = xoff;
 /** @typedef {{ exit: number, stdout: string, stderr: string, memory: number }} Answer */
 /** @typedef {{ answer: Answer, files: Map<string, Uint8Array> }} Done */
 /** @typedef {{ label: string, key: string, unit?: string, min?: number, max?: number, step?: number, value?: number, values?: string[], with?: string[] }} Slider */
-/** @typedef {{ id: string, title: string, about: string, name: string, text: string, settings?: string, beside?: string, sliders: Slider[] }} Preset */
+/** @typedef {{ id: string, title: string, about: string, name: string, text: string, group?: string, settings?: string, beside?: string, sliders: Slider[] }} Preset */
 
 const area = /** @type {HTMLTextAreaElement} */ (byId("text"));
 const input = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id));
@@ -20,6 +20,10 @@ const moved = new Map();
 const SHARED_MAX = 1 << 20;
 /** A run that takes longer is announced [s]. */
 const LONG = 60;
+/** A run is tried this long, and at most that long, to tell its time [ms]. */
+const [TRIAL, TRIAL_MAX] = [700, 10000];
+/** Files beyond these numbers are not taken. */
+const [FILES_MAX, BYTES_MAX] = [2000, 2e8];
 
 // ---- the simulator ------------------------------------------------------------------------------------------------------------
 const workerAt = URL.createObjectURL(new Blob([XOFF.worker], { type: "text/javascript" }));
@@ -38,7 +42,7 @@ const engine = new Promise((done, failed) => {
 /** Workers at work, with what ends each. @type {Map<Worker, (why: Error) => void>} */
 const working = new Map();
 
-/** Runs a command in a worker. @param {string[]} args @param {Iterable<[string, Uint8Array]>} files @param {(progress: string) => void} [progress] @param {(worker: Worker) => void} [started] @returns {Promise<Done>} */
+/** Runs a command in a worker. @param {string[]} args @param {Iterable<[string, Uint8Array]>} files @param {(progress: string, memory: number) => void} [progress] @param {(worker: Worker) => void} [started] @returns {Promise<Done>} */
 const ask = async (args, files, progress = () => {}, started = () => {}) => {
   const module = await engine;
   const worker = new Worker(workerAt);
@@ -48,7 +52,7 @@ const ask = async (args, files, progress = () => {}, started = () => {}) => {
       working.set(worker, failed);
       worker.onerror = (e) => failed(new Error(e.message || "the worker ended"));
       worker.onmessage = ({ data }) => {
-        if (data.progress) progress(data.progress);
+        if (data.progress) progress(data.progress, data.memory);
         else if (data.failed) failed(Object.assign(new Error(data.failed), { stderr: data.stderr }));
         else done({ answer: data.answer, files: new Map(data.files) });
       };
@@ -68,9 +72,18 @@ const bytesOf = (/** @type {string} */ text) => new TextEncoder().encode(text);
 /** Lines with a problem: their kind. @type {Map<number, string>} */
 let marked = new Map();
 const drawNumbers = () => {
-  const lines = area.value.split("\n").length;
-  byId("numbers").replaceChildren(...Array.from({ length: Math.min(lines, 20000) }, (_, i) => el("div", { class: marked.get(i + 1) }, String(i + 1))));
-  byId("numbers").scrollTop = area.scrollTop;
+  const lines = Math.min(area.value.split("\n").length, 20000);
+  const parts = Array.from({ length: lines }, (_, i) => `${i + 1}\n`);
+  const box = byId("numbers");
+  box.textContent = "";
+  let from = 0;
+  for (const [line, kind] of [...marked].sort(([a], [b]) => a - b)) {
+    if (line > lines) break;
+    box.append(parts.slice(from, line - 1).join(""), el("span", { class: kind }, String(line)), "\n");
+    from = line;
+  }
+  box.append(parts.slice(from).join(""));
+  box.scrollTop = area.scrollTop;
 };
 area.addEventListener("scroll", () => (byId("numbers").scrollTop = area.scrollTop), { passive: true });
 /** Puts the cursor at a place. @param {number} line @param {number} column */
@@ -100,30 +113,77 @@ const showProblems = (text) => {
   box.hidden = text.trim() === "";
   drawNumbers();
 };
+/** Tells what the run would need. @param {string} text */
+const foretell = (text) => (byId("estimate").textContent = text);
 /** @type {Worker | undefined} */
-let checking;
-let checkLater = 0;
+let trying;
+/** Starts the run for a moment: shows its problems, and tells its time and memory. */
+const tryRun = async () => {
+  if (trying) halt(trying);
+  foretell("");
+  const began = performance.now();
+  let least = "";
+  let told = "";
+  /** @type {Worker | undefined} */
+  let mine;
+  const timer = setTimeout(() => {
+    told = `This run needs more than ${TRIAL_MAX / 1000} s to begin${least && `, and at least ${least} of memory`}.`;
+    if (mine) halt(mine);
+  }, TRIAL_MAX);
+  try {
+    const { answer } = await ask([...argsOf("A"), "--no-report"], inputs(), (line, memory) => {
+      const part = parseFloat(line);
+      least ||= /at least (\S+ \S+) of memory/.exec(line)?.[1] ?? "";
+      if (!mine || told || part <= 0 || performance.now() - began < TRIAL) return;
+      const seconds = (performance.now() - began) / 1000 / part;
+      told = `This run takes about ${xoff.time(seconds * 1e12, 2)} here, and at least ${xoff.bytes(memory)} of memory.`;
+      if (seconds > LONG) warnOfLength(seconds);
+      halt(mine);
+    }, (w) => (mine = trying = w));
+    showProblems(answer.exit === 2 ? answer.stderr : "");
+    if (answer.exit === 2) warnOfSize(answer.stderr);
+    else foretell(`This run takes about ${xoff.time((performance.now() - began) * 1e9, 2)} here, and ${xoff.bytes(answer.memory)} of memory.`);
+  } catch (e) {
+    if (told) (showProblems(""), foretell(told));
+    else if (!(e instanceof Stopped)) foretell(`The simulator ended before it could tell what this run needs: ${/** @type {Error} */ (e).message}`);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+let tryLater = 0;
+/** Tries the run once the user has paused. */
+const changed = () => {
+  keep();
+  clearTimeout(tryLater);
+  byId("warning").hidden = true;
+  foretell("");
+  tryLater = window.setTimeout(tryRun, 600);
+};
 const edited = () => {
   drawNumbers();
   completion.close();
-  keep();
-  clearTimeout(checkLater);
-  checkLater = window.setTimeout(async () => {
-    if (checking) halt(checking);
-    if (area.value.includes("[scheduled_fabric]")) return;
-    try {
-      const { answer } = await ask(["check", fileName], inputs(), undefined, (w) => (checking = w));
-      showProblems(answer.exit === 2 ? answer.stderr : "");
-    } catch {
-      // Stopped by the next letter.
-    }
-  }, 600);
+  // The text is no longer that of the address: after a reload it must not be replaced.
+  if (location.hash) history.replaceState(null, "", location.href.replace(/#.*/s, ""));
+  choice.value = "";
+  changed();
 };
+/** What a link and the next visit need. */
+const state = () => JSON.stringify({ name: fileName, text: area.value, settings: [...[...moved.values()].flat().map(xoff.quoted), input("settings").value].join(" ").trim(), beside: input("beside-on").checked ? input("beside").value : undefined });
 const keep = () => {
+  for (const store of ["sessionStorage", "localStorage"]) {
+    try {
+      /** @type {any} */ (window)[store].setItem("xoff", state());
+    } catch {
+      // A browser may keep nothing of a file.
+    }
+  }
+};
+/** What was kept. @param {"sessionStorage" | "localStorage"} store */
+const kept = (store) => {
   try {
-    sessionStorage.setItem("xoff", JSON.stringify({ name: fileName, text: area.value, settings: input("settings").value, beside: input("beside-on").checked ? input("beside").value : undefined }));
+    return scenarioOf(JSON.parse(window[store].getItem("xoff") ?? "null"));
   } catch {
-    // A browser may keep nothing of a file.
+    return undefined; // nothing, or by another version
   }
 };
 
@@ -197,12 +257,32 @@ const slots = () => (input("beside-on").checked ? ["A", "B"] : ["A"]);
 const settingsOf = (slot) => input(slot === "A" ? "settings" : "beside").value;
 /** @param {string} slot */
 const argsOf = (slot) => ["run", fileName, "--out", `out/${slot}`, ...sets(settingsOf(slot)), ...(input("format").value === "csv" ? ["--format", "csv"] : [])];
-const drawSame = () => {
+/** The command line of this run, with a button that copies it. */
+const commandLine = () => {
   const [, file, , , ...rest] = argsOf("A");
-  byId("same").replaceChildren("The same on a command line: ", el("code", {}, ["xoff", "run", file, ...rest].map(xoff.quoted).join(" ")));
+  const code = el("code", {}, ["xoff", "run", file, ...rest].map(xoff.quoted).join(" "));
+  const copy = async () => {
+    getSelection()?.selectAllChildren(code);
+    const copied = await navigator.clipboard?.writeText(code.textContent).then(() => true, () => false);
+    say(copied ? "The command line is copied." : "The command line is selected: copy it.");
+  };
+  return [code, " ", el("button", { type: "button", "aria-label": "Copy the command line", onclick: copy }, "Copy")];
 };
+const drawSame = () => byId("same").replaceChildren("The same on a command line: ", ...commandLine());
 /** @param {string} text */
 const say = (text) => (byId("status").textContent = text);
+/** @param {string} text */
+const warn = (text) => {
+  byId("warning").replaceChildren(text, " Save the scenario, and run: ", ...commandLine());
+  byId("warning").hidden = false;
+};
+/** @param {number} seconds */
+const warnOfLength = (seconds) => warn(`This run takes about ${xoff.time(seconds * 1e12, 2)} here. Shorten run.duration, or use the command: it takes about half as long on one thread, and less on several.`);
+/** Warns if the command refused the run for its size. @param {string} problems */
+const warnOfSize = (problems) => {
+  const [, needed] = /(?:needs at least|need) (\S+ [KMGT]?B) of memory/.exec(problems.replace(/[\s│|]+/g, " ")) ?? [];
+  if (needed) warn(`A web page has at most 4 GB. The command needs a machine with more than ${needed}, or a smaller network.`);
+};
 
 /** Seconds left, from the line of progress. @param {number} part @param {number} since */
 const left = (part, since) => ((performance.now() - since) / 1000) * ((1 - part) / Math.max(part, 1e-6));
@@ -210,13 +290,14 @@ const left = (part, since) => ((performance.now() - since) / 1000) * ((1 - part)
 let running = 0;
 const run = async () => {
   if (input("run").disabled) return;
-  clearTimeout(checkLater);
+  clearTimeout(tryLater);
   halt();
   const mine = ++running;
   const since = performance.now();
   input("stop").disabled = false;
   byId("progress").hidden = false;
   byId("warning").hidden = true;
+  foretell("");
   say("Running...");
   const parts = slots().map(() => 0);
   const problems = slots().map(() => "");
@@ -228,10 +309,7 @@ const run = async () => {
     /** @type {HTMLProgressElement} */ (byId("progress")).value = least;
     say(line.replace(/^\S+ /, ""));
     const seconds = left(least, since);
-    if (performance.now() - since > 1500 && least > 0 && seconds > LONG && byId("warning").hidden) {
-      byId("warning").textContent = `This run takes about ${xoff.time(seconds * 1e12, 2)} here. The command takes about half of it on one thread, and less on several. Stop it, or shorten run.duration.`;
-      byId("warning").hidden = false;
-    }
+    if (performance.now() - since > 1500 && least > 0 && seconds > LONG && byId("warning").hidden) warnOfLength(seconds);
   };
   const done = await Promise.allSettled(slots().map(async (slot, i) => {
     const { answer, files } = await ask(argsOf(slot), inputs(), (line) => progress(i, line));
@@ -240,15 +318,17 @@ const run = async () => {
     return answer;
   }));
   if (mine !== running) return;
-  input("stop").disabled = true;
+  input("stop").disabled = asking === undefined;
   byId("progress").hidden = true;
   const failed = done.find((d) => d.status === "rejected");
   showProblems([...new Set(problems)].join("\n"));
+  warnOfSize(problems.join("\n"));
   if (failed && failed.reason instanceof Stopped) say("Stopped. The scenario is as it was.");
   else if (failed) {
     const { message, stderr } = failed.reason;
     say("The simulator ended before the run did; the scenario is as it was.");
     showProblems(`${stderr ?? ""}\n${/memory|allocation|unreachable/i.test(message) ? "Perhaps the run needs more memory than a browser gives: the command has no such limit." : message}`);
+    warn("A web page has at most 4 GB.");
   } else {
     const answers = done.map((d) => /** @type {PromiseFulfilledResult<Answer>} */ (d).value);
     say(answers.some((a) => a.exit === 2) ? "Not run: see the problems below." : `Done in ${xoff.time((performance.now() - since) * 1e9, 3)}, ${xoff.bytes(Math.max(...answers.map((a) => a.memory)))} of memory.`);
@@ -341,7 +421,9 @@ const load = (p) => {
 /** @param {string} id */
 const preset = (id) => XOFF.presets.find((p) => p.id === id);
 const choice = input("preset");
-choice.append(...XOFF.presets.map((p) => el("option", { value: p.id }, p.title)), el("option", { value: "", hidden: true }, "Own scenario"));
+choice.append(el("option", { value: "", hidden: true }, "Own scenario")); // first: the keyboard moves on from there
+for (const group of new Set(XOFF.presets.map((p) => p.group)))
+  choice.append(el("optgroup", { label: group ?? "Lessons" }, XOFF.presets.filter((p) => p.group === group).map((p) => el("option", { value: p.id }, p.title))));
 choice.addEventListener("change", () => {
   const chosen = preset(choice.value);
   if (!chosen) return;
@@ -352,7 +434,11 @@ choice.addEventListener("change", () => {
 /** Characters of a link for bytes, and back. @param {Uint8Array} bytes */
 const linked = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 byId("share").addEventListener("click", async () => {
-  const text = JSON.stringify({ name: fileName, text: area.value, settings: [...[...moved.values()].flat(), input("settings").value].join(" ").trim(), beside: input("beside-on").checked ? input("beside").value : undefined });
+  if (!window.CompressionStream) {
+    say("This browser cannot pack a scenario into an address. Save the scenario instead.");
+    return;
+  }
+  const text = state();
   const packed = new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw")));
   history.replaceState(null, "", `#s=${linked(new Uint8Array(await packed.arrayBuffer()))}`);
   await navigator.clipboard?.writeText(location.href).catch(() => {});
@@ -368,44 +454,55 @@ const shared = async (packed) => {
     text += decoder.decode(part.value, { stream: true });
     if (text.length > SHARED_MAX) throw new Error("the scenario of this link is too long");
   }
-  const given = JSON.parse(text);
+  return scenarioOf(JSON.parse(text));
+};
+/** A scenario that was kept or sent, with no more than it may have. @param {any} given */
+const scenarioOf = (given) => {
   const word = (/** @type {unknown} */ w) => (typeof w === "string" ? w : undefined);
-  if (typeof given.text !== "string") throw new Error("the link holds no scenario");
+  if (typeof given?.text !== "string") throw new Error("it holds no scenario");
   return { name: /^[\w.-]{1,80}$/.test(word(given.name) ?? "") ? given.name : undefined, text: given.text, settings: word(given.settings), beside: word(given.beside) };
+};
+/** Opens a scenario that is no preset. @param {Partial<Preset> & { text: string }} own */
+const loadOwn = (own) => {
+  choice.value = "";
+  load(own);
+  changed();
 };
 /** Opens what the address names, or what was there before. Returns whether it is to run. */
 const begin = async () => {
-  const [, kind, value] = /^#(\w+)=(.*)$/.exec(location.hash) ?? [];
+  const [, kind, value] = /^#(\w+)=(.*)$/s.exec(location.hash) ?? [];
+  const named = kind === "preset" ? preset(value) : undefined;
   try {
     if (kind === "s") {
-      choice.value = "";
-      load(await shared(value));
+      loadOwn(await shared(value));
       return false; // somebody else's: the reader starts it
     }
   } catch (e) {
-    say(`This link cannot be read: ${/** @type {Error} */ (e).message}`);
+    say(`This link cannot be read: ${/** @type {Error} */ (e).message}.`);
   }
-  const named = kind === "preset" ? preset(value) : undefined;
-  try {
-    const before = JSON.parse(sessionStorage.getItem("xoff") ?? "null");
-    if (before && !named && kind === undefined) {
-      choice.value = "";
-      load(before);
-      return false;
-    }
-  } catch {
-    // Nothing was kept.
+  const broken = location.hash !== "" && !named && kind !== "lab";
+  if (broken && kind !== "s") say("This link names nothing that this page has.");
+  const before = location.hash ? undefined : kept("sessionStorage");
+  if (before) {
+    loadOwn(before);
+    return false;
   }
+  const last = kept("localStorage");
+  byId("last").hidden = !last;
+  byId("last").onclick = () => {
+    if (last) loadOwn(last);
+    byId("last").hidden = true;
+  };
   load(named ?? XOFF.presets[0]);
   choice.value = (named ?? XOFF.presets[0]).id;
-  return true;
+  return !broken;
 };
 
 // ---- files and commands -------------------------------------------------------------------------------------------------------
 const drawDropped = () =>
   byId("dropped").replaceChildren(...[...dropped].map(([path, bytes]) =>
     el("li", {}, path, ` (${xoff.bytes(bytes.length)}) `, el("button", { type: "button", "aria-label": `Remove ${path}`, onclick: () => (dropped.delete(path), drawDropped()) }, "remove"),
-      path.endsWith(".toml") ? el("button", { type: "button", onclick: () => load({ name: path, text: new TextDecoder().decode(bytes) }) }, "edit") : "")));
+      path.endsWith(".toml") ? el("button", { type: "button", "aria-label": `Edit ${path}`, onclick: () => (loadOwn({ name: path, text: new TextDecoder().decode(bytes) }), drawNumbers()) }, "edit") : "")));
 /** The command that these files are for. */
 const suggestion = () => {
   const paths = [...dropped.keys()];
@@ -423,7 +520,13 @@ const suggestion = () => {
 };
 /** @param {[string, File][]} files */
 const take = async (files) => {
-  for (const [path, file] of files) dropped.set(path.replace(/^\/+/, ""), new Uint8Array(await file.arrayBuffer()));
+  let [count, size] = [dropped.size, [...dropped.values()].reduce((n, b) => n + b.length, 0)];
+  const tooMany = [];
+  for (const [path, file] of files) {
+    if (++count > FILES_MAX || (size += file.size) > BYTES_MAX) tooMany.push(path);
+    else dropped.set(path.replace(/^\/+/, ""), new Uint8Array(await file.arrayBuffer()));
+  }
+  if (tooMany.length) say(`Not taken: ${tooMany[0]}${tooMany.length > 1 ? ` and ${xoff.several(tooMany.length - 1, "other file")}` : ""}. This page takes ${FILES_MAX} files and ${xoff.bytes(BYTES_MAX)}.`);
   drawDropped();
   input("words").value = suggestion();
   /** @type {HTMLDetailsElement} */ (byId("files-part")).open = true;
@@ -440,7 +543,10 @@ const below = async (entry) => {
   }
 };
 for (const id of ["choose", "choose-folder"])
-  byId(id).addEventListener("change", () => take([...(input(id).files ?? [])].map((f) => [f.webkitRelativePath || f.name, f])));
+  byId(id).addEventListener("change", async () => {
+    await take([...(input(id).files ?? [])].map((f) => [f.webkitRelativePath || f.name, f]));
+    input(id).value = ""; // the same file may be chosen again
+  });
 document.addEventListener("dragover", (e) => {
   e.preventDefault();
   byId("files-part").classList.add("over");
@@ -450,24 +556,42 @@ document.addEventListener("drop", async (e) => {
   e.preventDefault();
   byId("files-part").classList.remove("over");
   const entries = [...(e.dataTransfer?.items ?? [])].map((i) => i.webkitGetAsEntry()).filter(Boolean);
-  await take((await Promise.all(entries.map(below))).flat());
+  try {
+    await take((await Promise.all(entries.map(below))).flat());
+  } catch (failed) {
+    say(`The browser could not read what was dropped: ${/** @type {Error} */ (failed).message}`);
+  }
 });
+/** The worker of a command. @type {Worker | undefined} */
+let asking;
 byId("command").addEventListener("submit", async (/** @type {Event} */ e) => {
   e.preventDefault();
+  if (asking) halt(asking);
+  /** @type {Worker | undefined} */
+  let mine;
   const box = byId("answer");
   box.hidden = false;
   box.textContent = "...";
   const all = new Map([...Object.values(results).flatMap((r) => [...r]), ...inputs()]);
   try {
     const words = wordsOf(input("words").value);
-    const { answer, files } = await ask([...(words[0] === "xoff" ? words.slice(1) : words), ...(input("json").checked ? ["--json"] : [])], all);
+    const { answer, files } = await ask([...(words[0] === "xoff" ? words.slice(1) : words), ...(input("json").checked ? ["--json"] : [])], all, (line) => (box.textContent = line.replace(/^\S+ /, "")), (w) => {
+      mine = asking = w;
+      input("stop").disabled = false;
+    });
     box.textContent = answer.stdout + answer.stderr;
     box.dataset.exit = String(answer.exit);
     box.append(...[...files].map(([path, bytes]) => el("div", {}, el("button", { type: "button", onclick: () => save(path.split("/").pop() ?? path, "application/octet-stream", new Blob([/** @type {BlobPart} */ (bytes)])) }, path))));
   } catch (failed) {
+    if (asking !== mine) return; // the next command has the box
     const { message, stderr } = /** @type {Error & { stderr?: string }} */ (failed);
-    box.textContent = `${stderr ?? ""}\n${message}`;
+    box.textContent = failed instanceof Stopped ? "Stopped." : `${stderr ?? ""}\n${message}`;
     box.dataset.exit = "failed";
+  } finally {
+    if (asking === mine) {
+      asking = undefined;
+      input("stop").disabled = byId("progress").hidden;
+    }
   }
 });
 
@@ -479,11 +603,16 @@ byId("run").addEventListener("click", async () => {
 });
 byId("stop").addEventListener("click", () => halt());
 byId("save").addEventListener("click", () => save(fileName, "text/plain", area.value));
-input("settings").addEventListener("input", () => (drawSame(), keep()));
+input("settings").addEventListener("input", () => (drawSame(), changed()));
+input("beside").addEventListener("input", keep);
 input("settings").addEventListener("keydown", (e) => e.key === "Enter" && run());
 input("format").addEventListener("change", drawSame);
-input("beside-on").addEventListener("change", () => (input("beside").hidden = !input("beside-on").checked));
-addEventListener("hashchange", async () => (await begin()) && run());
+input("beside-on").addEventListener("change", () => ((input("beside").hidden = !input("beside-on").checked), keep()));
+addEventListener("hashchange", async () => {
+  const runs = await begin();
+  drawNumbers();
+  if (runs) run();
+});
 
 (async () => {
   const runs = await begin();

@@ -3,6 +3,6 @@
 "use strict";
 const CACHE = "xoff-VERSION";
 const FILES = ["./", "index.html", "page.css", "base.js", "engine.js", "page.js", "lab.js", "frame.html"];
-addEventListener("install", (/** @type {any} */ e) => e.waitUntil(caches.open(CACHE).then((c) => c.addAll(FILES)).then(() => /** @type {any} */ (self).skipWaiting())));
+addEventListener("install", (/** @type {any} */ e) => e.waitUntil(caches.open(CACHE).then((c) => c.addAll(FILES.map((f) => new Request(f, { cache: "reload" })))).then(() => /** @type {any} */ (self).skipWaiting())));
 addEventListener("activate", (/** @type {any} */ e) => e.waitUntil(caches.keys().then((names) => Promise.all(names.filter((n) => n.startsWith("xoff-") && n !== CACHE).map((n) => caches.delete(n))))));
 addEventListener("fetch", (/** @type {any} */ e) => e.respondWith(caches.match(e.request, { ignoreSearch: true }).then((kept) => kept ?? Response.error())));

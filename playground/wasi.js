@@ -1,6 +1,7 @@
 // @ts-check
 // The system that the command finds in a browser: arguments, clocks and files in memory (WASI preview 1). Nothing here leads out of the page.
 "use strict";
+/* eslint max-lines-per-function: off, max-params: off -- the calls of WASI, with its parameters */
 
 /** A file in memory, which grows by doubling. */
 class MemoryFile {
@@ -94,11 +95,11 @@ class Exited extends Error {
 /**
  * Runs the command in a new memory. Returns its exit code, its output and the files that it left.
  * @param {WebAssembly.Module} module
- * @param {{ args: string[], env?: Record<string, string>, root: MemoryFolder, line?: (text: string) => void }} given `line` gets each line of stderr as it is written
+ * @param {{ args: string[], env?: Record<string, string>, root: MemoryFolder, line?: (text: string, memory: number) => void }} given `line` gets each line of stderr as it is written, and the memory in use [bytes]
  */
 const runCommand = (module, { args, env = {}, root, line = () => {} }) => {
   /** @type {WebAssembly.Memory} */
-  let memory;
+  let memory; // eslint-disable-line prefer-const -- the calls above its instance use it
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();
   const view = () => new DataView(memory.buffer);
@@ -118,7 +119,7 @@ const runCommand = (module, { args, env = {}, root, line = () => {} }) => {
     waiting = /** @type {string} */ (lines.pop());
     for (const l of lines) {
       if (!l.startsWith("\r")) stderr += `${l}\n`;
-      line(l);
+      line(l, memory.buffer.byteLength);
     }
   };
   /** @typedef {{ entry: MemoryFile | MemoryFolder | null, at: number, append: boolean }} Open */

@@ -17,7 +17,7 @@ onmessage = async ({ data: { packed, size, module, args, files } }) => {
   root.put("proc/meminfo", new TextEncoder().encode("MemAvailable: 3900000 kB\n"));
   const given = new Map(files);
   try {
-    const line = (/** @type {string} */ l) => l.startsWith("\r") && postMessage({ progress: l.slice(1) });
+    const line = (/** @type {string} */ l, /** @type {number} */ memory) => l.startsWith("\r") && postMessage({ progress: l.slice(1), memory });
     const answer = runCommand(module, { args: ["xoff", ...args], env: { LANG: "C.UTF-8", COLUMNS: "84" }, root, line });
     const left = root.files().filter(([path, bytes]) => path !== "proc/meminfo" && bytes.buffer !== given.get(path)?.buffer).map(([path, bytes]) => [path, bytes.slice()]);
     postMessage({ answer, files: left }, { transfer: left.map(([, bytes]) => /** @type {Uint8Array<ArrayBuffer>} */ (bytes).buffer) });

@@ -10,7 +10,8 @@
   <!-- csv FILE -->           the table of this file of docs
   <!-- xoff ARGUMENTS -->     what XOFF prints with these arguments, in the place of this line
   XOFF schema                OUT/docs-source/*.schema.json, with a link below what `xoff schema --markdown` prints
-  playground/presets.json    a link to the laboratory in the browser on the pages of each preset, where `make playground` has built it
+  playground/presets.json    a link to the laboratory in the browser on the pages of each preset and below its claims, where `make playground` has
+                             built it; the page of a mechanism leads to its scenario
   docs/site/mkdocs.yml       OUT/docs.yml, its `*` replaced by the pages of the folder
 ```
 
@@ -54,7 +55,9 @@ def main(out: Path, xoff: Path) -> None:
     pages |= {f"papers/{name}/README.md": _paper(name, out / "papers" / name, docs / "papers" / name) for name in PAPERS}
     pages = {page: CSV.sub(_table, _printed(xoff, docs, text)) for page, text in pages.items()}
     if (out / "playground/index.html").is_file():
-        pages |= {page: _tried(page, pages[page], link) for page, link in _presets().items()}
+        for page, link in _presets().items():
+            page, _, claim = page.partition("#")
+            pages[page] = _tried(page, pages[page], link, claim)
     folders = {posixpath.dirname(p) for p in pages if p.count("/") > 1}
     named = {path for page, text in pages.items() for path in _named(page, text)}
     for path in sorted(named | folders):
@@ -158,16 +161,20 @@ def _place(path: str) -> str:
 
 
 def _presets() -> dict[str, str]:
-    """Pages that lead to the laboratory in the browser, each with its place there."""
+    """Pages, or their claims, that lead to the laboratory in the browser, each with its place there."""
+    scenarios = {f.stem: f"preset={f.stem}" for f in (ROOT / "scenarios/mechanisms").glob("*.toml")}
+    mechanisms = {f"docs/mechanisms/{name}.md": place for name, place in scenarios.items() if (ROOT / f"docs/mechanisms/{name}.md").is_file()}
     presets = json.loads((ROOT / "playground/presets.json").read_text())
-    return {"docs/tutorials/teacher.md": "lab=1"} | {page: f"preset={p['id']}" for p in presets for page in p.get("pages", [])}
+    return mechanisms | {"docs/tutorials/teacher.md": "lab=1"} | {page: f"preset={p['id']}" for p in presets for page in p.get("pages", [])}
 
 
-def _tried(page: str, text: str, place: str) -> str:
-    """A page with a link to the laboratory below its title."""
+def _tried(page: str, text: str, place: str, claim: str) -> str:
+    """A page with a link to the laboratory below its title, or below the heading of a claim."""
     address = posixpath.relpath(f"playground/index.html#{place}", posixpath.dirname(_place(page)) or ".")
-    head, _, rest = text.partition("\n")
-    return f'{head}\n\n<a class="md-button" href="{address}">Try it in the browser</a>\n{rest}'
+    head, end, rest = text.partition(f" {{ #{claim} }}\n" if claim else "\n")
+    if not end:
+        sys.exit(f"playground/presets.json: {page} has no claim {claim}")
+    return f'{head}{end}\n<a class="md-button" href="{address}">Try it in the browser</a>\n{rest}'
 
 
 def _title(path: Path) -> str:

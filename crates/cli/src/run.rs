@@ -202,9 +202,15 @@ fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     let folder = args.claim()?;
+    let building = bar();
+    building.message(format!(
+        "builds the network; the run needs at least {} of memory",
+        scenario.memory(1).total()
+    ));
     let running = scenario
         .start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize))
         .map_err(problem)?;
+    drop(building);
     if let Some(asked) = args.threads {
         report_threads(asked as usize, running.threads(), running.unsplit());
     }
