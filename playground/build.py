@@ -3,6 +3,7 @@
 ```text
   WASM                    compressed, as characters in engine.js: a page that is opened as a file may not read another
   wasi, lzma, worker.js   as text in engine.js, from which workers are started
+  frame.html              as text in engine.js: a frame without an origin has no service worker, and must open offline
   presets.json            with the text of each scenario; one more for each of scenarios/mechanisms
   XOFF schema             keys of each section with the first sentence about them, for completion
   page.*, lab.js, ...     as they are; the style sheet and the helpers are those of the reports
@@ -38,11 +39,12 @@ def main(out: Path, wasm: Path, xoff: Path) -> None:
         "wasm": base64.b64encode(lzma.compress(wasm.read_bytes(), format=lzma.FORMAT_ALONE, filters=FILTERS)).decode(),
         "size": wasm.stat().st_size,
         "worker": "".join((HERE / name).read_text() for name in ("wasi.js", "lzma.js", "worker.js")),
+        "frame": (HERE / "frame.html").read_text(),
         "presets": presets(),
         "keys": keys(json.loads(subprocess.run([xoff, "schema"], capture_output=True, check=True).stdout)),
     }
     (out / "engine.js").write_text(f"const XOFF = {json.dumps(engine, separators=(',', ':'))};\n")
-    for name in ("index.html", "frame.html", "page.js", "lab.js"):
+    for name in ("index.html", "page.js", "lab.js"):
         shutil.copy(HERE / name, out / name)
     shutil.copy(ASSETS / "base.js", out / "base.js")
     (out / "page.css").write_text((ASSETS / "view.css").read_text() + (HERE / "page.css").read_text())

@@ -124,6 +124,8 @@ const tryRun = async () => {
   const began = performance.now();
   let least = "";
   let told = "";
+  /** The first line of progress: its time and its part. @type {[number, number] | undefined} */
+  let first;
   /** @type {Worker | undefined} */
   let mine;
   const timer = setTimeout(() => {
@@ -134,8 +136,9 @@ const tryRun = async () => {
     const { answer } = await ask([...argsOf("A"), "--no-report"], inputs(), (line, memory) => {
       const part = parseFloat(line);
       least ||= /at least (\S+ \S+) of memory/.exec(line)?.[1] ?? "";
-      if (!mine || told || part <= 0 || performance.now() - began < TRIAL) return;
-      const seconds = (performance.now() - began) / 1000 / part;
+      if (part > 0) first ??= [performance.now(), part];
+      if (!mine || told || !first || part <= first[1] || performance.now() - first[0] < TRIAL) return;
+      const seconds = (first[0] - began + (performance.now() - first[0]) / (part - first[1])) / 1000;
       told = `This run takes about ${xoff.time(seconds * 1e12, 2)} here, and at least ${xoff.bytes(memory)} of memory.`;
       if (seconds > LONG) warnOfLength(seconds);
       halt(mine);
@@ -346,7 +349,7 @@ const show = (slot, answer, files) => {
   const own = [...files].filter(([path]) => path.startsWith(folder) && !path.endsWith(".xoff")).map(([path, bytes]) => /** @type {[string, Uint8Array]} */ ([path.slice(folder.length), bytes]));
   const page = files.get(`${folder}report.html`);
   const html = page ? new TextDecoder().decode(page).replace('"served":false}', '"served":true}') : "";
-  const frame = /** @type {HTMLIFrameElement} */ (el("iframe", { src: "frame.html", sandbox: "allow-scripts allow-downloads", title: `Report ${slot}` }));
+  const frame = /** @type {HTMLIFrameElement} */ (el("iframe", { srcdoc: XOFF.frame, sandbox: "allow-scripts allow-downloads", title: `Report ${slot}` }));
   frame.dataset.slot = slot;
   const text = answer.stdout.split("\n");
   const saves = xoff.tools(own.map(([file, bytes]) => [file, () => save(file, "application/octet-stream", new Blob([/** @type {BlobPart} */ (bytes)]))]));

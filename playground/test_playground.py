@@ -399,7 +399,7 @@ def test_it_works_offline(browser: Browser) -> None:
     server = Server()
     with Opened(browser, server.address) as o:
         o.page.evaluate("navigator.serviceWorker.ready.then(() => 1)")
-        o.until("caches.keys().then((k) => caches.open(k[0])).then((c) => c.keys()).then((k) => k.length === 8)")
+        o.until("caches.keys().then((k) => caches.open(k[0])).then((c) => c.keys()).then((k) => k.length === 7)")
         server.close()
         o.open(server.address)
         assert "2.795 ms" in o.drawn().locator("h1").inner_text()

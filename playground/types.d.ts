@@ -3,6 +3,7 @@ interface Engine {
   wasm: string;
   size: number;
   worker: string;
+  frame: string;
   presets: { id: string; title: string; about: string; name: string; text: string; group?: string; settings?: string; beside?: string; sliders: any[] }[];
   keys: Record<string, Record<string, string>>;
 }
