@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._figure import PaperFigure
     from ._imported import Imported
     from ._laws import Ack, Arrival, FlowControl, FlowFacts, Link, LoadBalancing, Message, NextHops, Occupancy, Pause, RateControl, Receiver, Sender, Timers
+    from ._network import Happened, Network
     from ._plan import NetworkPlan, Plan
     from ._progress import Progress, Step
     from ._reproduction import Claim, Reproduction
@@ -47,6 +48,7 @@ _PLACES = {
     "_figure": ("PaperFigure",),
     "_imported": ("Imported",),
     "_laws": ("Ack", "Arrival", "FlowControl", "FlowFacts", "Link", "LoadBalancing", "Message", "NextHops", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
+    "_network": ("Happened", "Network"),
     "_plan": ("NetworkPlan", "Plan"),
     "_progress": ("Progress", "Step"),
     "_reproduction": ("Claim", "Reproduction"),
@@ -84,10 +86,12 @@ __all__ = [
     "FabricBenchmark",
     "FlowControl",
     "FlowFacts",
+    "Happened",
     "Imported",
     "Link",
     "LoadBalancing",
     "Message",
+    "Network",
     "NetworkPlan",
     "NextHops",
     "Occupancy",

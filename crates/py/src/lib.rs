@@ -12,6 +12,7 @@ mod compare;
 mod errors;
 mod folder;
 mod laws;
+mod network;
 mod run;
 mod stats;
 mod sweep;
@@ -62,6 +63,8 @@ mod core_module {
     use crate::folder::Folder;
     #[pymodule_export]
     use crate::laws::{Ack, Arrival, FlowFacts, Link, NextHops, Occupancy, Pause, Timers};
+    #[pymodule_export]
+    use crate::network::Network;
     #[pymodule_export]
     use crate::palette;
     #[pymodule_export]

@@ -1,0 +1,98 @@
+"""A network that Python drives."""
+
+from pathlib import Path
+
+import pytest
+import xoff
+
+STAR = """[topology]
+kind = "star"
+hosts = 8
+rate = "100Gbps"
+delay = "1us"
+[host]
+frame_max = "1048B"
+header = "48B"
+[flow_control]
+kind = "pfc"
+"""
+TX, CABLE = 83_840, 1_000_000
+
+
+@pytest.fixture
+def star(tmp_path: Path) -> Path:
+    path = tmp_path / "star.toml"
+    path.write_text(STAR)
+    return path
+
+
+def test_a_ring_all_reduce_takes_the_closed_form(star: Path, tmp_path: Path) -> None:
+    """14 steps of 100 frames, as in the examples of the C library."""
+    net = xoff.Network(star, priorities=[3])
+    ranks = net.hosts
+    following = {rank: ranks[(i + 1) % len(ranks)] for i, rank in enumerate(ranks)}
+    for rank in ranks:
+        net.send(rank, following[rank], 100_000, queue_pair=0, tag=ranks.index(rank))
+        net.receive(following[rank], rank, 100_000, tag=ranks.index(rank), token=ranks.index(following[rank]))
+    steps = dict.fromkeys(ranks, 0)
+    end = 0
+    for event in net:
+        if event.what != "received":
+            continue
+        rank, end = ranks[event.tag], event.time_ps
+        steps[rank] += 1
+        if steps[rank] < 14:
+            net.send(rank, following[rank], 100_000, queue_pair=0, tag=event.tag)
+            net.receive(following[rank], rank, 100_000, tag=event.tag, token=ranks.index(following[rank]))
+    assert set(steps.values()) == {14}
+    assert end == net.now_ps == 14 * (101 * TX + 2 * CABLE)
+    run = net.finish(tmp_path / "out")
+    assert (len(run.flows), run.flows["end_ps"].max(), net.lost_frames) == (8 * 14, end, 0)
+
+
+def test_timers_links_and_limits(star: Path) -> None:
+    net = xoff.Network(star, priorities=[3], flow_control="cbfc")
+    assert net.schedule(500, tag=9) == 0
+    assert net.next() == ("timer", 500, 0, 9)
+    assert net.next(1_000) is None
+    assert net.now_ps == 1_000
+    assert net.host_rate_bps("H0") == 100_000_000_000
+    net.set_rate("H0-S1", 50_000_000_000)
+    assert net.send("H0", "H1", 1_000) == 0
+    assert [(e.what, e.time_ps) for e in net] == [("sent", 1_000), ("delivered", 1_000 + 3 * TX + 2 * CABLE)]
+    net.fail_link("H0-S1")
+    assert net.host_rate_bps("H0") == 0
+    with pytest.raises(ValueError, match="no route"):
+        net.send("H0", "H1", 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda n: n.send("H0", "H9", 1), "dst: there is no host 'H9'"),
+        (lambda n: n.send("H0", "H1", 2**64 - 1), "bytes"),
+        (lambda n: n.send("H0", "H1", 1, priority=4), "priority 4"),
+        (lambda n: n.host_rate_bps("S1"), "there is no host 'S1'"),
+        (lambda n: n.schedule(2**63), "after_ps"),
+        (lambda n: n.next(2**63), "until_ps"),
+        (lambda n: n.fail_link("H0-H1"), "are not linked"),
+        (lambda n: n.set_rate("H0-S1", 0), "more than 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_happens(star: Path, call: object, expected: str) -> None:
+    net = xoff.Network(star, priorities=[3])
+    with pytest.raises(ValueError, match=expected):
+        call(net)  # type: ignore[operator]
+    assert net.next() is None
+    assert net.now_ps == 0
+
+
+def test_a_network_that_cannot_be_is_refused(star: Path, tmp_path: Path) -> None:
+    with pytest.raises(xoff.ScenarioError, match="stra"):
+        xoff.Network(star, topology__kind="stra")
+    with pytest.raises(xoff.ScenarioError, match="expected one or more from 0 to 7"):
+        xoff.Network(star, priorities=[8])
+    with pytest.raises(ValueError, match=r"host\.acks"):
+        xoff.Network(star, acknowledged=True)
+    with pytest.raises(xoff.RunError, match="no message has begun"):
+        xoff.Network(star).finish(tmp_path / "out")
