@@ -1,5 +1,7 @@
 """Errors have the command line's words."""
 
+import re
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 import xoff
-from conftest import interrupt_soon
+from conftest import ROOT, interrupt_soon
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,17 @@ def test_a_mistake_in_a_file_has_its_place(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as e:
         xoff.run(file)
     assert str(e.value).startswith(f"{file}:3:8: ")
+
+
+@pytest.mark.parametrize("words", [["run", "{file}"], ["run", "{ring}", "--set", "run.title=\x1b[31m"], ["view", "no\x1b[31m"]])
+def test_no_byte_of_an_input_commands_the_terminal(ring: Path, tmp_path: Path, words: list[str]) -> None:
+    """In a comment that is drawn next to the mistake, in the name of the file, in a setting."""
+    file = tmp_path / "\x1b]0;a.toml"
+    file.write_text('# \x1b[31m \x9b2J \u2028 \u202e\n[run]\nfoo = 1 \n', encoding="utf-8")
+    words = [w.format(file=file, ring=ring) for w in words]
+    said = subprocess.run([ROOT / "target" / "release" / "xoff", *words], capture_output=True, text=True, check=False)
+    assert said.returncode == 2
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]", said.stderr), repr(said.stderr)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::read;
-use crate::suggest::cut;
+use crate::suggest::{cut, is_unseen};
 use miette::{
     Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
@@ -32,6 +32,8 @@ pub struct Source {
     setting: bool,
     /// Made at the first question: every value of a document asks where it stands.
     line_starts: OnceLock<Vec<usize>>,
+    /// The text as it is drawn, if that differs.
+    drawn: OnceLock<Option<String>>,
 }
 
 impl PartialEq for Source {
@@ -49,6 +51,7 @@ impl Source {
             text: text.into(),
             setting: false,
             line_starts: OnceLock::new(),
+            drawn: OnceLock::new(),
         })
     }
 
@@ -60,6 +63,7 @@ impl Source {
             text: text.into(),
             setting: true,
             line_starts: OnceLock::new(),
+            drawn: OnceLock::new(),
         })
     }
 
@@ -161,9 +165,10 @@ impl SourceCode for Source {
         before: usize,
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let c = self.text.as_str().read_span(span, before, after)?;
+        let drawn = self.drawn.get_or_init(|| drawn(&self.text));
+        let c = drawn.as_ref().unwrap_or(&self.text).as_str().read_span(span, before, after)?;
         Ok(Box::new(MietteSpanContents::new_named(
-            self.name.clone(),
+            cut(&self.name, TEXT_MAX),
             c.data(),
             *c.span(),
             c.line(),
@@ -171,6 +176,20 @@ impl SourceCode for Source {
             c.line_count(),
         )))
     }
+}
+
+/// A text with a mark for each character that a terminal obeys or does not show. Marks are as long
+/// as what they replace, so that places stay. `None`: there is none.
+fn drawn(text: &str) -> Option<String> {
+    let unseen = |c: char| is_unseen(c) && !matches!(c, '\n' | '\r' | '\t');
+    let mark = |c: char| match c.len_utf8() {
+        _ if !unseen(c) => c,
+        1 => '?',
+        2 => '\u{bf}',
+        3 => '\u{fffd}',
+        _ => '\u{1fbc4}',
+    };
+    text.contains(unseen).then(|| text.chars().map(mark).collect())
 }
 
 /// A range of bytes in a text.
@@ -186,10 +205,11 @@ impl fmt::Display for Place {
     /// `file:line:column`, or the setting as it was written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.source.setting {
-            return write!(f, "{} {}", self.source.name, cut(&self.source.text, TEXT_MAX));
+            let (name, text) = (&self.source.name, &self.source.text);
+            return write!(f, "{} {}", cut(name, TEXT_MAX), cut(text, TEXT_MAX));
         }
         let (line, column) = self.source.position(self.span.start);
-        write!(f, "{}:{line}:{column}", self.source.name)
+        write!(f, "{}:{line}:{column}", cut(&self.source.name, TEXT_MAX))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Random streams that do not disturb each other.
 //!
 //! A draw belongs to an entity (a host, a flow, a port) and a purpose (arrivals, sizes, ...). Each
-//! pair has its own counter-based stream, so that adding a flow or a host, or asking for one more
-//! draw somewhere, changes no other draw. Results are the same on every machine: integers, then
+//! pair has its own counter-based stream, so that one more draw somewhere changes no other draw. A
+//! host is an entity by its name, a port and a switch by its number: adding a host changes no draw
+//! of a workload, but shifts the streams of later ports. Results are the same on every machine: integers, then
 //! `+ - * /` on IEEE doubles, and the logarithm of the `libm` crate, which is compiled Rust and not
 //! the platform's.
 //!
