@@ -43,13 +43,17 @@ def main(out: Path, wasm: Path, xoff: Path) -> None:
         "presets": presets(),
         "keys": keys(json.loads(subprocess.run([xoff, "schema"], capture_output=True, check=True).stdout)),
     }
-    (out / "engine.js").write_text(f"const XOFF = {json.dumps(engine, separators=(',', ':'))};\n")
-    for name in ("index.html", "page.js", "lab.js"):
-        shutil.copy(HERE / name, out / name)
-    shutil.copy(ASSETS / "base.js", out / "base.js")
-    (out / "page.css").write_text((ASSETS / "view.css").read_text() + (HERE / "page.css").read_text())
-    version = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(out.iterdir()))).hexdigest()[:16]
-    (out / "sw.js").write_text((HERE / "sw.js").read_text().replace("VERSION", version))
+    pages = {name: (HERE / name).read_text() for name in ("index.html", "page.js", "lab.js", "sw.js")}
+    pages["base.js"] = (ASSETS / "base.js").read_text()
+    pages["page.css"] = (ASSETS / "view.css").read_text() + (HERE / "page.css").read_text()
+    # Names the cache of the service worker, and is the nonce of inline scripts.
+    version = hashlib.sha256(json.dumps([engine, pages]).encode()).hexdigest()[:16]
+    engine["frame"] = engine["frame"].replace("VERSION", version)
+    for name in ("index.html", "sw.js"):
+        pages[name] = pages[name].replace("VERSION", version)
+    pages["engine.js"] = f"const XOFF = {json.dumps(engine, separators=(',', ':'))};\n"
+    for name, text in pages.items():
+        (out / name).write_text(text)
     sent = sum(len(gzip.compress(f.read_bytes(), 9)) for f in out.iterdir())
     print(f"playground: {wasm.stat().st_size:,} bytes of WebAssembly, {sent:,} bytes compressed in all")
     if sent > LIMIT:

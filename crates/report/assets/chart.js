@@ -9,6 +9,8 @@ xoff.charts = (() => {
       // The script is at the end of the file, which the browser may still be reading.
       if (document.readyState === "loading") await new Promise((go) => document.addEventListener("DOMContentLoaded", go, { once: true }));
       const script = document.createElement("script");
+      // Around the report there may be a policy that asks for one.
+      script.nonce = document.querySelector("script")?.nonce ?? "";
       script.textContent = new TextDecoder().decode(await xoff.inflate("plotly", "gzip"));
       document.head.append(script);
       return window.Plotly;
