@@ -35,7 +35,7 @@ class Network:
             print(event)
         run = net.finish("out/driven")
 
-    Simulated time goes on no further than the last event that was taken: what is sent then begins at that time.
+    Simulated time stops at the last event that you took. A message that you send next begins at that time.
     """
 
     def __init__(

@@ -13,11 +13,11 @@ pub struct Call {
     pub after: u64,
     /// Time of the call.
     pub at: Time,
-    /// What the program asked for.
+    /// The request.
     pub act: Act,
 }
 
-/// What a program asks for.
+/// A request of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Nothing happens until the time of the call.

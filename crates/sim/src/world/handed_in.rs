@@ -72,7 +72,7 @@ impl Calls {
     }
 }
 
-/// What to do before further events of the nodes.
+/// The next step of a run that repeats calls.
 pub(crate) enum First {
     /// Nothing: the next call is so many events away, if there is one.
     Events(u64),
@@ -139,7 +139,7 @@ impl World {
         self.calls.astray.map(|(at, came)| (at, Some(came))).or(never)
     }
 
-    /// What comes first: a recorded call, or events.
+    /// The next step: a recorded call, or events.
     pub(super) fn first(&self, until: Time) -> First {
         let Some(call) = self.calls.next() else { return First::Events(u64::MAX) };
         let core = &self.partitions[0].core;
