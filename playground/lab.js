@@ -89,10 +89,15 @@ const QUESTIONS = [
 {
   const box = byId("lab");
   let at = 0;
+  /** The worker of a judged answer. @type {Worker | undefined} */
+  let judging;
   /** Runs the command of an answer. Returns its JSON, and its tables by name and column. @param {Question} q @param {string} answer */
   const tried = async (q, answer) => {
     const { name, text } = /** @type {Preset} */ (preset(q.of ?? "ring"));
-    const { answer: said, files } = await ask([...q.args(answer), "--json"], new Map([[name, bytesOf(text)]]));
+    const { answer: said, files } = await ask([...q.args(answer), "--json"], new Map([[name, bytesOf(text)]]), undefined, (w) => {
+      judging = w;
+      input("stop").disabled = false;
+    });
     const table = (/** @type {string} */ of, /** @type {string} */ column) => {
       const [head, ...rows] = new TextDecoder().decode(files.get(`out/lab/${of}.csv`)).trim().split("\n").map((l) => l.split(","));
       const column_ = head.indexOf(column);
@@ -109,6 +114,7 @@ const QUESTIONS = [
     const judge = async (/** @type {Event} */ e) => {
       e.preventDefault();
       verdict.className = "";
+      if (judging) halt(judging);
       verdict.textContent = "Running...";
       try {
         const { said, table } = await tried(q, answer.value);

@@ -155,29 +155,42 @@ const tryRun = async () => {
 };
 let tryLater = 0;
 /** Tries the run once the user has paused. */
-const changed = () => {
-  keep();
+const tryLaterOn = () => {
   clearTimeout(tryLater);
   byId("warning").hidden = true;
   foretell("");
   tryLater = window.setTimeout(tryRun, 600);
 };
+/** The user has changed something. */
+const changed = () => {
+  keep();
+  tryLaterOn();
+};
 const edited = () => {
   drawNumbers();
   completion.close();
-  // The text is no longer that of the address: after a reload it must not be replaced.
-  if (location.hash) history.replaceState(null, "", location.href.replace(/#.*/s, ""));
   choice.value = "";
   changed();
 };
 /** What a link and the next visit need. */
-const state = () => JSON.stringify({ name: fileName, text: area.value, settings: [...[...moved.values()].flat().map(xoff.quoted), input("settings").value].join(" ").trim(), beside: input("beside-on").checked ? input("beside").value : undefined });
+const state = () => {
+  const withSliders = (/** @type {string} */ own) => [...[...moved.values()].flat().map(xoff.quoted), own].join(" ").trim();
+  return JSON.stringify({ name: fileName, text: area.value, settings: withSliders(input("settings").value), beside: input("beside-on").checked ? withSliders(input("beside").value) : undefined });
+};
 const keep = () => {
+  // The address no longer says what is here: a reload must not go back to it.
+  if (location.hash) history.replaceState(null, "", location.href.replace(/#.*/s, ""));
   for (const store of ["sessionStorage", "localStorage"]) {
+    const at = /** @type {any} */ (window)[store];
     try {
-      /** @type {any} */ (window)[store].setItem("xoff", state());
+      at.setItem("xoff", state());
     } catch {
-      // A browser may keep nothing of a file.
+      // A browser may keep nothing of a file, or not so much: then nothing older comes back as if it were this.
+      try {
+        at.removeItem("xoff");
+      } catch {
+        // Nothing is kept.
+      }
     }
   }
 };
@@ -302,8 +315,11 @@ const run = async () => {
   byId("warning").hidden = true;
   foretell("");
   say("Running...");
-  const parts = slots().map(() => 0);
-  const problems = slots().map(() => "");
+  // As they are now: the user may go on writing.
+  const given = inputs();
+  const runs = slots().map((slot) => ({ slot, settings: settingsOf(slot), args: argsOf(slot) }));
+  const parts = runs.map(() => 0);
+  const problems = runs.map(() => "");
   /** @param {number} i @param {string} line */
   const progress = (i, line) => {
     if (mine !== running) return;
@@ -314,10 +330,11 @@ const run = async () => {
     const seconds = left(least, since);
     if (performance.now() - since > 1500 && least > 0 && seconds > LONG && byId("warning").hidden) warnOfLength(seconds);
   };
-  const done = await Promise.allSettled(slots().map(async (slot, i) => {
-    const { answer, files } = await ask(argsOf(slot), inputs(), (line) => progress(i, line));
+  const done = await Promise.allSettled(runs.map(async ({ slot, settings, args }, i) => {
+    const { answer, files } = await ask(args, given, (line) => progress(i, line));
     problems[i] = answer.stderr;
-    if (answer.exit !== 2) show(slot, answer, files);
+    if (answer.exit === 2) age(slot);
+    else show(slot, answer, new Map([...given, ...files]), runs.length > 1 ? `${slot}: ${settings || "the scenario"}` : "");
     return answer;
   }));
   if (mine !== running) return;
@@ -336,15 +353,23 @@ const run = async () => {
     const answers = done.map((d) => /** @type {PromiseFulfilledResult<Answer>} */ (d).value);
     say(answers.some((a) => a.exit === 2) ? "Not run: see the problems below." : `Done in ${xoff.time((performance.now() - since) * 1e9, 3)}, ${xoff.bytes(Math.max(...answers.map((a) => a.memory)))} of memory.`);
   }
-  [...byId("results").children].forEach((r) => (r.hidden = !slots().includes(/** @type {HTMLElement} */ (r).dataset.slot ?? "")));
-  byId("results").classList.toggle("two", slots().length > 1);
+  const shown = runs.map((r) => r.slot);
+  [...byId("results").children].forEach((r) => (r.hidden = !shown.includes(/** @type {HTMLElement} */ (r).dataset.slot ?? "")));
+  byId("results").classList.toggle("two", runs.length > 1);
   document.documentElement.dataset.ran = String(mine);
 };
 
 // ---- results ------------------------------------------------------------------------------------------------------------------
-/** Shows the result of a run. @param {string} slot @param {Answer} answer @param {Map<string, Uint8Array>} files */
-const show = (slot, answer, files) => {
-  results[slot] = new Map([...inputs(), ...files]);
+/** @param {string} slot */
+const boxOf = (slot) => [...byId("results").children].find((r) => /** @type {HTMLElement} */ (r).dataset.slot === slot);
+/** The result that is there is not that of the present scenario. @param {string} slot */
+const age = (slot) => {
+  const head = boxOf(slot)?.querySelector("h2");
+  if (head && !head.dataset.old) (head.prepend("Of an earlier run: "), (head.dataset.old = "yes"));
+};
+/** Shows the result of a run. @param {string} slot @param {Answer} answer @param {Map<string, Uint8Array>} files @param {string} title */
+const show = (slot, answer, files, title) => {
+  results[slot] = files;
   const folder = `out/${slot}/`;
   const own = [...files].filter(([path]) => path.startsWith(folder) && !path.endsWith(".xoff")).map(([path, bytes]) => /** @type {[string, Uint8Array]} */ ([path.slice(folder.length), bytes]));
   const page = files.get(`${folder}report.html`);
@@ -354,12 +379,12 @@ const show = (slot, answer, files) => {
   const text = answer.stdout.split("\n");
   const saves = xoff.tools(own.map(([file, bytes]) => [file, () => save(file, "application/octet-stream", new Blob([/** @type {BlobPart} */ (bytes)]))]));
   const box = el("article.result", { "aria-label": `Result ${slot}` },
-    el("h2", {}, slots().length > 1 ? `${slot}: ${settingsOf(slot) || "the scenario"}` : text[0]),
+    el("h2", {}, title || text[0]),
     el("details", {}, el("summary", {}, "Answer of the command, and its files"), el("pre", { tabindex: 0 }, answer.stdout), saves), html ? frame : "");
   box.dataset.slot = slot;
   box.style.order = slot === "A" ? "0" : "1";
   if (!html) /** @type {HTMLDetailsElement} */ (box.querySelector("details")).open = true;
-  const before = [...byId("results").children].find((r) => /** @type {HTMLElement} */ (r).dataset.slot === slot);
+  const before = boxOf(slot);
   if (before) before.replaceWith(box);
   else byId("results").append(box);
   reports.set(frame, html);
@@ -380,7 +405,6 @@ addEventListener("message", async ({ data, source }) => {
   }
   if (typeof data.ask === "string") {
     const given = await ask(["view", `out/${slot}`, `/${data.ask}`], results[slot]).catch((/** @type {Error} */ e) => e);
-    if (given instanceof Stopped) return; // another run replaces this report
     const [ok, text] = given instanceof Error ? [false, given.message] : [given.answer.exit === 0, given.answer.exit === 0 ? given.answer.stdout : given.answer.stderr];
     frame.contentWindow?.postMessage({ id: data.id, ok, text }, "*");
   }
@@ -400,6 +424,7 @@ const slider = (s) => {
     moved.set(s.key, [`${s.key}=${value}${s.unit ?? ""}`, ...(s.with ?? []).map(written)]);
     shown.textContent = choice ? "" : `${value} ${s.unit}`;
     drawSame();
+    keep();
   };
   control.addEventListener("input", take);
   control.addEventListener("change", () => (take(), run()));
@@ -420,6 +445,7 @@ const load = (p) => {
   byId("sliders").replaceChildren(...(p.sliders ?? []).map(slider));
   showProblems("");
   drawSame();
+  drawDropped();
 };
 /** @param {string} id */
 const preset = (id) => XOFF.presets.find((p) => p.id === id);
@@ -431,6 +457,7 @@ choice.addEventListener("change", () => {
   const chosen = preset(choice.value);
   if (!chosen) return;
   history.replaceState(null, "", `#preset=${chosen.id}`);
+  offer(kept("localStorage"));
   load(chosen);
   run();
 });
@@ -442,6 +469,10 @@ byId("share").addEventListener("click", async () => {
     return;
   }
   const text = state();
+  if (text.length > SHARED_MAX) {
+    say(`A link holds at most ${xoff.bytes(SHARED_MAX)}. Save the scenario instead.`);
+    return;
+  }
   const packed = new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw")));
   history.replaceState(null, "", `#s=${linked(new Uint8Array(await packed.arrayBuffer()))}`);
   await navigator.clipboard?.writeText(location.href).catch(() => {});
@@ -469,7 +500,15 @@ const scenarioOf = (given) => {
 const loadOwn = (own) => {
   choice.value = "";
   load(own);
-  changed();
+  tryLaterOn();
+};
+/** Offers what the user wrote last. @param {ReturnType<typeof kept>} last */
+const offer = (last) => {
+  byId("last").hidden = !last;
+  byId("last").onclick = () => {
+    if (last) loadOwn(last);
+    byId("last").hidden = true;
+  };
 };
 /** Opens what the address names, or what was there before. Returns whether it is to run. */
 const begin = async () => {
@@ -478,6 +517,7 @@ const begin = async () => {
   try {
     if (kind === "s") {
       loadOwn(await shared(value));
+      offer(kept("localStorage"));
       return false; // somebody else's: the reader starts it
     }
   } catch (e) {
@@ -490,12 +530,7 @@ const begin = async () => {
     loadOwn(before);
     return false;
   }
-  const last = kept("localStorage");
-  byId("last").hidden = !last;
-  byId("last").onclick = () => {
-    if (last) loadOwn(last);
-    byId("last").hidden = true;
-  };
+  offer(kept("localStorage"));
   load(named ?? XOFF.presets[0]);
   choice.value = (named ?? XOFF.presets[0]).id;
   return !broken;
@@ -504,7 +539,7 @@ const begin = async () => {
 // ---- files and commands -------------------------------------------------------------------------------------------------------
 const drawDropped = () =>
   byId("dropped").replaceChildren(...[...dropped].map(([path, bytes]) =>
-    el("li", {}, path, ` (${xoff.bytes(bytes.length)}) `, el("button", { type: "button", "aria-label": `Remove ${path}`, onclick: () => (dropped.delete(path), drawDropped()) }, "remove"),
+    el("li", {}, path, ` (${xoff.bytes(bytes.length)}) `, path === fileName ? "is not read: the text in the editor has this name. " : "", el("button", { type: "button", "aria-label": `Remove ${path}`, onclick: () => (dropped.delete(path), drawDropped()) }, "remove"),
       path.endsWith(".toml") ? el("button", { type: "button", "aria-label": `Edit ${path}`, onclick: () => (loadOwn({ name: path, text: new TextDecoder().decode(bytes) }), drawNumbers()) }, "edit") : "")));
 /** The command that these files are for. */
 const suggestion = () => {
@@ -530,8 +565,9 @@ const take = async (files) => {
     else dropped.set(path.replace(/^\/+/, ""), new Uint8Array(await file.arrayBuffer()));
   }
   if (tooMany.length) say(`Not taken: ${tooMany[0]}${tooMany.length > 1 ? ` and ${xoff.several(tooMany.length - 1, "other file")}` : ""}. This page takes ${FILES_MAX} files and ${xoff.bytes(BYTES_MAX)}.`);
+  if (dropped.has(fileName)) say(`${fileName} is not read: the text in the editor has this name. Press edit to open the file.`);
   drawDropped();
-  input("words").value = suggestion();
+  if (files.length) input("words").value = suggestion();
   /** @type {HTMLDetailsElement} */ (byId("files-part")).open = true;
 };
 /** Every file of a dropped folder. @param {any} entry @returns {Promise<[string, File][]>} */
@@ -575,7 +611,8 @@ byId("command").addEventListener("submit", async (/** @type {Event} */ e) => {
   const box = byId("answer");
   box.hidden = false;
   box.textContent = "...";
-  const all = new Map([...Object.values(results).flatMap((r) => [...r]), ...inputs()]);
+  // Files of results, and the files that are here now: one that was removed is no input.
+  const all = new Map([...Object.values(results).flatMap((r) => [...r]).filter(([path]) => path.startsWith("out/")), ...inputs()]);
   try {
     const words = wordsOf(input("words").value);
     const { answer, files } = await ask([...(words[0] === "xoff" ? words.slice(1) : words), ...(input("json").checked ? ["--json"] : [])], all, (line) => (box.textContent = line.replace(/^\S+ /, "")), (w) => {
@@ -610,6 +647,7 @@ input("settings").addEventListener("input", () => (drawSame(), changed()));
 input("beside").addEventListener("input", keep);
 input("settings").addEventListener("keydown", (e) => e.key === "Enter" && run());
 input("format").addEventListener("change", drawSame);
+input("beside").addEventListener("keydown", (e) => e.key === "Enter" && run());
 input("beside-on").addEventListener("change", () => ((input("beside").hidden = !input("beside-on").checked), keep()));
 addEventListener("hashchange", async () => {
   const runs = await begin();

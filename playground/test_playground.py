@@ -421,6 +421,50 @@ def test_a_link_holds_the_scenario(browser: Browser, served: str) -> None:
             assert o.page.is_enabled("#run")
 
 
+def test_what_the_user_wrote_outlives_links_presets_and_reloads(browser: Browser, served: str) -> None:
+    """Before: a link that was only opened replaced it, a reload went back to the link, and side B of a link had no sliders."""
+    with Opened(browser, f"{served}#preset=gfc") as o:
+        page = o.page
+        o.drawn("B")
+        page.locator("#sliders input[type=range]").first.evaluate("(e) => { e.value = 8; e.dispatchEvent(new Event('input')); }")
+        assert page.evaluate("location.hash") == ""
+        page.click("#share")
+        o.until("location.hash.startsWith('#s=')")
+        link = page.url
+        page.fill("#text", "# mine\n" + page.input_value("#text"))
+        mine = page.evaluate("localStorage.xoff")
+        page.select_option("#preset", "ring")
+        assert page.is_visible("#last")
+        page.goto("about:blank")
+        o.open(link)
+        for side in ("#settings", "#beside"):
+            assert "rate=8Gbps" in page.input_value(side)
+        page.wait_for_timeout(1000)
+        assert page.evaluate("localStorage.xoff") == mine
+        page.fill("#settings", "switch.discipline=round-robin")
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.input_value("#settings") == "switch.discipline=round-robin"
+
+
+def test_a_result_is_named_by_the_settings_that_it_ran_with(browser: Browser, served: str) -> None:
+    """Before: by those in the field when it ended; and a report stayed beside a run that was refused."""
+    with Opened(browser, f"{served}#preset=ring") as o:
+        page = o.page
+        o.drawn()
+        heads = "[...document.querySelectorAll('#results h2')].map((h) => h.textContent).join('|')"
+        page.check("#beside-on")
+        for settings, wanted in [("flow_control=cbfc", "B: flow_control=cbfc"), ("flow_control=nonsense", "Of an earlier run: B: flow_control=cbfc")]:
+            page.fill("#beside", settings)
+            before = o.ran()
+            page.click("#run")
+            page.fill("#beside", "flow_control=pffc")
+            o.until(f"Number(document.documentElement.dataset.ran) > {before}")
+            assert page.evaluate(heads) == f"A: the scenario|{wanted}"
+        page.set_input_files("#choose", [{"name": "ring.toml", "mimeType": "text/plain", "buffer": b"x"}])
+        page.wait_for_selector("#dropped >> text=is not read")
+
+
 def test_a_long_run_is_told_before_and_can_be_stopped(browser: Browser, served: str) -> None:
     with Opened(browser, served) as o:
         o.drawn()
