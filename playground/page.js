@@ -293,7 +293,7 @@ const warn = (text) => {
   byId("warning").hidden = false;
 };
 /** @param {number} seconds */
-const warnOfLength = (seconds) => warn(`This run takes about ${xoff.time(seconds * 1e12, 2)} here. Shorten run.duration, or use the command: it takes about half as long on one thread, and less on several.`);
+const warnOfLength = (seconds) => warn(`This run takes about ${xoff.time(seconds * 1e12, 2)} here. Shorten run.duration, or use the command: it takes about two thirds of the time on one thread, and less on several.`);
 /** Warns if the command refused the run for its size. @param {string} problems */
 const warnOfSize = (problems) => {
   const [, needed] = /(?:needs at least|need) (\S+ [KMGT]?B) of memory/.exec(problems.replace(/[\s│|]+/g, " ")) ?? [];
