@@ -216,6 +216,128 @@ fn a_transformer_takes_what_its_layers_take() {
     assert_eq!(ends(&f), [alone; 4]);
 }
 
+/// A pass of the written order: micro-batch, chunk, whether backward.
+type Passes = Vec<(usize, usize, bool)>;
+
+/// `f01` is the forward pass of micro-batch 0 and chunk 1, `b01` its backward pass.
+fn passes(text: &str) -> Passes {
+    let digit = |word: &str, at: usize| word[at..=at].parse().unwrap();
+    text.split(' ').map(|w| (digit(w, 1), digit(w, 2), w.starts_with('b'))).collect()
+}
+
+/// Ends of the stages: passes take `times` (forward, backward), a message `handed`. A pass starts
+/// after the pass before it in its stage, and after the message that it needs.
+fn ends_of_stages(orders: &[Passes], chunks: usize, times: [u64; 2], handed: u64) -> Vec<u64> {
+    let stages = orders.len();
+    let mut done = std::collections::HashMap::new();
+    let (mut at, mut next) = (vec![0u64; stages], vec![0; stages]);
+    while (0..stages).any(|s| next[s] < orders[s].len()) {
+        for s in 0..stages {
+            while let Some(&(batch, chunk, back)) = orders[s].get(next[s]) {
+                let place = chunk * stages + s;
+                let needed = if back { place + 1 } else { place.wrapping_sub(1) };
+                let there = match needed < chunks * stages {
+                    false => Some(0),
+                    true => done.get(&(batch, needed, back)).map(|end| end + handed),
+                };
+                let Some(there) = there else { break };
+                at[s] = at[s].max(there) + times[usize::from(back)];
+                done.insert((batch, place, back), at[s]);
+                next[s] += 1;
+            }
+        }
+    }
+    at
+}
+
+/// The schedules of Figs. 3 and 4 (bottom) of the paper that names them, written out. Two layers
+/// before and after several micro-batches belong to none.
+#[test]
+fn a_pipeline_takes_what_its_schedule_takes() {
+    let times = [100_000_000, 200_000_000];
+    let text = |stages: usize, chunks: usize, batches: usize| {
+        let layer = |name: &str, ns: [u32; 3]| {
+            format!("{name} -1 {} NONE 0 {} NONE 0 {} NONE 0 0\n", ns[0], ns[1], ns[2])
+        };
+        // The first layer of a micro-batch belongs to its first chunk.
+        let block = layer("block", [100_000, 150_000, 50_000]);
+        let batch = layer("first", [0, 0, 0]) + &block.repeat(chunks);
+        let all = match batches {
+            1 => batch,
+            _ => {
+                layer("before", [1_000, 2_000, 3_000])
+                    + &batch.repeat(batches)
+                    + &layer("after", [10_000, 20_000, 30_000])
+            }
+        };
+        format!(
+            "{} model_parallel_NPU_group: 1 ep: 1 pp: {stages} vpp: {chunks} ga: {batches} all_gpus: {stages} \
+             checkpoints: 0 checkpoint_initiates: 0 pp_comm 10000\n{}\n{all}",
+            &LAYERS[..31],
+            all.lines().count()
+        )
+    };
+    let cases: &[(usize, usize, &[&str])] = &[
+        (3, 1, &["f00 f10 b00 f20 b10 b20", "f00 b00 f10 b10 f20 b20"]),
+        (2, 1, &["f00 f10 b00 b10", "f00 b00 f10 b10"]),
+        (1, 1, &["f00 b00", "f00 b00", "f00 b00", "f00 b00"]),
+        (
+            5,
+            1,
+            &[
+                "f00 f10 f20 f30 b00 f40 b10 b20 b30 b40",
+                "f00 f10 f20 b00 f30 b10 f40 b20 b30 b40",
+                "f00 f10 b00 f20 b10 f30 b20 f40 b30 b40",
+                "f00 b00 f10 b10 f20 b20 f30 b30 f40 b40",
+            ],
+        ),
+        (2, 2, &["f00 f10 f01 f11 b01 b11 b00 b10", "f00 f10 f01 b01 f11 b11 b00 b10"]),
+        (
+            4,
+            2,
+            &[
+                "f00 f10 f01 f11 f20 b01 f30 b11 f21 b00 f31 b10 b21 b31 b20 b30",
+                "f00 f10 f01 b01 f11 b11 f20 b00 f30 b10 f21 b21 f31 b31 b20 b30",
+            ],
+        ),
+    ];
+    for &(batches, chunks, orders) in cases {
+        let stages = orders.len();
+        let name = format!("pipeline{stages}x{chunks}x{batches}");
+        let (f, warnings) = run(&name, stages as u32, "simai", &text(stages, chunks, batches));
+        assert!(warnings.is_empty(), "{warnings:?}");
+        let orders: Vec<Passes> = orders.iter().map(|o| passes(o)).collect();
+        // A stage ends with the layers after the pipeline, or when its last message has left.
+        let last = |stage: usize| match (batches, stage) {
+            (1, 0) => 0,
+            (1, _) => 9 * TX,
+            _ => 66_000_000,
+        };
+        let expected: Vec<u64> = ends_of_stages(&orders, chunks, times, step(10))
+            .into_iter()
+            .enumerate()
+            .map(|(stage, end)| end + last(stage))
+            .collect();
+        assert_eq!(ends(&f), expected, "{name}");
+        // Each micro-batch is handed over between all chunks, forward and backward.
+        assert_eq!(f.outcome.flows.len(), 2 * batches * (stages * chunks - 1), "{name}");
+    }
+}
+
+/// Stages of a pipeline are consecutive ranks, with their groups inside.
+#[test]
+fn groups_stay_in_their_stage() {
+    let text =
+        LAYERS.replace(" pp: 1", " pp: 2 pp_comm 1000").replace("all_gpus: 4", "all_gpus: 8");
+    let (f, _) = run("stages", 8, "simai", &text);
+    let mut peers: Vec<(u32, u32)> =
+        f.outcome.flows.iter().map(|x| (x.flow.src.0, x.flow.dst.0)).collect();
+    peers.sort_unstable();
+    peers.dedup();
+    let of = |rank| peers.iter().filter(|p| p.0 == rank).map(|p| p.1).collect::<Vec<_>>();
+    assert_eq!([of(0), of(1), of(6)], [vec![1, 2, 4], vec![0, 3, 5], vec![2, 4, 7]]);
+}
+
 /// 16 ranks, tensor groups of 4, experts on 2: which ranks exchange messages.
 #[test]
 fn groups_are_those_of_simai() {
@@ -267,8 +389,28 @@ fn broken_workloads_are_refused_with_their_lines() {
             "xoff cannot read 'QUANTUM'",
         ),
         ("experts", with("ep: 1", "ep: 3"), "x.txt:1:", "ep 3 among 2"),
-        ("pipeline", with("pp: 1", "pp: 2"), "x.txt:1:", "pipeline"),
-        ("accumulation", with("ga: 1", "ga: 4"), "x.txt:1:", "accumulation"),
+        ("handed", with(" pp: 1", " pp: 2"), "x.txt:1:", "pp_comm is missing"),
+        ("nothing", with(" pp: 1", " pp: 2 pp_comm: 0"), "x.txt:1:", "pp_comm is 0"),
+        ("no pipeline", with(" pp: 1", " pp: 1 pp_comm: 9"), "x.txt:1:", "needs a pipeline"),
+        (
+            "stages",
+            with(" pp: 1", " pp: 3 pp_comm: 9"),
+            "x.txt:1:",
+            "3 stages of a pipeline among 4",
+        ),
+        ("stage", with(" pp: 1", " pp: 4 pp_comm: 9"), "x.txt:1:", "groups of 2 among 1 ranks"),
+        (
+            "batches",
+            with(" pp: 1 vpp: 1 ga: 1", " pp: 2 pp_comm: 9 vpp: 1 ga: 2"),
+            "x.txt:1:",
+            "the names of the layers do not repeat 2 times",
+        ),
+        (
+            "interleaved",
+            with(" pp: 1 vpp: 1 ga: 1", " pp: 2 pp_comm: 9 vpp: 2 ga: 3"),
+            "x.txt:1:",
+            "3 micro-batches on 2 interleaved stages",
+        ),
         ("checkpoints", with("checkpoints: 0", "checkpoints: 2"), "x.txt:1:", "recomputation"),
         ("time", with("1000", "-1000"), "x.txt:3:", "'-1000' is not a time"),
         ("key", with("ep:", "epp:"), "x.txt:1:", "unknown key 'epp'"),
@@ -317,7 +459,10 @@ fn changed_files_are_read_or_refused() {
         "send",
     ];
     let mut read = 0;
-    for (key, sample) in [("htsim", ONE_AFTER_ANOTHER), ("simai", LAYERS), ("goal", goal)] {
+    let pipeline = LAYERS.replace(" pp: 1", " pp: 2 pp_comm: 9");
+    let samples =
+        [("htsim", ONE_AFTER_ANOTHER), ("simai", LAYERS), ("simai", &pipeline), ("goal", goal)];
+    for (key, sample) in samples {
         for nth in 0..800 {
             let mut text: Vec<char> = sample.chars().collect();
             for _ in 0..1 + draw(4) {
