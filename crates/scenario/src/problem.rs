@@ -139,14 +139,18 @@ impl Source {
         self.line_starts.get_or_init(|| line_starts(self.text.as_bytes()))
     }
 
+    /// Line of a byte offset, from 1.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        self.line_starts().partition_point(|&start| start <= offset)
+    }
+
     /// Line and column of a byte offset, both from 1; columns count characters. LF, CR LF and CR
     /// end a line.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
-        let starts = self.line_starts();
-        let line = starts.partition_point(|&start| start <= offset);
+        let line = self.line(offset);
         // Continuation bytes do not start a character.
-        let before = &self.text.as_bytes()[starts[line - 1]..offset];
+        let before = &self.text.as_bytes()[self.line_starts()[line - 1]..offset];
         (line, 1 + before.iter().filter(|&&b| b & 0xc0 != 0x80).count())
     }
 }

@@ -268,6 +268,14 @@ fn toml_syntax() {
         parse("a = 1\na = 2\n"),
         "s.toml:2:1: key 'a' is defined twice (first defined on line 1; keep one)"
     );
+    // Minutes, if each error reads the lines before it.
+    let began = std::time::Instant::now();
+    let many = parse(&"[[flow]]\na = 1\na = b\n".repeat(100_000));
+    assert!(
+        many.contains("s.toml:6:1: key 'a' is defined twice (first defined on line 5; keep one)")
+    );
+    assert!(many.ends_with("\n... and 199990 more"), "{many}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", began.elapsed());
     assert_eq!(parse("a = \n"), "s.toml:1:5: there is no value after '=' (expected key = value)");
     assert_eq!(
         parse("a = 10Gbps\n"),

@@ -3,6 +3,8 @@
 //! Settings (`--set a.b=c`) are laid over the tree before anything is read, so that they pass the
 //! same checks as the file, and a wrong one is reported at its own text.
 
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -108,11 +110,12 @@ pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
     }
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let mut problems = Problems::default();
+    let definitions = LazyCell::new(|| Definitions::of(source.text()));
     for e in errors {
         // An error without a span concerns the end of the text.
         let span = e.span().unwrap_or(source.text().len()..source.text().len());
         if e.message() == "duplicate key" {
-            problems.push(duplicate(source, span));
+            problems.push(definitions.twice(source, span));
             continue;
         }
         // The slip most likely in a language where a number with a unit is a text deserves its own
@@ -131,41 +134,60 @@ pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
     problems.or(()).map(|()| convert_table(table.get_ref(), source, 0))
 }
 
-/// A key or a section that is defined twice, with the place of the first.
-fn duplicate(source: &Arc<Source>, span: std::ops::Range<usize>) -> Problem {
-    let text = source.text();
-    let name = text.get(span.clone()).unwrap_or_default().trim();
-    let line_start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
-    let is_header = text[line_start..].trim_start().starts_with('[');
-    // Headers end the search for a key: the same key in another section is another key.
-    let is_first = |line: &str| match is_header {
-        true => {
-            line.trim_matches(['[', ']', ' ', '\t'])
-                == text[line_start..]
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .trim_matches(['[', ']', ' ', '\t'])
+/// Line of the first definition of each key and section; one pass over the text, however many
+/// are defined twice.
+struct Definitions<'a> {
+    lines: Vec<&'a str>,
+    /// Section of each line: the number of headers before it.
+    sections: Vec<usize>,
+    /// Section and key, or no section and the name in a header, with the index of the line.
+    first: BTreeMap<(Option<usize>, &'a str), usize>,
+}
+
+impl<'a> Definitions<'a> {
+    fn of(text: &'a str) -> Definitions<'a> {
+        let lines: Vec<&str> = text.lines().collect();
+        let (mut sections, mut first) = (Vec::with_capacity(lines.len()), BTreeMap::new());
+        let mut section = 0;
+        for (at, line) in lines.iter().enumerate() {
+            sections.push(section);
+            if is_header(line) {
+                first.entry((None, header_name(line))).or_insert(at);
+                section += 1;
+            } else if let Some((key, _)) = line.split_once('=') {
+                // The same key in another section is another key.
+                first.entry((Some(section), key.trim())).or_insert(at);
+            }
         }
-        false => line.split('=').next().is_some_and(|key| key.trim() == name),
-    };
-    let before: Vec<&str> = text[..line_start].lines().collect();
-    let own = if is_header {
-        0
-    } else {
-        before.iter().rposition(|l| l.trim_start().starts_with('[')).map_or(0, |at| at + 1)
-    };
-    let first = before.iter().skip(own).position(|l| is_first(l.trim())).map(|at| own + at + 1);
-    let what = format!(
-        "{} '{}' is defined twice",
-        if is_header { "section" } else { "key" },
-        crate::suggest::clip(name)
-    );
-    let hint = match first {
-        Some(line) => format!("first defined on line {line}; keep one"),
-        None => "keep one of the two".into(),
-    };
-    Problem::new(what, hint).at(source.place(span))
+        Definitions { lines, sections, first }
+    }
+
+    /// A key or a section that is defined twice, with the line of its first definition.
+    fn twice(&self, source: &Arc<Source>, span: std::ops::Range<usize>) -> Problem {
+        let name = source.text().get(span.clone()).unwrap_or_default().trim();
+        let at = source.line(span.start) - 1;
+        let line = self.lines.get(at).copied().unwrap_or_default();
+        let (kind, key) = if is_header(line) {
+            ("section", (None, header_name(line)))
+        } else {
+            ("key", (self.sections.get(at).copied(), name))
+        };
+        let what = format!("{kind} '{}' is defined twice", crate::suggest::clip(name));
+        let hint = match self.first.get(&key).filter(|&&first| first < at) {
+            Some(first) => format!("first defined on line {}; keep one", first + 1),
+            None => "keep one of the two".into(),
+        };
+        Problem::new(what, hint).at(source.place(span))
+    }
+}
+
+fn is_header(line: &str) -> bool {
+    line.trim_start().starts_with('[')
+}
+
+/// Name between the brackets of a header.
+fn header_name(line: &str) -> &str {
+    line.trim().trim_matches(['[', ']', ' ', '\t'])
 }
 
 /// `skip`: bytes that precede the text in the parser's input but not in the source.
