@@ -5,7 +5,7 @@ const { el, byId, save } = xoff;
 /** @typedef {{ exit: number, stdout: string, stderr: string, memory: number }} Answer */
 /** @typedef {{ answer: Answer, files: Map<string, Uint8Array> }} Done */
 /** @typedef {{ label: string, key: string, unit?: string, min?: number, max?: number, step?: number, value?: number, values?: string[], with?: string[] }} Slider */
-/** @typedef {{ id: string, title: string, about: string, name: string, text: string, group?: string, settings?: string, beside?: string, sliders: Slider[] }} Preset */
+/** @typedef {{ id: string, title: string, about: string, name: string, text: string, group?: string, settings?: string, beside?: string, format?: string, sliders: Slider[] }} Preset */
 
 const area = /** @type {HTMLTextAreaElement} */ (byId("text"));
 const input = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id));
@@ -64,6 +64,28 @@ const ask = async (args, files, progress = () => {}, started = () => {}) => {
   }
 };
 class Stopped extends Error {}
+/** Workers that *Stop* is for. @type {Set<Worker | undefined>} */
+const stoppable = new Set();
+const drawStop = () => {
+  const stop = input("stop");
+  if (!stoppable.size && document.activeElement === stop) byId("run").focus(); // the keyboard does not lose its place
+  stop.disabled = !stoppable.size;
+};
+/** As `ask`, for the user, who may stop it. @type {typeof ask} */
+const askShown = async (args, files, progress, started = () => {}) => {
+  /** @type {Worker | undefined} */
+  let mine;
+  try {
+    return await ask(args, files, progress, (w) => {
+      stoppable.add((mine = w));
+      drawStop();
+      started(w);
+    });
+  } finally {
+    stoppable.delete(mine);
+    drawStop();
+  }
+};
 /** @param {Worker} [only] */
 const halt = (only) => [...working].filter(([w]) => !only || w === only).forEach(([, failed]) => failed(new Stopped("stopped")));
 
@@ -115,43 +137,55 @@ const showProblems = (text) => {
 };
 /** Tells what the run would need. @param {string} text */
 const foretell = (text) => (byId("estimate").textContent = text);
-/** @type {Worker | undefined} */
-let trying;
-/** Starts the run for a moment: shows its problems, and tells its time and memory. */
-const tryRun = async () => {
-  if (trying) halt(trying);
-  foretell("");
+/** Workers of the last trial. @type {Worker[]} */
+let trying = [];
+/** Starts the run of a side for a moment. Returns its problems, and its time and memory in words. @param {string} slot @param {Worker[]} workers */
+const tryOne = async (slot, workers) => {
   const began = performance.now();
+  const it = slots().length > 1 ? `Run ${slot}` : "This run";
   let least = "";
   let told = "";
+  let seconds = 0;
   /** The first line of progress: its time and its part. @type {[number, number] | undefined} */
   let first;
   /** @type {Worker | undefined} */
   let mine;
   const timer = setTimeout(() => {
-    told = `This run needs more than ${TRIAL_MAX / 1000} s to begin${least && `, and at least ${least} of memory`}.`;
+    told = `${it} needs more than ${TRIAL_MAX / 1000} s to begin${least && `, and at least ${least} of memory`}.`;
     if (mine) halt(mine);
   }, TRIAL_MAX);
   try {
-    const { answer } = await ask([...argsOf("A"), "--no-report"], inputs(), (line, memory) => {
+    const { answer } = await ask([...argsOf(slot), "--no-report"], inputs(), (line, memory) => {
       const part = parseFloat(line);
       least ||= /at least (\S+ \S+) of memory/.exec(line)?.[1] ?? "";
       if (part > 0) first ??= [performance.now(), part];
       if (!mine || told || !first || part <= first[1] || performance.now() - first[0] < TRIAL) return;
-      const seconds = (first[0] - began + (performance.now() - first[0]) / (part - first[1])) / 1000;
-      told = `This run takes about ${xoff.time(seconds * 1e12, 2)} here, and at least ${xoff.bytes(memory)} of memory.`;
-      if (seconds > LONG) warnOfLength(seconds);
+      seconds = (first[0] - began + (performance.now() - first[0]) / (part - first[1])) / 1000;
+      told = `${it} takes about ${xoff.time(seconds * 1e12, 2)} here, and at least ${xoff.bytes(memory)} of memory.`;
       halt(mine);
-    }, (w) => (mine = trying = w));
-    showProblems(answer.exit === 2 ? answer.stderr : "");
-    if (answer.exit === 2) warnOfSize(answer.stderr);
-    else foretell(`This run takes about ${xoff.time((performance.now() - began) * 1e9, 2)} here, and ${xoff.bytes(answer.memory)} of memory.`);
+    }, (w) => workers.push((mine = w)));
+    if (answer.exit === 2) return { slot, problems: answer.stderr, told, seconds };
+    told = `${it} takes about ${xoff.time((performance.now() - began) * 1e9, 2)} here, and ${xoff.bytes(answer.memory)} of memory.`;
   } catch (e) {
-    if (told) (showProblems(""), foretell(told));
-    else if (!(e instanceof Stopped)) foretell(`The simulator ended before it could tell what this run needs: ${/** @type {Error} */ (e).message}`);
+    if (!told && e instanceof Stopped) throw e;
+    told ||= `The simulator ended before it could tell what this run needs: ${/** @type {Error} */ (e).message}`;
   } finally {
     clearTimeout(timer);
   }
+  return { slot, problems: "", told, seconds };
+};
+/** Tries the run of each side: shows its problems, and tells its time and memory. */
+const tryRun = async () => {
+  trying.forEach(halt);
+  const mine = (trying = /** @type {Worker[]} */ ([]));
+  foretell("");
+  const tried = await Promise.all(slots().map((slot) => tryOne(slot, mine))).catch(() => undefined); // stopped
+  if (!tried || mine !== trying) return;
+  showProblems([...new Set(tried.map((t) => t.problems))].join("\n"));
+  foretell(tried.map((t) => t.told).join(" "));
+  const long = tried.find((t) => t.seconds > LONG);
+  if (long) warnOfLength(long.seconds, long.slot);
+  tried.forEach((t) => warnOfSize(t.problems, t.slot));
 };
 let tryLater = 0;
 /** Tries the run once the user has paused. */
@@ -175,7 +209,7 @@ const edited = () => {
 /** What a link and the next visit need. */
 const state = () => {
   const withSliders = (/** @type {string} */ own) => [...[...moved.values()].flat().map(xoff.quoted), own].join(" ").trim();
-  return JSON.stringify({ name: fileName, text: area.value, settings: withSliders(input("settings").value), beside: input("beside-on").checked ? withSliders(input("beside").value) : undefined });
+  return JSON.stringify({ name: fileName, text: area.value, format: input("format").value, settings: withSliders(input("settings").value), beside: input("beside-on").checked ? withSliders(input("beside").value) : undefined });
 };
 const keep = () => {
   // The address no longer says what is here: a reload must not go back to it.
@@ -264,8 +298,9 @@ area.addEventListener("input", edited);
 // ---- runs ---------------------------------------------------------------------------------------------------------------------
 /** Files that a command reads. @returns {Map<string, Uint8Array>} */
 const inputs = () => new Map([...dropped, [fileName, bytesOf(area.value)]]);
-/** Words of a line as a shell splits them. @param {string} line */
-const wordsOf = (line) => (line.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((w) => (/^(['"]).*\1$/.test(w) ? w.slice(1, -1) : w));
+/** Words of a line as a shell splits them; a quote that nothing closes is a character. @param {string} line */
+const wordsOf = (line) => (line.match(/(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|\S)+/gs) ?? []).map((w) =>
+  w.replace(/'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)/gs, (_, plain, text, one) => plain ?? text?.replace(/\\(["\\$`])/g, "$1") ?? one));
 /** @param {string} settings */
 const sets = (settings) => [...[...moved.values()].flat(), ...wordsOf(settings)].flatMap((s) => ["--set", s]);
 const slots = () => (input("beside-on").checked ? ["A", "B"] : ["A"]);
@@ -273,31 +308,35 @@ const slots = () => (input("beside-on").checked ? ["A", "B"] : ["A"]);
 const settingsOf = (slot) => input(slot === "A" ? "settings" : "beside").value;
 /** @param {string} slot */
 const argsOf = (slot) => ["run", fileName, "--out", `out/${slot}`, ...sets(settingsOf(slot)), ...(input("format").value === "csv" ? ["--format", "csv"] : [])];
-/** The command line of this run, with a button that copies it. */
-const commandLine = () => {
-  const [, file, , , ...rest] = argsOf("A");
-  const code = el("code", {}, ["xoff", "run", file, ...rest].map(xoff.quoted).join(" "));
+/** The command line of a run. @param {string} slot */
+const lineOf = (slot) => {
+  const [, file, out, folder, ...rest] = argsOf(slot);
+  return ["xoff", "run", file, ...(slots().length > 1 ? [out, folder] : []), ...rest].map(xoff.quoted).join(" ");
+};
+/** The command line of a run, with a button that copies it. @param {string} slot */
+const commandLine = (slot) => {
+  const code = el("code", {}, lineOf(slot));
   const copy = async () => {
     getSelection()?.selectAllChildren(code);
     const copied = await navigator.clipboard?.writeText(code.textContent).then(() => true, () => false);
     say(copied ? "The command line is copied." : "The command line is selected: copy it.");
   };
-  return [code, " ", el("button", { type: "button", "aria-label": "Copy the command line", onclick: copy }, "Copy")];
+  return [code, " ", el("button", { type: "button", "aria-label": `Copy the command line${slots().length > 1 ? ` of run ${slot}` : ""}`, onclick: copy }, "Copy"), " "];
 };
-const drawSame = () => byId("same").replaceChildren("The same on a command line: ", ...commandLine());
+const drawSame = () => byId("same").replaceChildren("The same on a command line: ", ...slots().flatMap(commandLine));
 /** @param {string} text */
 const say = (text) => (byId("status").textContent = text);
-/** @param {string} text */
-const warn = (text) => {
-  byId("warning").replaceChildren(text, " Save the scenario, and run: ", ...commandLine());
+/** @param {string} text @param {string} slot */
+const warn = (text, slot) => {
+  byId("warning").replaceChildren(text, " Save the scenario, and run: ", ...commandLine(slot));
   byId("warning").hidden = false;
 };
-/** @param {number} seconds */
-const warnOfLength = (seconds) => warn(`This run takes about ${xoff.time(seconds * 1e12, 2)} here. Shorten run.duration, or use the command: it takes about two thirds of the time on one thread, and less on several.`);
-/** Warns if the command refused the run for its size. @param {string} problems */
-const warnOfSize = (problems) => {
+/** @param {number} seconds @param {string} slot */
+const warnOfLength = (seconds, slot) => warn(`${slots().length > 1 ? `Run ${slot}` : "This run"} takes about ${xoff.time(seconds * 1e12, 2)} here. Shorten run.duration, or use the command: it takes about two thirds of the time on one thread, and less on several.`, slot);
+/** Warns if the command refused the run for its size. @param {string} problems @param {string} slot */
+const warnOfSize = (problems, slot) => {
   const [, needed] = /(?:needs at least|need) (\S+ [KMGT]?B) of memory/.exec(problems.replace(/[\s│|]+/g, " ")) ?? [];
-  if (needed) warn(`A web page has at most 4 GB. The command needs a machine with more than ${needed}, or a smaller network.`);
+  if (needed) warn(`A web page has at most 4 GB. The command needs a machine with more than ${needed}, or a smaller network.`, slot);
 };
 
 /** Seconds left, from the line of progress. @param {number} part @param {number} since */
@@ -310,7 +349,6 @@ const run = async () => {
   halt();
   const mine = ++running;
   const since = performance.now();
-  input("stop").disabled = false;
   byId("progress").hidden = false;
   byId("warning").hidden = true;
   foretell("");
@@ -328,33 +366,32 @@ const run = async () => {
     /** @type {HTMLProgressElement} */ (byId("progress")).value = least;
     say(line.replace(/^\S+ /, ""));
     const seconds = left(least, since);
-    if (performance.now() - since > 1500 && least > 0 && seconds > LONG && byId("warning").hidden) warnOfLength(seconds);
+    if (performance.now() - since > 1500 && least > 0 && seconds > LONG && byId("warning").hidden) warnOfLength(seconds, runs[parts.indexOf(least)].slot);
   };
   const done = await Promise.allSettled(runs.map(async ({ slot, settings, args }, i) => {
-    const { answer, files } = await ask(args, given, (line) => progress(i, line));
+    const { answer, files } = await askShown(args, given, (line) => progress(i, line));
     problems[i] = answer.stderr;
     if (answer.exit === 2) age(slot);
     else show(slot, answer, new Map([...given, ...files]), runs.length > 1 ? `${slot}: ${settings || "the scenario"}` : "");
     return answer;
   }));
   if (mine !== running) return;
-  input("stop").disabled = asking === undefined;
   byId("progress").hidden = true;
   const failed = done.find((d) => d.status === "rejected");
   showProblems([...new Set(problems)].join("\n"));
-  warnOfSize(problems.join("\n"));
+  runs.forEach(({ slot }, i) => warnOfSize(problems[i], slot));
   if (failed && failed.reason instanceof Stopped) say("Stopped. The scenario is as it was.");
   else if (failed) {
     const { message, stderr } = failed.reason;
     say("The simulator ended before the run did; the scenario is as it was.");
     showProblems(`${stderr ?? ""}\n${/memory|allocation|unreachable/i.test(message) ? "Perhaps the run needs more memory than a browser gives: the command has no such limit." : message}`);
-    warn("A web page has at most 4 GB.");
+    warn("A web page has at most 4 GB.", runs[done.indexOf(failed)].slot);
   } else {
     const answers = done.map((d) => /** @type {PromiseFulfilledResult<Answer>} */ (d).value);
     say(answers.some((a) => a.exit === 2) ? "Not run: see the problems below." : `Done in ${xoff.time((performance.now() - since) * 1e9, 3)}, ${xoff.bytes(Math.max(...answers.map((a) => a.memory)))} of memory.`);
   }
-  const shown = runs.map((r) => r.slot);
-  [...byId("results").children].forEach((r) => (r.hidden = !shown.includes(/** @type {HTMLElement} */ (r).dataset.slot ?? "")));
+  const ran = runs.map((r) => r.slot);
+  [...byId("results").children].forEach((r) => (r.hidden = !ran.includes(/** @type {HTMLElement} */ (r).dataset.slot ?? "")));
   byId("results").classList.toggle("two", runs.length > 1);
   document.documentElement.dataset.ran = String(mine);
 };
@@ -436,6 +473,7 @@ const load = (p) => {
   area.value = p.text;
   area.setSelectionRange(0, 0);
   area.scrollTop = 0;
+  input("format").value = p.format ?? input("format").value;
   input("settings").value = p.settings ?? "";
   input("beside").value = p.beside ?? "";
   input("beside-on").checked = p.beside !== undefined;
@@ -476,25 +514,28 @@ byId("share").addEventListener("click", async () => {
   const packed = new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw")));
   history.replaceState(null, "", `#s=${linked(new Uint8Array(await packed.arrayBuffer()))}`);
   await navigator.clipboard?.writeText(location.href).catch(() => {});
-  say(`The address of this page holds the scenario (${xoff.bytes(location.href.length)}); it is copied.`);
+  say(`The address of this page holds the scenario (${xoff.bytes(location.href.length)}); it is copied.${dropped.size ? " Dropped files are not in it." : ""}`);
 });
 /** The scenario of a link. @param {string} packed */
 const shared = async (packed) => {
+  if (!window.DecompressionStream) throw new Unopened("This browser is too old to unpack the scenario of a link. Open the link in another one.");
   const bytes = Uint8Array.from(atob(packed.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
   const decoder = new TextDecoder();
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     text += decoder.decode(part.value, { stream: true });
-    if (text.length > SHARED_MAX) throw new Error("the scenario of this link is too long");
+    if (text.length > SHARED_MAX) throw new Unopened(`The scenario of this link has more than ${xoff.bytes(SHARED_MAX)}. Ask its sender for the saved file.`);
   }
   return scenarioOf(JSON.parse(text));
 };
+/** A link that is whole, and cannot be opened. */
+class Unopened extends Error {}
 /** A scenario that was kept or sent, with no more than it may have. @param {any} given */
 const scenarioOf = (given) => {
-  const word = (/** @type {unknown} */ w) => (typeof w === "string" ? w : undefined);
+  const word = (/** @type {unknown} */ w) => (typeof w === "string" ? w.replace(/\p{Cc}/gu, " ") : undefined);
   if (typeof given?.text !== "string") throw new Error("it holds no scenario");
-  return { name: /^[\w.-]{1,80}$/.test(word(given.name) ?? "") ? given.name : undefined, text: given.text, settings: word(given.settings), beside: word(given.beside) };
+  return { name: /^\w[\w.-]{0,70}\.toml$/.test(word(given.name) ?? "") ? given.name : undefined, text: given.text, format: given.format === "csv" ? "csv" : "parquet", settings: word(given.settings), beside: word(given.beside) };
 };
 /** Opens a scenario that is no preset. @param {Partial<Preset> & { text: string }} own */
 const loadOwn = (own) => {
@@ -508,67 +549,94 @@ const offer = (last) => {
   byId("last").onclick = () => {
     if (last) loadOwn(last);
     byId("last").hidden = true;
+    area.focus();
   };
 };
-/** Opens what the address names, or what was there before. Returns whether it is to run. */
-const begin = async () => {
+/** Opens what the address names. Returns whether it is to run; undefined if the address names nothing. */
+const openNamed = async () => {
   const [, kind, value] = /^#(\w+)=(.*)$/s.exec(location.hash) ?? [];
-  const named = kind === "preset" ? preset(value) : undefined;
-  try {
-    if (kind === "s") {
+  if (kind === "s") {
+    try {
       loadOwn(await shared(value));
       offer(kept("localStorage"));
       return false; // somebody else's: the reader starts it
+    } catch (e) {
+      say(e instanceof Unopened ? e.message : "This link is damaged or cut off. Copy the whole address, or ask its sender for the saved file.");
+      return undefined;
     }
-  } catch (e) {
-    say(`This link cannot be read: ${/** @type {Error} */ (e).message}.`);
   }
-  const broken = location.hash !== "" && !named && kind !== "lab";
-  if (broken && kind !== "s") say("This link names nothing that this page has.");
+  const named = kind === "preset" ? preset(value) : undefined;
+  if (named) {
+    offer(kept("localStorage"));
+    load(named);
+    choice.value = named.id;
+    return true;
+  }
+  if (location.hash !== "" && kind !== "lab") say("This link names no preset of this page. It may be cut off, or of another version: choose a preset.");
+  return undefined;
+};
+/** Opens what the address names, or what was there before, or the first preset. Returns whether it is to run. */
+const begin = async () => {
+  const runs = await openNamed();
+  if (runs !== undefined) return runs;
   const before = location.hash ? undefined : kept("sessionStorage");
   if (before) {
     loadOwn(before);
     return false;
   }
   offer(kept("localStorage"));
-  load(named ?? XOFF.presets[0]);
-  choice.value = (named ?? XOFF.presets[0]).id;
-  return !broken;
+  load(XOFF.presets[0]);
+  choice.value = XOFF.presets[0].id;
+  return location.hash === "" || location.hash === "#lab=1";
 };
 
 // ---- files and commands -------------------------------------------------------------------------------------------------------
 const drawDropped = () =>
   byId("dropped").replaceChildren(...[...dropped].map(([path, bytes]) =>
-    el("li", {}, path, ` (${xoff.bytes(bytes.length)}) `, path === fileName ? "is not read: the text in the editor has this name. " : "", el("button", { type: "button", "aria-label": `Remove ${path}`, onclick: () => (dropped.delete(path), drawDropped()) }, "remove"),
-      path.endsWith(".toml") ? el("button", { type: "button", "aria-label": `Edit ${path}`, onclick: () => (loadOwn({ name: path, text: new TextDecoder().decode(bytes) }), drawNumbers()) }, "edit") : "")));
+    el("li", {}, path, ` (${xoff.bytes(bytes.length)}) `, path === fileName ? "is not read: the text in the editor has this name. " : "", el("button", { type: "button", "aria-label": `Remove ${path}`, onclick: () => (dropped.delete(path), drawDropped(), byId("choose").focus(), tryLaterOn()) }, "remove"), " ",
+      path.endsWith(".toml") ? el("button", { type: "button", "aria-label": `Edit ${path}`, onclick: () => (loadOwn({ name: path, text: new TextDecoder().decode(bytes) }), area.focus()) }, "edit") : "")));
 /** The command that these files are for. */
 const suggestion = () => {
   const paths = [...dropped.keys()];
   const folder = (/** @type {string} */ path) => (path.includes("/") ? path.slice(0, path.indexOf("/")) : "");
   const first = (/** @type {RegExp} */ of) => paths.find((p) => of.test(p));
   const sonic = first(/config_db.*\.json$/);
-  if (sonic) return `plan sonic:${folder(sonic) || sonic}`;
+  if (sonic) return ["plan", `sonic:${folder(sonic) || sonic}`];
   const lab = first(/\.clab\.ya?ml$/);
-  if (lab) return `check containerlab:${lab}`;
+  if (lab) return ["check", `containerlab:${lab}`];
   const graph = first(/\.graphml$/);
-  if (graph) return `check graphml:${graph}`;
+  if (graph) return ["check", `graphml:${graph}`];
   const ib = first(/\.topo$/);
-  if (ib) return `check ibnetdiscover:${folder(ib) || paths.join(",")}`;
-  return paths.length ? `check ${paths[0]}` : "";
+  if (ib) return ["check", `ibnetdiscover:${folder(ib) || paths.join(",")}`];
+  return paths.length ? ["check", paths[0]] : [];
 };
+/** Whether the command reads this as the name of a file, and of no other than it says. @param {string} path */
+const isPlain = (path) => !/^-|[\p{Cc}\\]/u.test(path) && path.split("/").every((part) => !["", ".", ".."].includes(part));
 /** @param {[string, File][]} files */
 const take = async (files) => {
-  let [count, size] = [dropped.size, [...dropped.values()].reduce((n, b) => n + b.length, 0)];
-  const tooMany = [];
-  for (const [path, file] of files) {
-    if (++count > FILES_MAX || (size += file.size) > BYTES_MAX) tooMany.push(path);
-    else dropped.set(path.replace(/^\/+/, ""), new Uint8Array(await file.arrayBuffer()));
+  let size = [...dropped.values()].reduce((n, b) => n + b.length, 0);
+  const [tooMany, unnamed] = [/** @type {string[]} */ ([]), /** @type {string[]} */ ([])];
+  for (const [given, file] of files) {
+    const path = given.replace(/^\/+/, "");
+    const grown = size + file.size - (dropped.get(path)?.length ?? 0);
+    if (!isPlain(path)) unnamed.push(path);
+    else if ((dropped.size >= FILES_MAX && !dropped.has(path)) || grown > BYTES_MAX) tooMany.push(path);
+    else {
+      dropped.set(path, new Uint8Array(await file.arrayBuffer()));
+      size = grown;
+    }
   }
-  if (tooMany.length) say(`Not taken: ${tooMany[0]}${tooMany.length > 1 ? ` and ${xoff.several(tooMany.length - 1, "other file")}` : ""}. This page takes ${FILES_MAX} files and ${xoff.bytes(BYTES_MAX)}.`);
+  const some = (/** @type {string[]} */ paths) => `${paths[0]}${paths.length > 1 ? ` and ${xoff.several(paths.length - 1, "other file")}` : ""}`;
+  const lacking = [
+    tooMany.length && `Not taken: ${some(tooMany)}. This page takes ${FILES_MAX} files and ${xoff.bytes(BYTES_MAX)}.`,
+    unnamed.length && `Not taken: ${some(unnamed)}. Rename it: the command would not read this name as that of a file.`,
+  ].filter(Boolean);
+  if (lacking.length) say(lacking.join(" "));
   if (dropped.has(fileName)) say(`${fileName} is not read: the text in the editor has this name. Press edit to open the file.`);
   drawDropped();
-  if (files.length) input("words").value = suggestion();
+  if (files.length) input("words").value = suggestion().map(xoff.quoted).join(" ");
   /** @type {HTMLDetailsElement} */ (byId("files-part")).open = true;
+  tryLaterOn();
 };
 /** Every file of a dropped folder. @param {any} entry @returns {Promise<[string, File][]>} */
 const below = async (entry) => {
@@ -615,10 +683,7 @@ byId("command").addEventListener("submit", async (/** @type {Event} */ e) => {
   const all = new Map([...Object.values(results).flatMap((r) => [...r]).filter(([path]) => path.startsWith("out/")), ...inputs()]);
   try {
     const words = wordsOf(input("words").value);
-    const { answer, files } = await ask([...(words[0] === "xoff" ? words.slice(1) : words), ...(input("json").checked ? ["--json"] : [])], all, (line) => (box.textContent = line.replace(/^\S+ /, "")), (w) => {
-      mine = asking = w;
-      input("stop").disabled = false;
-    });
+    const { answer, files } = await askShown([...(words[0] === "xoff" ? words.slice(1) : words), ...(input("json").checked ? ["--json"] : [])], all, (line) => (box.textContent = line.replace(/^\S+ /, "")), (w) => (mine = asking = w));
     box.textContent = answer.stdout + answer.stderr;
     box.dataset.exit = String(answer.exit);
     box.append(...[...files].map(([path, bytes]) => el("div", {}, el("button", { type: "button", onclick: () => save(path.split("/").pop() ?? path, "application/octet-stream", new Blob([/** @type {BlobPart} */ (bytes)])) }, path))));
@@ -628,10 +693,7 @@ byId("command").addEventListener("submit", async (/** @type {Event} */ e) => {
     box.textContent = failed instanceof Stopped ? "Stopped." : `${stderr ?? ""}\n${message}`;
     box.dataset.exit = "failed";
   } finally {
-    if (asking === mine) {
-      asking = undefined;
-      input("stop").disabled = byId("progress").hidden;
-    }
+    if (asking === mine) asking = undefined;
   }
 });
 
@@ -642,22 +704,23 @@ byId("run").addEventListener("click", async () => {
   if (byId("problems").hidden && byId("results").offsetTop > window.innerHeight) byId("results").scrollIntoView();
 });
 byId("stop").addEventListener("click", () => halt());
-byId("save").addEventListener("click", () => save(fileName, "text/plain", area.value));
-input("settings").addEventListener("input", () => (drawSame(), changed()));
-input("beside").addEventListener("input", keep);
+byId("save").addEventListener("click", () => {
+  const set = slots().filter((slot) => sets(settingsOf(slot)).length);
+  save(fileName, "text/plain", set.map((slot) => `# ${lineOf(slot)}\n`).join("") + area.value);
+  if (set.length) say("Saved. Sliders and settings are the command line in its first comment.");
+});
+for (const id of ["settings", "beside"]) input(id).addEventListener("input", () => (drawSame(), changed()));
 input("settings").addEventListener("keydown", (e) => e.key === "Enter" && run());
-input("format").addEventListener("change", drawSame);
+input("format").addEventListener("change", () => (drawSame(), keep()));
 input("beside").addEventListener("keydown", (e) => e.key === "Enter" && run());
-input("beside-on").addEventListener("change", () => ((input("beside").hidden = !input("beside-on").checked), keep()));
+input("beside-on").addEventListener("change", () => ((input("beside").hidden = !input("beside-on").checked), drawSame(), changed()));
+// What stands in the editor stays there, unless the address names something else.
 addEventListener("hashchange", async () => {
-  const runs = await begin();
-  drawNumbers();
-  if (runs) run();
+  if (await openNamed()) run();
 });
 
 (async () => {
   const runs = await begin();
-  drawNumbers();
   try {
     await engine;
   } catch (e) {
@@ -665,7 +728,7 @@ addEventListener("hashchange", async () => {
     return;
   }
   input("run").disabled = input("ask").disabled = false;
-  if (!byId("status").textContent?.startsWith("This link")) say("Ready.");
+  if (byId("status").textContent?.startsWith("Loading")) say("Ready.");
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
   if (runs) run();
   if (location.protocol.startsWith("http")) navigator.serviceWorker?.register("sw.js").catch(() => {});

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import http.server
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -280,8 +283,12 @@ def test_a_problem_has_its_place(browser: Browser, served: str, tmp_path: Path) 
         assert o.page.inner_text("#problems").strip() == theirs.stderr.strip()
 
 
+# The last file that was saved.
+SAVED = "const made = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob; return made.call(URL, blob); };"
+
+
 def test_the_keyboard_is_enough(browser: Browser, served: str) -> None:
-    with Opened(browser, served) as o:
+    with Opened(browser, served, init=SAVED) as o:
         o.drawn()
         page = o.page
         page.focus("#text")
@@ -316,11 +323,38 @@ def test_the_keyboard_is_enough(browser: Browser, served: str) -> None:
         page.keyboard.type("check ring.toml")
         page.keyboard.press("Enter")
         o.until("document.getElementById('answer').dataset.exit === '1'")
+        for button, place in (("Remove", "choose"), ("Edit", "text")):
+            page.set_input_files("#choose", [{"name": "a.toml", "mimeType": "text/plain", "buffer": b"# a"}])
+            page.focus(f"#dropped [aria-label='{button} a.toml']")
+            page.keyboard.press("Enter")
+            assert page.evaluate("document.activeElement.id") == place
         page.focus("#lab-open")
         page.keyboard.press("Enter")
-        page.keyboard.type("S2->S3")
+        for answer in ("S2->S3", "3"):
+            page.keyboard.type(answer)
+            page.keyboard.press("Enter")
+            o.until("document.activeElement.textContent === 'Next question'")
+            page.keyboard.press("Enter")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         o.until("document.activeElement.textContent === 'Next question'")
+        # Stop, and the focus is not lost with the button.
+        page.fill("#text", (ROOT / "scenarios/bench/websearch.toml").read_text())
+        page.focus("#run")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#stop:not([disabled])")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        o.until("document.getElementById('status').textContent.startsWith('Stopped')")
+        assert page.evaluate("document.activeElement.id") == "run"
+        # A download, at the end: Firefox asks in a window of its own.
+        page.focus("article summary")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.evaluate("window.saved.size") > 1000
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -416,9 +450,123 @@ def test_a_link_holds_the_scenario(browser: Browser, served: str) -> None:
     with Opened(browser, address) as o:
         assert o.page.input_value("#text") == text
         assert o.page.locator("iframe").count() == 0, "the reader starts a run of somebody else"
-    for broken in ("#s=", "#s=!!!", "#s=AAAA", "#preset=%E0%A4%A", "#preset=nothing"):
+    damaged, nothing = "This link is damaged or cut off. Copy the whole address", "This link names no preset"
+    cut = address.removeprefix(served)[:-20]
+    for broken, told in (("#s=", damaged), ("#s=!!!", damaged), ("#s=AAAA", damaged), (cut, damaged), (link_of({"text": 7}), damaged), (link_of({"text": "x" * 2**20}), "The scenario of this link has more than 1.049 MB"), ("#preset=%E0%A4%A", nothing), ("#preset=nothing", nothing)):
         with Opened(browser, served + broken) as o:
             assert o.page.is_enabled("#run")
+            assert o.page.inner_text("#status").startswith(told), broken[:40]
+
+
+def link_of(state: object) -> str:
+    """The fragment of a link, as a stranger might write it."""
+    packed = zlib.compressobj(wbits=-15)
+    data = packed.compress(json.dumps(state).encode()) + packed.flush()
+    return "#s=" + base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def test_names_are_those_of_plain_files(browser: Browser, served: str) -> None:
+    """Before: a link and a dropped file could be named `..` or `--help`."""
+    for name in ("..", ".", "--help", "-.toml", "out", "a/b.toml", "../x.toml", "x.toml\n", "\u202ex.toml", 7):
+        with Opened(browser, served + link_of({"name": name, "text": "[run]\n", "settings": "run.seed=2\u0007"})) as o:
+            assert o.page.inner_text("#same code") == "xoff run scenario.toml --set run.seed=2", name
+    with Opened(browser, served) as o:
+        o.drawn()
+        names = ["--help", "-x.toml", "a.toml"]
+        o.page.set_input_files("#choose", [{"name": n, "mimeType": "text/plain", "buffer": b"x"} for n in names])
+        o.page.wait_for_selector("#dropped li")
+        assert o.page.locator("#dropped li").count() == 1
+        assert o.page.inner_text("#status") == "Not taken: --help and 1 other file. Rename it: the command would not read this name as that of a file."
+        paths = ["a/../b", "..", "./x", "a//b", "", "a\\b", "a\nb", "-", "a/b", ".git/x", "my net/x y.json"]
+        assert o.page.evaluate("(paths) => paths.map(isPlain)", paths) == [False] * 8 + [True] * 3
+
+
+def test_words_are_those_of_a_shell(browser: Browser, served: str) -> None:
+    lines = [
+        "a b", "  a   b ", "'a b' \"c d\"", "key=\"a b\" c", "'it'\\''s' x", "a\\ b", "'x=[{ host = \"H0\" }]' y", '"a \\"b\\" c" d', "a'b'\"c\"d", "'' x", '"a\\nb"', "x='a \"b'",
+    ]  # fmt: skip
+    with Opened(browser, served) as o:
+        assert o.page.evaluate("(lines) => lines.map(wordsOf)", lines) == [shlex.split(line) for line in lines]
+        words = ["it's", "a b", 'a"b', "a\\b", "", "key=a b", "$HOME `x`", "''"]
+        assert o.page.evaluate("(words) => wordsOf(words.map(xoff.quoted).join(' '))", words) == words
+        assert o.page.evaluate("wordsOf(\"it's a\")") == ["it's", "a"]
+        o.page.set_input_files("#choose", [{"name": "my net's.clab.yml", "mimeType": "text/plain", "buffer": (ROOT / "crates/scenario/tests/import/containerlab/leafspine.clab.yml").read_bytes()}])
+        o.page.wait_for_selector("#dropped li")
+        command = o.page.input_value("#words")
+        assert shlex.split(command) == ["check", "containerlab:my net's.clab.yml"]
+        assert o.ask(command)[0] in "01"
+
+
+def test_a_file_that_is_too_large_keeps_no_other_out(browser: Browser, served: str, tmp_path: Path) -> None:
+    with open(tmp_path / "a.bin", "wb") as large:
+        large.truncate(200_000_001)
+    (tmp_path / "b.toml").write_text("x")
+    with Opened(browser, served) as o:
+        o.drawn()
+        o.page.set_input_files("#choose", [tmp_path / "a.bin", tmp_path / "b.toml"])
+        o.until("document.getElementById('status').textContent.startsWith('Not taken: a.bin.')")
+        assert o.page.locator("#dropped li").all_inner_texts() == ["b.toml (1 B) remove edit"]
+
+
+def test_an_address_changed_by_hand_keeps_the_text(browser: Browser, served: str) -> None:
+    """Before: one that names nothing put the first preset into the editor, and the lab did not open."""
+    with Opened(browser, served) as o:
+        o.drawn()
+        mine = "# mine\n" + o.page.input_value("#text")
+        o.page.fill("#text", mine)
+        for fragment in ("nothing", "s=AAAA", "preset=nothing", "text", ""):
+            o.page.evaluate("(f) => { document.getElementById('status').textContent = ''; location.hash = f; }", fragment)
+            o.page.wait_for_timeout(300)
+            assert o.page.input_value("#text") == mine, fragment
+            assert o.page.inner_text("#status").startswith("This link ") == (fragment != ""), fragment
+        for _ in range(2):
+            o.page.evaluate("location.hash = 'lab=1'")
+            o.page.wait_for_selector("#lab form")
+            o.page.click("#lab-open")
+            o.page.wait_for_selector("#lab", state="hidden")
+        assert o.page.input_value("#text") == mine
+        o.page.evaluate("location.hash = 'preset=gfc'")
+        o.drawn("B")
+        o.page.click("#last")
+        assert o.page.input_value("#text") == mine
+
+
+def test_both_sides_are_told_before_a_run(browser: Browser, served: str) -> None:
+    with Opened(browser, served) as o:
+        o.drawn()
+        o.page.fill("#text", (ROOT / "scenarios/bench/websearch.toml").read_text())
+        o.page.fill("#settings", "workload[0].duration=100us")
+        o.page.check("#beside-on")
+        o.until("/^Run A takes about .* Run B takes about .* at least/.test(document.getElementById('estimate').textContent)", 60)
+        assert o.page.inner_text("#warning").startswith("Run B takes about")
+        assert o.page.inner_text("#warning code") == "xoff run ring.toml --out out/B"
+        assert o.page.locator("#same code").all_inner_texts() == ["xoff run ring.toml --out out/A --set 'workload[0].duration=100us'", "xoff run ring.toml --out out/B"]
+        o.page.fill("#beside", "flow_control=nonsense")
+        o.until("document.getElementById('problems').textContent.includes('nonsense')", 60)
+        assert o.page.inner_text("#estimate").startswith("Run A takes about")
+        assert o.page.is_hidden("#warning")
+
+
+def test_what_is_saved_and_shared_has_sliders_and_settings(browser: Browser, served: str) -> None:
+    with Opened(browser, f"{served}#preset=ring", init=SAVED) as o:
+        page = o.page
+        o.drawn()
+        text = page.input_value("#text")
+        page.click("#save")
+        assert page.evaluate("window.saved.text()") == text
+        page.focus(".slider input")
+        page.keyboard.press("ArrowLeft")
+        page.fill("#settings", "run.seed=2 'run.title=my ring'")
+        page.select_option("#format", "csv")
+        page.click("#save")
+        line = "# xoff run ring.toml --set flow_control.pfc.xoff=790KB --set flow_control.pfc.xon=787KB --set run.seed=2 --set 'run.title=my ring' --format csv\n"
+        assert page.evaluate("window.saved.text()") == line + text
+        assert "command line" in page.inner_text("#status")
+        page.click("#share")
+        o.until("location.hash.startsWith('#s=')")
+        link = page.url
+    with Opened(browser, link) as o:
+        assert o.page.inner_text("#same code") == line[2:].strip()
 
 
 def test_what_the_user_wrote_outlives_links_presets_and_reloads(browser: Browser, served: str) -> None:
@@ -610,6 +758,32 @@ def test_every_file_of_the_fuzzers_corpus_has_an_answer(browser: Browser, served
         o.page.select_option("#preset", "ring")
         o.drawn()
     print(f"{browser.name}: {seen} files, the slowest took {slowest:.1f} s")
+
+
+def test_the_lab_tests_the_form_of_an_answer_before_a_run(browser: Browser, served: str) -> None:
+    count = "const Real = Worker; window.started = 0; window.Worker = function (url) { window.started++; return new Real(url); };"
+    wrong = {0: ["", "S1", "a port", "S1->"], 1: ["three", "", "-3", "3.5", "1e1"], 3: ["", "round-robin", "a=1 b=2", "=3"], 7: ["pffc", "", "flow_control="]}
+    with Opened(browser, served, init=count) as o:
+        o.drawn()
+        o.page.wait_for_timeout(1000)
+        o.page.click("#lab-open")
+        right = ["S2 -> S3", " 3 ", "gfc-buffer", "'switch.discipline=round-robin'", "S2:H6", "0", "tcd"]
+        for at in range(8):
+            field = o.page.locator("#lab form input, #lab form select")
+            before = o.page.evaluate("window.started")
+            for answer in wrong.get(at, []):
+                field.fill(answer)
+                field.press("Enter")
+                assert o.page.inner_text("#lab p.wrong").startswith("Expected "), answer
+            assert o.page.evaluate("window.started") == before
+            if at < 7:
+                if field.evaluate("(f) => f.tagName") == "SELECT":
+                    field.select_option(right[at])
+                else:
+                    field.fill(right[at])
+                o.page.click("#lab form button")
+                o.page.click("#lab button:has-text('Next question')")
+        assert o.page.is_disabled("#stop"), "nothing runs"
 
 
 def test_the_lab(browser: Browser, served: str) -> None:
