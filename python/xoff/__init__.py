@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ._progress import Progress, Step
     from ._reproduction import Claim, Reproduction
     from ._run import Run, Slowdown, Summary, Verdict, open, run
+    from ._serving import Model, Request, Served, poisson_requests, serve
     from ._sweep import Sweep, sweep
     from ._waiting import CongestionTree, Explanation
     from .derive import Difference, Verification, verify
@@ -53,6 +54,7 @@ _PLACES = {
     "_progress": ("Progress", "Step"),
     "_reproduction": ("Claim", "Reproduction"),
     "_run": ("Run", "Slowdown", "Summary", "Verdict", "open", "run"),
+    "_serving": ("Model", "Request", "Served", "poisson_requests", "serve"),
     "_sweep": ("Sweep", "sweep"),
     "_waiting": ("CongestionTree", "Explanation"),
     "derive": ("Difference", "Verification", "verify"),
@@ -91,6 +93,7 @@ __all__ = [
     "Link",
     "LoadBalancing",
     "Message",
+    "Model",
     "Network",
     "NetworkPlan",
     "NextHops",
@@ -103,12 +106,14 @@ __all__ = [
     "RateControl",
     "Receiver",
     "Reproduction",
+    "Request",
     "Run",
     "RunError",
     "ScenarioError",
     "ScenarioNotFoundError",
     "ScenarioWarning",
     "Sender",
+    "Served",
     "Slowdown",
     "Step",
     "Summary",
@@ -126,9 +131,11 @@ __all__ = [
     "import_network",
     "open",
     "plan",
+    "poisson_requests",
     "reproduce",
     "resume",
     "run",
+    "serve",
     "sweep",
     "tree",
     "verify",

@@ -1,0 +1,151 @@
+"""Inference over a driven network: closed forms, to the picosecond."""
+
+from pathlib import Path
+
+import pytest
+import xoff
+
+STAR = """[topology]
+kind = "star"
+hosts = 8
+rate = "100Gbps"
+delay = "1us"
+[host]
+frame_max = "1048B"
+header = "48B"
+[flow_control]
+kind = "pfc"
+"""
+TX, CABLE = 83_840, 1_000_000
+MS = 1_000_000_000
+# Two layers; a prompt's token takes 10 us, a step 1 ms.
+DENSE = {"layers": 2, "token_bytes": 1_000, "kv_bytes_per_token": 2_000, "prefill_ps_per_token": 10_000_000, "decode_ps_per_step": MS}
+
+
+def step(frames: int) -> int:
+    """A message of so many full frames over one switch."""
+    return (frames + 1) * TX + 2 * CABLE
+
+
+@pytest.fixture
+def star(tmp_path: Path) -> Path:
+    path = tmp_path / "star.toml"
+    path.write_text(STAR)
+    return path
+
+
+def hosts(first: int, n: int) -> list[str]:
+    return [f"H{i}" for i in range(first, first + n)]
+
+
+def times(served: xoff.Served) -> list[list[int]]:
+    """Times of the tokens, by request."""
+    frame = served.tokens
+    return [frame.filter(frame["request"] == r)["time_ps"].to_list() for r in served.requests["request"]]
+
+
+@pytest.mark.parametrize(("kv_by_layer", "kv"), [(True, step(100)), (False, step(200))])
+def test_one_request_takes_the_closed_form(star: Path, kv_by_layer: bool, kv: int) -> None:
+    served = xoff.serve(
+        star, model=xoff.Model(**DENSE), prefill=[["H0"]], decode=[["H1"]], requests=[xoff.Request(5_000, 100, 3)], kv_by_layer=kv_by_layer
+    )
+    first = 5_000 + MS
+    assert served
+    assert times(served) == [[first, first + kv + MS, first + kv + 2 * MS]]
+    row = served.requests.row(0, named=True)
+    assert (row["start_ps"], row["first_token_network_ps"], row["kv_ps"], row["end_ps"]) == (5_000, 0, first + kv, first + kv + 2 * MS)
+    assert served.tokens["network_ps"].to_list() == [0, kv, 0]
+    slowest = {step(100): "1.01", step(200): "1.019"}[kv]
+    assert served.headline == (
+        "1 of 1 requests complete; first token after 1 ms (99th percentile 1 ms), network 0 s (99th percentile 0 s); "
+        f"then a token every 1 ms (99th percentile {slowest} ms)"
+    )
+
+
+def test_ranks_exchange_two_rings_a_layer(star: Path) -> None:
+    """Four ranks; 40 tokens of 1,000 B are 10 frames a part. One sequence decodes: 250 B a part."""
+    served = xoff.serve(star, model=xoff.Model(**DENSE), prefill=[hosts(0, 4)], decode=[hosts(4, 4)], requests=[xoff.Request(0, 40, 3)])
+    prompt = 2 * 2 * 6 * step(10)
+    token = 2 * 2 * 6 * (2 * (250 + 48) * 80 + 2 * CABLE)
+    first, second, third = times(served)[0]
+    assert first == 400_000_000 + prompt
+    assert third - second == MS + token
+    assert served.tokens["network_ps"].to_list()[0::2] == [prompt, token]
+
+
+def test_first_come_first_served_and_steps_shared(star: Path) -> None:
+    """Two prompts queue for one instance; their tokens share steps of the other one, in which each costs 100 us."""
+    model = xoff.Model(**(DENSE | {"kv_bytes_per_token": 0, "decode_ps_per_sequence": MS // 10}))
+    requests = [xoff.Request(0, 100, 4), xoff.Request(0, 200, 2)]
+    served = xoff.serve(star, model=model, prefill=[["H0"]], decode=[["H1"]], requests=requests)
+    alone, both = MS * 11 // 10, MS * 12 // 10
+    # The second one joins at the first boundary of steps after its prefill, at 3 ms.
+    assert times(served) == [[MS, MS + alone, MS + 2 * alone, MS + 2 * alone + both], [3 * MS, MS + 2 * alone + both]]
+    limited = xoff.serve(star, model=model, prefill=[["H0"], ["H2"]], decode=[["H1"]], requests=requests, batch_max=1)
+    assert times(limited) == [[MS, MS + alone, MS + 2 * alone, MS + 3 * alone], [2 * MS, MS + 4 * alone]]
+    assert limited.requests["prefill"].to_list() == [0, 1]
+
+
+def test_keys_and_values_of_each_rank_go_where_they_are_needed(star: Path, tmp_path: Path) -> None:
+    served = xoff.serve(
+        star, model=xoff.Model(**(DENSE | {"layers": 1})), prefill=[hosts(0, 2)], decode=[hosts(2, 3)], requests=[xoff.Request(0, 30, 2)], out=tmp_path / "out"
+    )
+    flows = served.run.flows
+    kv = sorted(r for r in flows.select("src", "dst", "size_bytes").rows() if r[0] in hosts(0, 2) and r[1] in hosts(2, 3))
+    assert kv == [("H0", "H2", 20_000), ("H0", "H3", 10_000), ("H1", "H3", 10_000), ("H1", "H4", 20_000)]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_popular_experts_get_more(star: Path, tmp_path: Path) -> None:
+    """Zipf's law with exponent 1 on four experts: 12/25, 6/25, 4/25, 3/25 of 400 copies of the tokens of each rank."""
+
+    def received(skew: float) -> list[int]:
+        model = xoff.Model(**(DENSE | {"layers": 1, "kv_bytes_per_token": 0}), experts=4, experts_per_token=2, expert_skew=skew)
+        served = xoff.serve(star, model=model, prefill=[hosts(0, 4)], decode=[["H4"]], requests=[xoff.Request(0, 800, 1)], out=tmp_path / f"{skew}")
+        # Rings have messages of 200,000 B; what comes back is as much as went there.
+        rows = [r for r in served.run.flows.select("src", "dst", "size_bytes").rows() if r[2] != 200_000]
+        assert sum(size for *_, size in rows) == 2 * 3 * 400_000
+        return sorted(next(size for src, dst, size in rows if dst == host) for host in hosts(0, 4))
+
+    assert received(0.0) == [100_000] * 4
+    assert received(1.0) == [48_000, 64_000, 96_000, 192_000]
+
+
+def test_a_deadlock_ends_it() -> None:
+    """The flows of the scenario deadlock at 2.795 ms. The service sees it at the end of its first layer."""
+    request = xoff.Request(0, 1_000, 2)
+    served = xoff.serve("scenarios/tutorial/ring.toml", model=xoff.Model(**DENSE), prefill=[["H1"]], decode=[["H2"]], requests=[request])
+    assert not served
+    assert served.headline == "0 of 1 requests complete; stopped at 5 ms by a deadlock"
+    assert served.requests["end_ps"].to_list() == [None]
+
+
+def test_poisson_requests_have_their_rate() -> None:
+    requests = xoff.poisson_requests(1_000, 20_000, prompt_tokens=10, output_tokens=2, seed=3)
+    assert requests == xoff.poisson_requests(1_000, 20_000, prompt_tokens=10, output_tokens=2, seed=3)
+    assert requests[-1].arrival_ps / 20_000 == pytest.approx(MS, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"prefill": ["H0"]}, "prefill: expected lists of hosts"),
+        ({"decode": [["H0", "H0"]]}, "decode: an instance has the same host twice"),
+        ({"decode": [["S1"]]}, "decode: there is no host 'S1'"),
+        ({"requests": []}, "requests: expected one or more"),
+        ({"requests": [xoff.Request(0, 0, 1)]}, r"requests\[0\]\.prompt_tokens: expected 1 to"),
+        ({"batch_max": 0}, "batch_max: expected 1 to"),
+    ],
+)
+def test_what_cannot_be_is_refused(star: Path, change: dict, expected: str) -> None:
+    good = {"model": xoff.Model(**DENSE), "prefill": [["H0"]], "decode": [["H1"]], "requests": [xoff.Request(0, 1, 1)]}
+    with pytest.raises(ValueError, match=expected):
+        xoff.serve(star, **(good | change))
+
+
+@pytest.mark.parametrize(("key", "value"), [("layers", 0), ("token_bytes", 1.5), ("expert_skew", float("nan")), ("experts_per_token", 5)])
+def test_models_that_cannot_be_are_refused(key: str, value: object) -> None:
+    with pytest.raises((ValueError, TypeError), match=key):
+        xoff.Model(**(DENSE | {"experts": 4, key: value}))
+    with pytest.raises(ValueError, match="rate_per_s"):
+        xoff.poisson_requests(0, 1, prompt_tokens=1, output_tokens=1)
