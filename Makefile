@@ -194,7 +194,7 @@ PAPERS_MODE ?= --full
 papers: build venv ## Run the claims of all papers into out/papers, where `make docs` finds the figures (hours, continues; PAPERS_MODE=--quick: minutes)
 	@$(VENV)/bin/python -m pip install --quiet .
 	export PATH="$$PWD/$(VENV)/bin:$$PATH"
-	reproduce() { # A claim that does not hold (exit code 1) is a result.
+	reproduce() { # An undecided or contradicted claim (exit code 1) is a result.
 	  $(XOFF) reproduce "$$@" $(PAPERS_MODE) || [ $$? = 1 ]
 	}
 	for paper in $(PAPERS); do reproduce papers/$$paper --out out/papers/$$paper; done

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 from xoff import Run
-from xoff.lab import Results, Row, observe, units
+from xoff.lab import Results, Row, Runs, observe, units
 from xoff.lab.observe import MS
 
 from .metrics import NAMES, lost, outcome, port, ring
@@ -43,4 +43,17 @@ def rates(r: Results) -> dict[str, list[float]]:
 
 
 def victims(r: Results) -> str:
-    return ", ".join(f"{NAMES[row['case']]} {units.rate(row['rate_5'])}" for row in r.runs)
+    return _victims(r.runs)
+
+
+def victims_of_one_switch(r: Results) -> str:
+    return _victims(r["one switch"])
+
+
+def one_switch(r: Results) -> dict[str, float]:
+    """Rate of F5 under GFC in the switch in which PFC deadlocks."""
+    return {row["case"]: row["rate_5"] for row in r["one switch"]}
+
+
+def _victims(runs: Runs) -> str:
+    return ", ".join(f"{NAMES[row['case']]} {units.rate(row['rate_5'])}" for row in runs)

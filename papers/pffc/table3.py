@@ -12,6 +12,7 @@ FRAMES = {"pfc": 156_461, "pffc": 211_010}
 OVERHEAD = {"pfc": 0.0040, "pffc": 0.0054}
 """Share of the link that is printed next to them."""
 PRINTED_BYTES = {"pfc": 100e6, "pffc": 135e6}
+A_TENTH = {scheme: printed / 10 for scheme, printed in PRINTED_BYTES.items()}
 PRINTED = FRAMES["pffc"] / FRAMES["pfc"]
 FRAME = 64
 """The smallest Ethernet frame [bytes]."""

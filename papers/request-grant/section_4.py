@@ -52,14 +52,14 @@ def derived(r: Results) -> dict[str, float]:
 
 
 PRINTED: list[dict[str, Any]] = [
-    {"what": "segments in the input queue of an element", "rule": "8 KiB / max_s", "name": "input queue", "printed": 240, "share": 0},
-    {"what": "segments in its output queue", "rule": "60 KiB / max_s", "name": "output queue", "printed": 32, "share": 0},
-    {"what": "segments in the reassembly buffer", "rule": "4 Mbit / max_s", "name": "reassembly", "printed": 2048, "share": 0},
-    {"what": "grants of G segments that reserve an output queue", "rule": "60 KiB / (G max_s)", "name": "grants of a queue", "printed": 5, "share": 0.1},
-    {"what": "grants of G segments that reserve a reassembly buffer", "rule": "4 Mbit / (G max_s)", "name": "grants of a buffer", "printed": 40, "share": 0.1},
-    {"what": "control messages that fill an output queue", "rule": "60 KiB / 20 B", "name": "control messages", "printed": 2048, "share": 0.1},
+    {"what": "segments in the input queue of an element", "rule": "8 KiB / max_s", "name": "input queue", "printed": 240, "right": 32, "share": 0},
+    {"what": "segments in its output queue", "rule": "60 KiB / max_s", "name": "output queue", "printed": 32, "right": 240, "share": 0},
+    {"what": "segments in the reassembly buffer", "rule": "4 Mbit / max_s", "name": "reassembly", "printed": 2048, "right": 2048, "share": 0},
+    {"what": "grants of G segments that reserve an output queue", "rule": "60 KiB / (G max_s)", "name": "grants of a queue", "printed": 5, "right": 4.8, "share": 0.1},
+    {"what": "grants of G segments that reserve a reassembly buffer", "rule": "4 Mbit / (G max_s)", "name": "grants of a buffer", "printed": 40, "right": 40.96, "share": 0.1},
+    {"what": "control messages that fill an output queue", "rule": "60 KiB / 20 B", "name": "control messages", "printed": 2048, "right": 3072, "share": 0.1},
 ]
-"""What, how it is computed, the printed number, and how close a number printed like that must be."""
+"""What, how it is computed, the printed number, that of the rule, and how close a number printed like that must be."""
 
 
 def wrong(r: Results) -> int:

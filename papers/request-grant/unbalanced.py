@@ -101,6 +101,10 @@ def lowest_of(r: Results) -> dict[str, Mean]:
     return {workload: m for workload, (m, _) in _lowest(r["throughput"]).items()}
 
 
+def lowest_of_all(r: Results) -> Mean:
+    return lowest(list(lowest_of(r).values()))
+
+
 def lowest_in_words(r: Results) -> str:
     return ", ".join(f"{workload} {m.mean:.3f} (at w = {w:g})" for workload, (m, w) in _lowest(r["throughput"]).items())
 

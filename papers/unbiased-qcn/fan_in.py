@@ -11,6 +11,8 @@ from .scenes import (
 
 __all__ = ["UNFAIR", "overflows", "staggered", "stuck", "windows"]
 
+FAIR = 1.05 / 0.95
+"""Largest ratio of fastest to slowest flow if each is within 5 % of the fair share, the limit of Fig. 2c."""
 NUMBERS = list(range(len(PHASES)))
 
 
@@ -76,6 +78,10 @@ def most_spread(r: Results) -> float:
 
 def over_inputs(r: Results) -> float:
     return mean_spread(r)[""].mean / mean_spread(r)["inputs"].mean
+
+
+def over_outputs(r: Results) -> Mean:
+    return mean_spread(r)[""].over(mean_spread(r)["outputs"])
 
 
 def slowest_flows(r: Results) -> int:

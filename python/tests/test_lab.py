@@ -82,7 +82,7 @@ def test_each_kind_of_band_has_a_value_that_fails_it() -> None:
 )
 def test_a_band_with_all_that_is_possible_cannot_fail(void: Check) -> None:
     assert void.failing_example is None and void.judged().fails_at == judge.CANNOT_FAIL
-    assert judge.verdict([void]) == "not reproduced" and judge.reasons([void])[0].startswith("cannot fail: ")
+    assert judge.verdict([replace(void, source="paper")]) == "undecided" and judge.reasons([void])[0].startswith("cannot fail: ")
 
 
 def test_a_claim_in_words_is_the_papers_only_without_a_number_of_ours() -> None:
@@ -94,14 +94,90 @@ def test_a_claim_in_words_is_the_papers_only_without_a_number_of_ours() -> None:
     assert judge.around(check(1, 1, 1.05), 1).source == "paper"
 
 
-def test_the_verdict_follows_from_the_checks() -> None:
-    good, bad = check(5.05, 4.9, 5.1), check(3, 0, 0, "frames")
-    assert judge.verdict([good]) == "reproduced"
-    assert judge.verdict([good, replace(good, assumption="fifo")]) == "reproduced under assumption"
-    assert judge.verdict([good, bad]) == judge.verdict([replace(bad, assumption="a")]) == judge.verdict([]) == "not reproduced"
-    assert judge.verdict([bad], extension=True) == "extension"
-    assert judge.assumed([replace(good, assumption=a) for a in "aba"]) == ["a", "b"]
-    assert judge.reasons([good, bad]) == ["failed: x: 3 frames, expected 0 frames"]
+GOOD, BAD = check(5.05, 4.9, 5.1, source="paper"), check(3, 0, 0, "frames", source="paper")
+FINDING = check(3, 0, 0, "frames")
+WIDE = check(5, 4.9, 5.1, source="paper", interval=(4.8, 5.2))
+MISPRINT = judge.around(check(307, 270, 290, right=(300, 315)), 280)
+
+
+@pytest.mark.parametrize(
+    ("checks", "verdict"),
+    [
+        ([GOOD], "confirmed"),
+        ([GOOD, replace(GOOD, assumption="fifo")], "confirmed under a stated reading"),
+        # The data do not separate, or a reading of ours may be the cause.
+        ([GOOD, WIDE], "undecided"),
+        ([GOOD, replace(BAD, assumption="fifo")], "undecided"),
+        ([], "undecided"),
+        ([GOOD, WIDE, BAD], "contradicted"),
+        ([replace(BAD, assumption="fifo", tried="round robin")], "contradicted"),
+        ([GOOD, MISPRINT], "erratum"),
+        # Neither the printed number nor the right one.
+        ([GOOD, replace(MISPRINT, value=330)], "undecided"),
+        ([MISPRINT, WIDE], "undecided"),
+        # What the paper does not claim counts for nothing, whether it holds or not.
+        ([GOOD, FINDING], "confirmed"),
+        ([FINDING], "undecided"),
+    ],
+)
+def test_the_verdict_follows_from_the_checks(checks: list[Check], verdict: str) -> None:
+    assert judge.verdict(checks) == verdict
+    assert judge.verdict(checks, extension=True) == "extension"
+
+
+def test_reasons_and_assumptions_are_said_once() -> None:
+    assert judge.assumed([replace(GOOD, assumption=a) for a in "aba"]) == ["a", "b"]
+    assert judge.reasons([GOOD, BAD, FINDING]) == ["contradicts: x: 3 frames, expected 0 frames", "fails: x: 3 frames, expected 0 frames"]
+
+
+def test_a_band_of_ours_contradicts_nothing() -> None:
+    """Its width is ours. That the paper's number is outside of the interval of a mean is measured."""
+    for source in ("around", "words"):
+        assert replace(BAD, source=source).result == "undecided"
+    for source in ("paper", "recomputed", "closed form"):
+        assert replace(BAD, source=source).result == "contradicts"
+    off = check(0.86, 1.05, 1.6, source="around", paper=1.22)
+    assert off.result == "undecided", "one run has no interval"
+    assert replace(off, interval=(0.85, 0.87)).result == "contradicts"
+    assert replace(off, interval=(0.4, 1.3)).result == "undecided", "the paper's number may be the mean"
+    assert replace(off, interval=(0.85, 0.87), source="words").result == "undecided"
+
+
+def test_one_run_of_a_paper_is_judged_by_the_interval_of_single_runs() -> None:
+    # Ten runs with mean 18 and standard deviation 4.69; the paper prints one of 16.6.
+    m = Mean.of([11, 13, 15, 16, 17, 18, 19, 21, 24, 26])
+    half = 2.262 * 22**0.5 * (1 + 1 / 10) ** 0.5
+    assert m.single is not None and m.single == pytest.approx((18 - half, 18 + half), rel=1e-4)
+    given = judge.around(check(m.mean, 15.8, 17.4, interval=(m.low, m.high), single=m.single), 16.6)
+    assert given.result == "undecided", "as a mean, its interval reaches beyond the band"
+    run = replace(given, prints="run")
+    assert run.result == "holds" and "; single runs 6." in run.measured
+    # A run that they exclude, and one of which they say nothing.
+    far = replace(run, paper=50, low=47, high=53)
+    assert far.result == "contradicts" and replace(far, interval=(10, 60), single=(9, 61)).result == "holds"
+    assert replace(run, single=(-10, 60), interval=(10, 26)).result == "undecided"
+    assert Mean.of([5]).single is None
+    ratios = Mean.ratio([2, 3, 5], [1, 1, 1])
+    assert ratios.single is not None and ratios.single[0] < ratios.low < ratios.high < ratios.single[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "paper", "distance"),
+    [(3.1, 3.0, "+3.3 %"), (2.98, 3.0, "-0.67 %"), (1.23, 1.0, "1.23x"), (19.6, 0.2, "far: 98x"), (0, 5, "far: 0x"), (887, 0, "+887"), (3, 0.0, "+3"), (-0.17, 0.9, "-1.07"), (5, 5.0, "")],
+)
+def test_a_distance_is_signed_and_says_far(value: float, paper: float, distance: str) -> None:
+    assert check(value, paper, paper, source="paper", paper=paper).distance == distance
+
+
+def test_a_distance_is_to_the_nearest_end_if_there_is_no_number() -> None:
+    assert check(2.0, 0, 1).distance == "2x" and check(0.5, 0, 1).distance == ""
+    # A limit that is kept is no deviation.
+    assert check(18.6, 10, INF, paper=10, source="paper").distance == "" and check(5.8, 10, INF, paper=10, source="paper").distance == "0.58x"
+    assert judge.distance([GOOD, replace(WIDE, paper=6), replace(BAD, paper=None)]) == "+3 frames", "of the worst result"
+    assert judge.distance([GOOD, replace(GOOD, source="around", paper=5)]) == "+1 %" and judge.distance([]) == ""
+    # Of three that do not decide, the farthest whose interval does not reach the number.
+    reaching = judge.around(check(3, 1, 7, interval=(2.9, 6.5)), 6)
+    assert judge.distance([judge.around(check(5, 4, 7, interval=(4.8, 5.2)), 6), reaching, judge.around(check(5.9, 5, 7, interval=(5.8, 5.95)), 6)]) == "0.833x"
 
 
 def test_an_interval_of_three_values() -> None:
@@ -258,7 +334,7 @@ def test_a_folder_of_ones_own(paper: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     answer = xoff.lab.reproduce(paper, out=out, progress=False)
     (claim,) = answer.claims
-    assert claim.verdict == "reproduced under assumption" and answer
+    assert claim.verdict == "confirmed under a stated reading" and answer
     assert claim.measured == "1 deadlocks under PFC at 2.795 ms, 0 under GFC; 33.0."
     assert claim.why == ["pfc lost 0 frames."]
     assert claim.assumptions == ["FIFO across ingresses"]

@@ -61,6 +61,6 @@ def test_the_same_checks_on_other_runs(tmp_path: Path) -> None:
     (folder / "rates.toml").write_text(CLAIM, encoding="utf-8")
     done = xoff.lab.reproduce(folder, out=tmp_path / "out", progress=False)
     both, alone = done.json["claims"][0]["tables"]
-    assert done.claims[0].verdict == "reproduced"
+    assert done.claims[0].verdict == "confirmed"
     assert both["rows"] == [["rate of a", "True", "False"], ["rate of b", "True", "True"]]
     assert alone["rows"] == [["10"], ["n/a"]]

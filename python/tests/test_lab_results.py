@@ -21,7 +21,7 @@ def test_the_table_of_a_page_is_that_of_its_results(readme: Path) -> None:
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda folder: folder.name)
 def test_a_record_replaces_what_it_contains(paper: Path, tmp_path: Path) -> None:
-    shutil.copytree(paper, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(page.TESTBED, page.README))
+    shutil.copytree(paper, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(page.README))
     kept = page.kept(paper)
     results.record(tmp_path, {"mode": "full", "seed": 1, "claims": kept[-2:]})
     assert (tmp_path / page.RESULTS).read_bytes() == (paper / page.RESULTS).read_bytes()

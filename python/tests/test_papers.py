@@ -30,6 +30,9 @@ def test_quick_runs_have_the_verdicts_of_full_ones(paper: str, tmp_path: Path) -
 
 def test_readme_has_the_count() -> None:
     verdicts = [c["verdict"] for file in ROOT.glob(f"papers/**/{page.RESULTS}") for c in page.kept(file.parent)]
-    held, assumed, failed = (verdicts.count(v) for v in ("reproduced", "reproduced under assumption", "not reproduced"))
+    names = ("confirmed", "confirmed under a stated reading", "undecided", "contradicted", "erratum")
+    held, read, undecided, contradicted, misprints = (verdicts.count(v) for v in names)
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"Of {held + assumed + failed} claims, {held} hold, {assumed} hold under an assumption that the paper does not state, and {failed} do not hold" in readme
+    judged = held + read + undecided + contradicted
+    assert f"Of {judged} claims, {held} are confirmed, {read} under a reading that the page states, {undecided} are undecided" in readme
+    assert f"and {contradicted} are contradicted; {misprints} more are misprints" in readme

@@ -36,10 +36,10 @@ def test_command_and_function_answer_alike(tmp_path: Path) -> None:
     of_python["checks"] = [{k: check[k] for k in claim["checks"][0]} for check in of_python["checks"]]
     assert claim == of_python and len(claim["checks"]) == len(result.claims[0].checks) > 2
     assert given | {"claims": 0} == result.json | {"claims": 0} and result
-    assert result.headline == "gfc: 1 reproduced, 0 reproduced under assumption, 0 not reproduced"
+    assert result.headline == "gfc: 1 confirmed"
     assert "thm4.1" in result._repr_html_() and seen[-1].done <= 1
     text = command(GFC, "thm4.1", "--out", tmp_path / "b").stdout
-    assert "1 reproduced, 0 reproduced under assumption, 0 not reproduced" in text and "index.html" in text
+    assert "\n1 confirmed\n" in text and "index.html" in text
     for name in ("index.html", "claims.json", "gfc.md"):
         assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
 
@@ -218,7 +218,7 @@ def test_a_mistake_in_a_folder_is_named_without_a_traceback(mine: Path, tmp_path
 def test_infinity_is_in_no_band(mine: Path, tmp_path: Path) -> None:
     (mine / "metrics.py").write_text(METRICS.replace('return r.runs[0]["three"]', "return float('inf')"))
     (mine / "one.toml").write_text(CLAIM.replace("near = 3\nwithin = 0.1", "low = 1"))
-    assert xoff.reproduce(mine, out=tmp_path / "out", progress=False).claims[0].verdict == "not reproduced"
+    assert xoff.reproduce(mine, out=tmp_path / "out", progress=False).claims[0].verdict == "undecided"
 
 
 def test_markdown_replaces_nothing_but_its_own_page(mine: Path, tmp_path: Path) -> None:
@@ -293,6 +293,11 @@ CHECK = 'what = "the value"\n'
         ("one.toml", "near = 3", 'near = "1e999"', ["'1e999' (expected a finite number"]),
         ("one.toml", "near = 3", 'near = "1.2.3"', ["'1.2.3' (expected the name of a metric"]),
         ("one.toml", "within = 0.1", "within = inf", ["within is inf (expected a finite number"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\nprints = "run"', ["prints without paper"]),
+        ("one.toml", "within = 0.1", "within = 0.1\nerratum = 4", ["erratum without paper"]),
+        ("one.toml", "near = 3\nwithin = 0.1", "low = 1\npaper = 3\nerratum = 4", ["erratum without near or exactly"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\ntried = "fifo"', ["tried without assuming"]),
+        ("one.toml", "within = 0.1", 'within = 0.1\npaper = 3\nprints = "median"', ["prints is 'median' (expected mean or run)"]),
         ("one.toml", "within = 0.1", "within = 0.1\npaper = inf", ["paper is inf (expected a finite number"]),
         ("one.toml", "within = 0.1", "within = 0.1\npossible = [100, 1]", ["possible: 100 is above 1 (expected the smallest value"]),
         ("one.toml", "within = 0.1", "within = 0.1\npossible = [nan, 1]", ["possible is [nan, 1] (expected two numbers"]),
@@ -339,7 +344,7 @@ def test_the_page_keeps_the_claims_of_earlier_calls(mine: Path, tmp_path: Path) 
     assert shown == ["two"] and "not run now" not in text
     # In the order of the paper.
     shown, text = pages("one", seed=7)
-    assert shown == ["one", "two"] and "## two: Two\n\n**reproduced (not run now: quick, seed 1)**" in text
+    assert shown == ["one", "two"] and "## two: Two\n\n**confirmed (not run now: quick, seed 1)**" in text
     shown, text = pages("one")
     assert shown == ["one", "two"] and text.count("not run now") == 2 and (tmp_path / "page" / "two.svg").exists()
     (mine / "below.py").write_text("def more():\n    return 0  # the same\n")
@@ -424,12 +429,12 @@ def test_a_recorded_verdict_says_its_mode_and_that_it_is_old(mine: Path, tmp_pat
         return [line for line in (mine / "README.md").read_text().splitlines() if line.startswith("| [")]
 
     rows("one")
-    assert ["| reproduced (quick runs) |" in row for row in rows("two")] == [True, True]
+    assert ["| confirmed (quick runs) |" in row for row in rows("two")] == [True, True]
     (mine / "one.toml").write_text(CLAIM.replace("near = 3", "near = 5"))
     one, two = rows("two")
-    assert "reproduced (its files have changed since)" in one and "changed" not in two
+    assert "confirmed (its files have changed since)" in one and "changed" not in two
     one, two = rows("one")
-    assert "not reproduced (quick runs)" in one and "changed" not in one + two
+    assert "contradicted (quick runs)" in one and "changed" not in one + two
 
 
 def test_quick_values_do_not_replace_recorded_full_ones(mine: Path, tmp_path: Path) -> None:
@@ -501,3 +506,20 @@ def test_an_error_in_settings_names_the_claim(mine: Path, tmp_path: Path, ring: 
     with pytest.raises(xoff.ScenarioError) as e:
         xoff.reproduce(mine, out=tmp_path / "out", progress=False)
     assert "plan:" not in str(e.value) and f"{mine}/one.toml:9: [[run]]: \"flow_contrl\": " in str(e.value), str(e.value)
+
+
+def test_keys_of_a_check_reach_the_verdict(mine: Path, tmp_path: Path) -> None:
+    """The paper prints 30 where its formula gives 3; a reading of ours, with and without others that were tried."""
+
+    def verdict(keys: str) -> tuple[str, str]:
+        (mine / "one.toml").write_text(CLAIM.replace("near = 3\nwithin = 0.1\n", keys))
+        claim = xoff.reproduce(mine, out=tmp_path / "out", progress=False).claims[0]
+        return claim.verdict, claim.distance
+
+    printed = "exactly = 30\npaper = 30\n"
+    assert verdict(printed) == ("contradicted", "far: 0.1x")
+    assert verdict(f"{printed}erratum = 3\n") == ("erratum", "far: 0.1x")
+    assert verdict(f"{printed}erratum = 4\n")[0] == "contradicted"
+    assert verdict(f'{printed}assuming = "a reading"\n')[0] == "undecided"
+    assert verdict(f'{printed}assuming = "a reading"\ntried = "another"\n')[0] == "contradicted"
+    assert verdict('near = 3\nwithin = 0.1\npaper = 3\nprints = "run"\n') == ("confirmed", "")

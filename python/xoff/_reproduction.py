@@ -25,10 +25,14 @@ class JudgedCheck:
     """Where the band is from: the paper, recomputed, a closed form, or a choice of xoff."""
     assumption: str
     """Assumptions that the paper does not state; may be empty."""
+    tried: str
+    """Other readings under which it fails too; may be empty."""
     fails_at: str
     """A value that would fail."""
-    holds: bool
-    """True if the value is in the range."""
+    result: Literal["holds", "undecided", "contradicts", "erratum", "fails"]
+    """What follows for the paper; ``fails``: a finding outside of its range, which counts for no verdict."""
+    distance: str
+    """How far the value is from the paper's, such as ``1.44x``; may be empty."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,10 @@ class Claim:
     paper: str
     """The claim of the paper."""
     band: str
-    """When it counts as reproduced."""
+    """When it counts as confirmed."""
     measured: str = ""
     """The measurement."""
-    verdict: Literal["", "reproduced", "reproduced under assumption", "not reproduced", "extension"] = ""
+    verdict: Literal["", "confirmed", "confirmed under a stated reading", "undecided", "contradicted", "erratum", "extension"] = ""
     """Computed from :attr:`checks`, or ``extension``: no claim of the paper; empty if only listed."""
     assumptions: list[str] = field(default_factory=list)
     """Assumptions of the claim."""
@@ -56,14 +60,18 @@ class Claim:
     checks: list[JudgedCheck] = field(default_factory=list)
     """Every value that was compared."""
     why: list[str] = field(default_factory=list)
-    """Why it is not reproduced."""
+    """Why it is not confirmed."""
     notes: list[str] = field(default_factory=list)
     """Notes."""
+    distance: str = ""
+    """How far the value that decides is from the paper's; may be empty."""
+    cause: str = ""
+    """Its main cause in a few words; may be empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction(Answer):
-    """Figures and tables of a paper, run and judged. True if all are reproduced."""
+    """Figures and tables of a paper, run and judged. True if no claim is undecided or contradicted."""
 
     paper: str
     """The paper."""
@@ -81,13 +89,13 @@ class Reproduction(Answer):
     @property
     def headline(self) -> str:
         """The verdicts in a line."""
-        names = ("reproduced", "reproduced under assumption", "not reproduced", "extension")
+        names = ("confirmed", "confirmed under a stated reading", "undecided", "contradicted", "erratum", "extension")
         count = {v: sum(e.verdict == v for e in self.claims) for v in names}
-        return f"{self.paper}: " + ", ".join(f"{n} {v}" for v, n in count.items() if n or v != "extension")
+        return f"{self.paper}: " + ", ".join(f"{n} {v}" for v, n in count.items() if n or v == "confirmed")
 
     def __bool__(self) -> bool:
         return self.answer == "yes"
 
     def _repr_html_(self) -> str:
-        rows = [(e.id, e.verdict, e.paper, e.measured) for e in self.claims]
-        return _html.headline(self.headline, self.answer) + _html.table(["Claim", "Verdict", "Paper", "Measured"], rows)
+        rows = [(e.id, e.verdict, e.distance, e.paper, e.measured) for e in self.claims]
+        return _html.headline(self.headline, self.answer) + _html.table(["Claim", "Verdict", "Distance", "Paper", "Measured"], rows)

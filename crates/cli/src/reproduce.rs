@@ -22,8 +22,8 @@ use crate::{interrupt, python, terminal};
 ///
 /// A paper is a folder with a file for each claim: papers/gfc of the sources, or one of your own.
 /// xoff runs the scenarios of each claim, draws its figure next to the paper's numbers, and
-/// computes a verdict: reproduced, reproduced under assumption, or not reproduced, with the reason.
-/// An extension has no verdict. xoff keeps every finished run: after an interruption the same
+/// computes a verdict: confirmed, confirmed under a stated reading, undecided, contradicted, or
+/// erratum, with distance and reason. An extension has no verdict. xoff keeps every finished run: after an interruption the same
 /// command continues. It needs the Python package.
 #[derive(clap::Args)]
 #[command(
@@ -81,7 +81,7 @@ pub struct Json {
     complete: bool,
     /// The claims, in the order of the paper.
     claims: Vec<Claim>,
-    /// `yes`: every claim was reproduced.
+    /// `yes`: no claim is undecided or contradicted.
     answer: Conclusion,
 }
 
@@ -101,6 +101,10 @@ pub struct Claim {
     band: String,
     /// The verdict; computed from the checks, or `extension`.
     verdict: Verdict,
+    /// How far the value that decides is from the paper's, such as `1.44x`; may be empty.
+    distance: String,
+    /// Main cause in a few words; may be empty.
+    cause: String,
     /// Points that the paper leaves open, with the assumption of xoff.
     assumptions: Vec<String>,
     /// Main figure, below the folder of the results; null if there is none.
@@ -117,20 +121,55 @@ pub struct Claim {
 
 /// Verdict on a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[schemars(rename = "Reproduced")]
+#[schemars(rename = "PaperVerdict")]
 enum Verdict {
-    /// Every check holds.
-    #[serde(rename = "reproduced")]
-    Reproduced,
-    /// Every check holds, some of them under an assumption that the paper does not state.
-    #[serde(rename = "reproduced under assumption")]
-    UnderAssumption,
-    /// A check does not hold, or cannot fail.
-    #[serde(rename = "not reproduced")]
-    NotReproduced,
+    /// Every check that counts holds.
+    #[serde(rename = "confirmed")]
+    Confirmed,
+    /// Every check that counts holds, some of them under an assumption that the paper does not
+    /// state.
+    #[serde(rename = "confirmed under a stated reading")]
+    UnderReading,
+    /// The data do not separate: an interval reaches beyond its range, a range or a reading is
+    /// xoff's own, or a check cannot fail.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// A check contradicts the paper.
+    #[serde(rename = "contradicted")]
+    Contradicted,
+    /// The paper prints another number than its own formulas give, and those are right.
+    #[serde(rename = "erratum")]
+    Erratum,
     /// Not a claim of the paper: findings, no verdict.
     #[serde(rename = "extension")]
     Extension,
+}
+
+impl Verdict {
+    const ALL: [Verdict; 6] = [
+        Verdict::Confirmed,
+        Verdict::UnderReading,
+        Verdict::Undecided,
+        Verdict::Contradicted,
+        Verdict::Erratum,
+        Verdict::Extension,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Confirmed => "confirmed",
+            Verdict::UnderReading => "confirmed under a stated reading",
+            Verdict::Undecided => "undecided",
+            Verdict::Contradicted => "contradicted",
+            Verdict::Erratum => "erratum",
+            Verdict::Extension => "extension",
+        }
+    }
+
+    /// More or longer runs may give another one.
+    fn is_open(self) -> bool {
+        matches!(self, Verdict::Undecided | Verdict::Contradicted)
+    }
 }
 
 /// A check and its result.
@@ -151,10 +190,15 @@ pub struct Check {
     source: String,
     /// Assumption that the paper does not state; empty if none.
     assumption: String,
+    /// Other readings under which it fails too; empty if none.
+    tried: String,
     /// A value that would fail the check.
     fails_at: String,
-    /// True if the check holds.
-    holds: bool,
+    /// `holds`, `undecided`, `contradicts`, `erratum`; or `fails`: a finding outside of its range,
+    /// which counts for no verdict.
+    result: String,
+    /// How far the value is from the paper's, such as `1.44x`; may be empty.
+    distance: String,
 }
 
 /// A claim that can be run.
@@ -199,13 +243,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     interrupt::ask_first();
     let Finished { json, page } = ask(args)?.unwrap_or_else(|| Finished::interrupted(args));
-    let failed: Vec<&str> = json
-        .claims
-        .iter()
-        .filter(|c| c.verdict == Verdict::NotReproduced)
-        .map(|c| c.id.as_str())
-        .take(3)
-        .collect();
+    let failed: Vec<&str> =
+        json.claims.iter().filter(|c| c.verdict.is_open()).map(|c| c.id.as_str()).take(3).collect();
     // Short runs decide less than full ones.
     let paper = args.paper.display().to_string();
     let full = format!("xoff reproduce {} {} --full", terminal::word(&paper), failed.join(" "));
@@ -250,43 +289,41 @@ fn list(claims: &Vec<Listed>) -> Result<Answer, Problems> {
 }
 
 fn verdict(c: &Claim) -> String {
+    let name = c.verdict.name();
     match c.verdict {
-        Verdict::Reproduced => terminal::good("reproduced"),
-        Verdict::UnderAssumption => terminal::good("reproduced under assumption"),
-        Verdict::NotReproduced => terminal::bad("not reproduced"),
-        Verdict::Extension => "extension".into(),
+        Verdict::Confirmed | Verdict::UnderReading => terminal::good(name),
+        Verdict::Contradicted => terminal::bad(name),
+        Verdict::Undecided | Verdict::Erratum | Verdict::Extension => name.into(),
     }
 }
 
 fn text(found: &Json, page: &std::path::Path) -> String {
     let mut out = String::new();
-    let mut t = terminal::table(["Claim", "Verdict", "Paper", "Measured"]);
+    let mut t = terminal::table(["Claim", "Verdict", "Distance", "Paper", "Measured"]);
     for c in &found.claims {
-        t.add_row([c.id.clone(), verdict(c), c.paper.clone(), c.measured.clone()]);
+        let cells =
+            [c.id.clone(), verdict(c), c.distance.clone(), c.paper.clone(), c.measured.clone()];
+        t.add_row(cells);
     }
-    if let Some(column) = t.column_mut(0) {
-        column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
+    for short in [0, 2] {
+        if let Some(column) = t.column_mut(short) {
+            column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
+        }
     }
     out.push_str(&terminal::draw(&t));
-    for c in found.claims.iter().filter(|c| c.verdict == Verdict::NotReproduced) {
-        out.push_str(&terminal::wrapped(&format!(
-            "{}: not reproduced. {}",
-            c.id,
-            c.why.join("; ")
-        )));
+    for c in found.claims.iter().filter(|c| c.verdict.is_open() || c.verdict == Verdict::Erratum) {
+        let cause = if c.cause.is_empty() { String::new() } else { format!(" ({})", c.cause) };
+        let why = c.why.join("; ");
+        out.push_str(&terminal::wrapped(&format!("{}: {}{cause}. {why}", c.id, c.verdict.name())));
     }
-    let count = |v: Verdict| found.claims.iter().filter(|c| c.verdict == v).count();
-    let extensions = match count(Verdict::Extension) {
-        0 => String::new(),
-        n => format!(", {}", terminal::counted(n as u64, "extension")),
-    };
-    out.push_str(&format!(
-        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{extensions}{}\n",
-        count(Verdict::Reproduced),
-        count(Verdict::UnderAssumption),
-        count(Verdict::NotReproduced),
-        if found.complete { "" } else { "; interrupted before the rest" },
-    ));
+    let counts: Vec<String> = Verdict::ALL
+        .iter()
+        .map(|v| (found.claims.iter().filter(|c| c.verdict == *v).count(), v.name()))
+        .filter(|(n, name)| *n > 0 || *name == Verdict::Confirmed.name())
+        .map(|(n, name)| format!("{n} {name}"))
+        .collect();
+    let rest = if found.complete { "" } else { "; interrupted before the rest" };
+    out.push_str(&format!("\n{}{rest}\n", counts.join(", ")));
     // An interruption may come before there is one.
     if page.is_file() {
         out.push_str(&format!("Report: {}\n", page.display()));

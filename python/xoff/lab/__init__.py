@@ -151,7 +151,8 @@ class Reproducing:
         """Claims that earlier calls have judged in the folder, each with a note."""
         try:
             kept = json.loads((self.out / CLAIMS).read_text(encoding="utf-8"))
-            found = {c["id"]: c for c in [*kept["earlier"], *kept["claims"]] if kept["paper"] == self.paper.name}
+            # Without a distance: judged by an earlier version, in other words.
+            found = {c["id"]: c for c in [*kept["earlier"], *kept["claims"]] if kept["paper"] == self.paper.name and "distance" in c}
         except (OSError, ValueError, KeyError, TypeError):
             return []
         there = [c for c in found.values() if (self.paper.folder / f"{c['id']}.toml").is_file() and all((self.out / f["file"]).is_file() for f in c["figures"])]
@@ -220,7 +221,7 @@ class Reproducing:
     def json(self) -> dict[str, Any]:
         """The answer so far; ``claims.json`` also has the claims of earlier calls."""
         complete = len(self.judged) == len(self.chosen)
-        failed = any(c["verdict"] == "not reproduced" for c in self.judged)
+        failed = any(c["verdict"] in ("undecided", "contradicted") for c in self.judged)
         answer = ("no" if failed else "yes") if complete else "interrupted"
         return {"paper": self.paper.name, "mode": self.mode, "seed": self.seed, "complete": complete, "claims": self.judged, "answer": answer}
 
@@ -229,7 +230,7 @@ class Reproducing:
         """The answer so far."""
         given = self.json
         judged = [_built(ClaimResult, {**c, "checks": [_built(JudgedCheck, k) for k in c["checks"]]}) for c in self.judged]
-        text = "\n".join([*(f"{c.id:<18} {c.verdict}: {c.measured}" for c in judged), "", f"Report: {self.out / 'index.html'}"])
+        text = "\n".join([*(f"{c.id:<18} {c.verdict}{c.distance and f' ({c.distance})'}: {c.measured}" for c in judged), "", f"Report: {self.out / 'index.html'}"])
         return Reproduction(**{**given, "claims": judged}, json=given, text=text)
 
 

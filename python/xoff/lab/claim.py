@@ -75,6 +75,10 @@ class Judged:
     measured: str
     assumptions: list[str]
     changes: list[str]
+    distance: str
+    """How far the value that decides is from the paper's; may be empty."""
+    cause: str
+    """The main cause of a verdict, in a few words; may be empty."""
     checks: list[Check]
     why: list[str]
     notes: list[str]
@@ -229,8 +233,9 @@ class Claim:
                     return names.number(where, fill(value, args) if isinstance(value, str) else value)
 
                 with about(where):
-                    if "beside" in filled:
-                        number(filled["beside"])
+                    for key in ("beside", "erratum"):
+                        if key in filled:
+                            number(filled[key])
                     band(filled, number)
                     known_unit(filled.get("unit", ""))
                     self._assumption(filled.get("assuming", ""))
@@ -341,6 +346,8 @@ class Claim:
             measured=self._said(say, "measured", self.given["measured"]),
             assumptions=assumptions + [a for a in judge.assumed(checks) if a not in assumptions],
             changes=list(self.given.get("changes", [])),
+            distance="" if self.is_extension else judge.distance(checks),
+            cause=self.given.get("cause", ""),
             checks=checks,
             why=judge.reasons(checks) + self._sentences(say, "why"),
             notes=self._sentences(say, "notes"),
@@ -397,13 +404,13 @@ class Claim:
 
         path = fill(given["value"], args)
         found = say.path(path)
-        interval = None
+        interval = single = None
         if isinstance(found, Share):
             found = found.mean()
         elif isinstance(found, tuple):
             found = Mean(*found)
         if isinstance(found, Mean):
-            interval = (found.low, found.high) if found.n > 1 else None
+            interval, single = ((found.low, found.high), found.single) if found.n > 1 else (None, None)
             found = found.mean
         low, high, source = band(given, number)
         check = Check(
@@ -413,8 +420,11 @@ class Claim:
             high=high,
             unit=fill(given.get("unit", ""), args),
             interval=interval,
+            single=single,
+            prints=given.get("prints", "mean"),
             source=source,
             assumption=self._assumption(fill(given.get("assuming", ""), args)),
+            tried=given.get("tried", ""),
         )
         if "possible" in given:
             check = replace(check, possible=possible(given, number))
@@ -426,6 +436,9 @@ class Claim:
             check = replace(check, paper=number(given["beside"]))
         if "source" in given:
             check = replace(check, source=given["source"])
+        if "erratum" in given:
+            around = {k: v for k, v in given.items() if k in ("within", "off")} | {"near" if "near" in given else "exactly": given["erratum"]}
+            check = replace(check, right=band(around, number)[:2])
         return check
 
     def _assumption(self, text: str) -> str:

@@ -86,7 +86,7 @@ TESTBED = {"observe": TEXT, "ip": TEXTS, "run": TEXTS, "capture": BOOL}
 CHECK = {
     "what": TEXT, "value": TEXT, "unit": TEXT, "low": NUMBER, "high": NUMBER, "near": NUMBER, "within": NUMBER, "off": NUMBER, "exactly": NUMBER,
     "none": TRUE, "some": TRUE, "possible": RANGE, "paper": NUMBER, "beside": NUMBER, "claimed": BOOL, "source": _one_of(*judge.SOURCES),
-    "assuming": TEXT, "each": EACH, "when": TEXT,
+    "assuming": TEXT, "tried": TEXT, "prints": _one_of("mean", "run"), "erratum": NUMBER, "each": EACH, "when": TEXT,
 }  # fmt: skip
 TABLE_OF_ROWS = {"rows": TEXT, "caption": TEXT, "units": UNITS, "when": TEXT}
 FIGURE = {"draw": TEXT, "title": TEXT, "caption": TEXT, "when": TEXT}
@@ -172,6 +172,13 @@ def _check(where: str, check: Mapping[str, Any]) -> None:
         raise ClaimError(f"{where} has several bands: {', '.join(sorted(bands))} (expected one)")
     if "near" in check and len(widths) != 1:
         raise ClaimError(f"{where}: near needs within (a share of it) or off (a distance), and not both")
+    for key, why in (("prints", "it says what the paper's number is"), ("erratum", "it replaces the paper's number")):
+        if key in check and "paper" not in check:
+            raise ClaimError(f"{where}: {key} without paper ({why})")
+    if "erratum" in check and "near" not in check and "exactly" not in check:
+        raise ClaimError(f"{where}: erratum without near or exactly (expected a band around the printed number; the right number has the same)")
+    if "tried" in check and "assuming" not in check:
+        raise ClaimError(f"{where}: tried without assuming (expected the reading to which others are the alternative)")
 
 
 def band(check: Mapping[str, Any], number: Callable[[Any], float]) -> tuple[float, float, str]:

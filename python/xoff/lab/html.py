@@ -6,9 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from .page import verdict
+from .page import source, verdict
 
-_TONES = {"reproduced": "good", "reproduced under assumption": "caution", "not reproduced": "bad", "extension": "info"}
+_TONES = {
+    "confirmed": "good", "confirmed under a stated reading": "good", "undecided": "caution", "contradicted": "bad", "erratum": "info", "extension": "info",
+    "holds": "good", "contradicts": "bad", "fails": "caution",
+}  # fmt: skip
+"""Colours of verdicts, and of results of checks."""
 _STYLE = """
 :root { color-scheme: light dark; --good: #00703c; --caution: #8a6100; --bad: #b00020; --info: #1f5fa8; --line: #8885; --back: #fff; }
 @media (prefers-color-scheme: dark) { :root { --good: #55c98a; --caution: #e0b040; --bad: #ff7a85; --info: #7ab8ff; --back: #16181c; } }
@@ -51,8 +55,8 @@ def _section(c: Mapping[str, Any], drawn: Mapping[str, str]) -> str:
     for t in c["tables"]:
         parts.append(_table(t["columns"], (map(escape, row) for row in t["rows"]), t["right"], t["caption"]))
     parts += texts(("Note", "notes"), ("Assumption", "assumptions"), ("Changed", "changes"))
-    heads = ["Check", "Measured", "Expected", "Paper", "Range from", "Would fail at", "Holds"]
-    rows = ([*map(escape, (k["what"], k["measured"], k["expected"], k["paper"], _source(k), k["fails_at"])), _holds(k)] for k in c["checks"])
+    heads = ["Check", "Measured", "Expected", "Paper", "Distance", "Range from", "Would fail at", "Result"]
+    rows = ([*map(escape, (k["what"], k["measured"], k["expected"], k["paper"], k["distance"], source(k), k["fails_at"])), _toned(k["result"])] for k in c["checks"])
     name = "Findings" if c["verdict"] == "extension" else "Checks"
     return "".join(parts) + f"<details><summary>{name}: {len(c['checks'])}</summary>{_table(heads, rows, heads[1:4])}</details>"
 
@@ -62,15 +66,12 @@ def _id(c: Mapping[str, Any]) -> str:
 
 
 def _verdict(c: Mapping[str, Any]) -> str:
-    return f'<b class="{_TONES[c["verdict"]]}">{verdict(c)}</b>'
+    shown = f'<b class="{_TONES[c["verdict"]]}">{verdict(c)}</b>'
+    return shown + "".join(f", {escape(c[key])}" for key in ("distance", "cause") if c[key])
 
 
-def _holds(check: Mapping[str, Any]) -> str:
-    return '<span class="good">yes</span>' if check["holds"] else '<b class="bad">no</b>'
-
-
-def _source(check: Mapping[str, Any]) -> str:
-    return f"{check['source']}, assuming: {check['assumption']}" if check["assumption"] else str(check["source"])
+def _toned(result: str) -> str:
+    return f'<b class="{_TONES[result]}">{result}</b>'
 
 
 def _table(heads: Sequence[str], rows: Iterable[Iterable[str]], right: Sequence[str] = (), caption: str = "") -> str:

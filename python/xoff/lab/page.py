@@ -40,7 +40,7 @@ def verdict(c: Mapping[str, Any]) -> str:
 
 def section(c: Mapping[str, Any], level: str = "##") -> list[str]:
     """A claim with all that is known of it."""
-    lines = [f"{level} {c['id']}: {_plain(c['title'])}", "", f"**{verdict(c)}**"]
+    lines = [f"{level} {c['id']}: {_plain(c['title'])}", "", ", ".join([f"**{verdict(c)}**", *(_plain(c[key]) for key in ("distance", "cause") if c[key])])]
     lines += ["", *(f"- {key}: {_plain(c[of])}" for key, of in (("paper", "paper"), ("measured", "measured"), ("expected", "band")))]
     lines += _list("Why", c["why"])
     for figure in c["figures"]:
@@ -50,8 +50,8 @@ def section(c: Mapping[str, Any], level: str = "##") -> list[str]:
         lines += ["", _plain(table["caption"]), "", *_table(table["columns"], rows, table["right"])]
     for heading, key in (("Notes", "notes"), ("Assumptions", "assumptions"), ("Bands changed after the data were seen", "changes")):
         lines += _list(heading, c[key])
-    heads = ["Check", "Measured", "Expected", "Paper", "Range from", "Would fail at", "Holds"]
-    texts = ([k["what"], k["measured"], k["expected"], k["paper"], _source(k), k["fails_at"], "yes" if k["holds"] else "no"] for k in c["checks"])
+    heads = ["Check", "Measured", "Expected", "Paper", "Distance", "Range from", "Would fail at", "Result"]
+    texts = ([k["what"], k["measured"], k["expected"], k["paper"], k["distance"], source(k), k["fails_at"], k["result"]] for k in c["checks"])
     lines += ["", "Findings:" if c["verdict"] == "extension" else "Checks:", ""]
     return [*lines, *_table(heads, ([_plain(t) for t in row] for row in texts), heads[1:4])]
 
@@ -67,7 +67,7 @@ def kept(folder: Path) -> list[dict[str, Any]]:
 
 def _whole(folder: Path, names: Mapping[str, str], claim: Mapping[str, Any]) -> dict[str, Any]:
     own = tomllib.loads((folder / f"{claim['id']}.toml").read_text(encoding="utf-8"))
-    checks = [{"paper": "", **c, "assumption": names.get(c.get("assumption", ""), c.get("assumption", ""))} for c in claim["checks"]]
+    checks = [{"paper": "", "distance": "", "tried": "", **c, "assumption": names.get(c.get("assumption", ""), c.get("assumption", ""))} for c in claim["checks"]]
     assumed = [*own.get("assumptions", []), *(c["assumption"] for c in checks if c["assumption"])]
     of_file = {"title": own["title"], "paper": own["paper"], "band": own["band"], "cause": own.get("cause", ""), "changes": own.get("changes", [])}
     why = [*failures(checks), *claim["why"]]
@@ -82,7 +82,7 @@ def failures(checks: Iterable[Mapping[str, Any]]) -> list[str]:
         return f"{c['what']}: {c['measured']}, expected {c['expected']}{paper}"
 
     void = "cannot fail"
-    return [f"{void if c['fails_at'] == void else 'failed'}: {sentence(c)}" for c in checks if not c["holds"] or c["fails_at"] == void]
+    return [f"{void if c['fails_at'] == void else c['result']}: {sentence(c)}" for c in checks if c["result"] != "holds"]
 
 
 def with_summary(text: str, folder: Path) -> str:
@@ -97,35 +97,36 @@ def with_summary(text: str, folder: Path) -> str:
 
 def counts(papers: Path) -> list[str]:
     """A row for each paper with kept claims: how many have which verdict."""
-    names = ("reproduced", "reproduced under assumption", "not reproduced", "extension")
+    names = ("confirmed", "confirmed under a stated reading", "undecided", "contradicted", "erratum", "extension")
     rows = []
     for file in sorted([*papers.glob(f"*/{RESULTS}"), *papers.glob(f"*/{TESTBED}/{RESULTS}")]):
         verdicts = [c["verdict"] for c in json.loads(file.read_text(encoding="utf-8"))["claims"]]
         paper = file.relative_to(papers).parts[0]
         rows.append((f"[{paper}]({paper}/{README})" + (", real frames" if file.parent.name == TESTBED else ""), *(verdicts.count(n) for n in names)))
     rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
-    heads = ["Paper", "Reproduced", "Under assumption", "Not reproduced", "Extension"]
+    heads = ["Paper", "Confirmed", "Under a stated reading", "Undecided", "Contradicted", "Erratum", "Extension"]
     return _table(heads, ([str(cell) for cell in row] for row in rows), heads[1:])
 
 
 def summary(claims: Iterable[Mapping[str, Any]], place: str = "") -> list[str]:
-    """A row for each claim: the paper's number and the measured one, the verdict, and its main cause. ``place``: where its file is."""
+    """A row for each claim: the paper's number and the measured one, the distance, the verdict, and its main cause. ``place``: where its file is."""
     rows = ([f"[{c['id']}]({place}{c['id']}.toml): {_plain(c['title'])}", *map(_plain, _words(c))] for c in claims)
-    return _table(["Claim", "Paper", "Here", "Verdict", "Main cause"], rows)
+    return _table(["Claim", "Paper", "Here", "Distance", "Verdict", "Main cause"], rows)
 
 
 def _words(c: Mapping[str, Any]) -> list[str]:
     """The paper, the measured value, the verdict and the cause: of one check, among those that fail if some do; or short sentences."""
-    failed = [k for k in c["checks"] if not k["holds"]] if c["verdict"] == "not reproduced" else []
-    # What the paper claims comes first: a number, then words.
-    main = min(failed or c["checks"], key=lambda k: 0 if k["paper"] else 1 if "paper" in k["source"] else 2)
+    worst = {"contradicted": "contradicts", "undecided": "undecided", "erratum": "erratum"}.get(c["verdict"])
+    failed = [k for k in c["checks"] if k["result"] == worst and k["source"] != "chosen"]
+    # The one of the distance. What the paper claims comes first: a number, then words.
+    main = min(failed or c["checks"], key=lambda k: (c["distance"] != k["distance"], 0 if k["paper"] else 1 if "paper" in k["source"] else 2))
     paper = main["paper"] or (c["paper"] if len(c["paper"]) <= _SENTENCE else "")
     here = f"{main['what']}: {main['measured']}"
     if not main["paper"]:
         here = c["measured"] if not failed and len(c["measured"]) <= 1.5 * _SENTENCE else f"{here}, expected {main['expected']}"
-    assumed = [k["assumption"] for k in c["checks"] if k["assumption"]] if c["verdict"] == "reproduced under assumption" else []
+    assumed = [k["assumption"] for k in c["checks"] if k["assumption"]] if c["verdict"] == "confirmed under a stated reading" else []
     shown = verdict(c) + (" (quick runs)" if c["mode"] == "quick" else "")
-    return [paper, here, shown, c["cause"] or (f"assumes: {_short(assumed[0])}" if assumed else "")]
+    return [paper, here, c["distance"], shown, c["cause"] or (f"assumes: {_short(assumed[0])}" if assumed else "")]
 
 
 _SENTENCE = 160
@@ -137,8 +138,9 @@ def _short(text: str) -> str:
     return re.split(r"; |\. (?=[A-Z])", re.sub(r" \([^)]*\)", "", text), maxsplit=1)[0].rstrip(".")
 
 
-def _source(check: Mapping[str, Any]) -> str:
-    return f"{check['source']}, assuming: {check['assumption']}" if check["assumption"] else str(check["source"])
+def source(check: Mapping[str, Any]) -> str:
+    """The source of the band, with what it assumes and what else was tried."""
+    return "".join([check["source"], *(f", {name}: {check[key]}" for name, key in (("assuming", "assumption"), ("also tried", "tried")) if check[key])])
 
 
 def _plain(text: str) -> str:

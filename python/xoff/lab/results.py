@@ -12,9 +12,9 @@ from .._errors import RunError
 from .claim import Claim, Mode, Paper
 from .runs import write
 
-_OF_A_CLAIM = ("id", "mode", "seed", "inputs", "earlier", "verdict", "measured", "why", "notes", "checks", "tables")
+_OF_A_CLAIM = ("id", "mode", "seed", "inputs", "earlier", "verdict", "distance", "measured", "why", "notes", "checks", "tables")
 """What is kept. Texts that no run changes are in the file of the claim."""
-_OF_A_CHECK = ("what", "measured", "expected", "paper", "source", "assumption", "fails_at", "holds")
+_OF_A_CHECK = ("what", "measured", "expected", "paper", "source", "assumption", "tried", "fails_at", "result", "distance")
 
 
 _STALE = "its files have changed since"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .. import _core
 
@@ -20,22 +20,29 @@ class Mean:
     """Upper end."""
     n: int = 2
     """Number of values."""
+    single: tuple[float, float] | None = field(default=None, compare=False)
+    """95 % prediction interval of one more value, such as the one run of a paper; ``None`` where the values themselves are not known."""
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Mean:
         """Mean of independent values. NaN and ``None`` (no flow of that size) do not count."""
         kept = [float(v) for v in values if v is not None and math.isfinite(v)]
-        return cls(*_core.mean_of(kept))
+        mean, low, high, n = _core.mean_of(kept)
+        # A mean scatters by s/sqrt(n), the difference between it and a new value by s sqrt(1 + 1/n).
+        wider = math.sqrt(n + 1)
+        return cls(mean, low, high, n, None if n < 2 else (mean - (mean - low) * wider, mean + (high - mean) * wider))
 
     @classmethod
     def ratio(cls, over: Sequence[float], under: Sequence[float]) -> Mean:
         """Geometric mean of the ratios of values that belong together: the same traffic under two schemes."""
         logs = cls.of(math.log(a / b) if a > 0 and b > 0 else math.nan for a, b in zip(over, under, strict=False))
-        return cls(math.exp(logs.mean), math.exp(logs.low), math.exp(logs.high), logs.n)
+        single = None if logs.single is None else (math.exp(logs.single[0]), math.exp(logs.single[1]))
+        return cls(math.exp(logs.mean), math.exp(logs.low), math.exp(logs.high), logs.n, single)
 
     def plus(self, more: float) -> Mean:
         """The mean of the values, each with ``more`` added."""
-        return replace(self, mean=self.mean + more, low=self.low + more, high=self.high + more)
+        single = None if self.single is None else (self.single[0] + more, self.single[1] + more)
+        return replace(self, mean=self.mean + more, low=self.low + more, high=self.high + more, single=single)
 
     def within(self, low: float, high: float) -> Mean:
         """With an interval that ends where the quantity does."""
