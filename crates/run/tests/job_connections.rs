@@ -30,6 +30,10 @@ fn step(frames: u64) -> u64 {
 const SIGNAL: u64 = 2 * 49 * 80 + 2 * D;
 
 fn load(test: &str, hosts: u32, key: &str, text: &str) -> Result<NetworkScenario, String> {
+    load_bytes(test, hosts, key, text.as_bytes())
+}
+
+fn load_bytes(test: &str, hosts: u32, key: &str, text: &[u8]) -> Result<NetworkScenario, String> {
     let folder = Folder(
         std::env::temp_dir().join(format!("xoff-connections-{test}-{}", std::process::id())),
     );
@@ -429,11 +433,114 @@ fn broken_workloads_are_refused_with_their_lines() {
     }
 }
 
+const GOAL: &str = "num_ranks 3\nrank 0 {\nl1: calc 1500 cpu 0\nl2: send 100000b to 1 tag 7 cpu 0 nic 0\n\
+    l3: send 50000b to 2 tag 9 cpu 1 nic 2\nl2 requires l1\nl3 irequires l2\n}\nrank 1 {\nl1: recv 100000b from 0 tag 7 cpu 0 nic 0\n\
+    l2: calc 40 cpu 0\nl3: send 30000b to 2 tag 5 cpu 0 nic 0\nl2 requires l1\nl3 requires l2\n}\nrank 2 {\n\
+    l1: recv 50000b from -1 tag 9 cpu 0 nic 0\nl2: recv 30000b from 1 tag -1 cpu 0 nic 0\nl2 requires l1\n}\n";
+
+/// An operation of [`GOAL`]: kind, peer, size, tag, cpu, nic; operations after its end, and after
+/// its start.
+type Node = (u8, u32, u64, u32, [u8; 2], [&'static [u32]; 2]);
+
+/// [`GOAL`] as txt2bin writes it, byte for byte.
+fn goal_in_binary() -> Vec<u8> {
+    const ANY: u32 = u32::MAX;
+    let ranks: [&[Node]; 3] = [
+        &[
+            (3, 0, 1_500, 0, [0, 0], [&[1], &[]]),
+            (1, 1, 100_000, 7, [0, 0], [&[], &[2]]),
+            (1, 2, 50_000, 9, [1, 2], [&[], &[]]),
+        ],
+        &[
+            (2, 0, 100_000, 7, [0, 0], [&[1], &[]]),
+            (3, 0, 40, 0, [0, 0], [&[2], &[]]),
+            (1, 2, 30_000, 5, [0, 0], [&[], &[]]),
+        ],
+        &[(2, ANY, 50_000, 9, [0, 0], [&[1], &[]]), (2, 1, 30_000, ANY, [0, 0], [&[], &[]])],
+    ];
+    let mut table = Vec::new();
+    let mut data = Vec::new();
+    let first = 6 + 16 * ranks.len();
+    for nodes in ranks {
+        table.extend((first as u64 + data.len() as u64).to_le_bytes());
+        let waits = |op: usize| {
+            nodes.iter().flat_map(|n| n.5).flatten().filter(|later| **later == op as u32).count()
+                as u32
+        };
+        let roots: Vec<u32> =
+            (0..nodes.len()).filter(|op| waits(*op) == 0).map(|op| op as u32).collect();
+        let mut of: Vec<u8> = [nodes.len() as u32, roots.len() as u32]
+            .into_iter()
+            .chain(roots)
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        let mut successors: Vec<u32> = Vec::new();
+        for (op, (kind, peer, size, tag, place, later)) in nodes.iter().enumerate() {
+            of.extend(waits(op).to_le_bytes());
+            of.push(*kind);
+            of.extend(peer.to_le_bytes());
+            of.extend(size.to_le_bytes());
+            of.extend(tag.to_le_bytes());
+            of.extend(place);
+            for later in later {
+                of.extend((later.len() as u32).to_le_bytes());
+                of.extend((successors.len() as u32).to_le_bytes());
+                successors.extend(*later);
+            }
+        }
+        of.extend(successors.into_iter().flat_map(u32::to_le_bytes));
+        data.extend(of);
+        table.extend((first as u64 + data.len() as u64).to_le_bytes());
+    }
+    // Highest CPU and NIC.
+    [&4223u64.to_le_bytes()[..], &3u32.to_le_bytes(), &[1, 2], &table, &data].concat()
+}
+
+#[test]
+fn binary_goal_is_the_job_of_its_text() {
+    let binary = goal_in_binary();
+    let text = load("text", 3, "goal", GOAL).unwrap().run(Sink::Nothing).unwrap();
+    for streamed in ["", "stream = true\n"] {
+        let s = load_bytes("binary", 3, &format!("{streamed}goal"), &binary).unwrap();
+        let f = s.run(Sink::Nothing).unwrap();
+        assert_eq!(ends(&f), ends(&text), "{streamed}");
+        assert!(!streamed.is_empty() || flows(&f) == flows(&text));
+    }
+    // The first message starts after the computing. The second one starts with it and shares its link.
+    assert_eq!(flows(&text)[0], (0, 1, 1_500_000, 1_500_000 + step(100) + 50 * TX));
+}
+
+/// A file cut at each of its bytes, and one with each byte changed: read or rejected with the file's
+/// name, never a panic.
+#[test]
+fn damaged_binary_goal_is_refused() {
+    let binary = goal_in_binary();
+    for length in 8..binary.len() {
+        let e = load_bytes("cut", 3, "goal", &binary[..length]).err();
+        let e = e.unwrap_or_else(|| panic!("{length} of {} bytes were read", binary.len()));
+        assert!(e.contains("x.txt: ") && e.contains("the data end too early"), "{length}: {e}");
+    }
+    let mut refused = 0;
+    for at in 8..binary.len() {
+        for change in [1u8, 0x80, 0xff] {
+            let mut bytes = binary.clone();
+            bytes[at] ^= change;
+            match load_bytes("changed", 3, "goal", &bytes) {
+                Ok(s) => drop(s.run(Sink::Nothing)),
+                Err(e) => {
+                    assert!(e.contains("x.txt: ") || e.contains("job.toml"), "{at}: {e}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 400, "{refused}");
+}
+
 /// Bytes of all readers' own samples, cut, doubled and changed at random: read or rejected, never a
 /// panic, and a valid job has an end.
 #[test]
 fn changed_files_are_read_or_refused() {
-    let goal = "num_ranks 2\nrank 0 {\nl1: calc 10 cpu 0\nl2: send 8b to 1 tag 7 cpu 0 nic 0\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from 0 tag 7\n}\n";
     let mut state = 7u64;
     let mut draw = |n: usize| {
         state =
@@ -461,7 +568,7 @@ fn changed_files_are_read_or_refused() {
     let mut read = 0;
     let pipeline = LAYERS.replace(" pp: 1", " pp: 2 pp_comm: 9");
     let samples =
-        [("htsim", ONE_AFTER_ANOTHER), ("simai", LAYERS), ("simai", &pipeline), ("goal", goal)];
+        [("htsim", ONE_AFTER_ANOTHER), ("simai", LAYERS), ("simai", &pipeline), ("goal", GOAL)];
     for (key, sample) in samples {
         for nth in 0..800 {
             let mut text: Vec<char> = sample.chars().collect();

@@ -15,6 +15,8 @@
 //! comments behind a statement, at which txt2bin fails, are read. Read line by line, also from
 //! gzip, where a job is streamed.
 
+mod binary;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +30,8 @@ use super::labels::Labels;
 use super::lines::{Lines, line_of, problem_in};
 use super::{Places, RANKS_MAX, Trace};
 use crate::network::jobs::room;
+
+pub(in crate::network::jobs) use binary::{is_binary, read_binary};
 
 /// Words of a line with their places.
 struct Words<'t> {
