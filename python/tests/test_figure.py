@@ -75,6 +75,23 @@ def test_the_command_writes_files_and_keeps_those_of_others(ring: Path, tmp_path
     assert (tmp_path / "mine.pdf").read_bytes() == b"%PDF mine"
 
 
+def test_a_full_disk_leaves_no_part_of_a_figure(ring: Path, tmp_path: Path) -> None:
+    """No file may grow beyond 4,096 B: the error names the file, and the figure before it stays whole."""
+    xoff.open(ring).figure("cycle").save(tmp_path / "f")
+    before = (tmp_path / "f.pdf").read_bytes()
+    code = f"""
+import resource, signal, xoff
+figure = xoff.open({str(ring)!r}).figure("cycle")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+figure.save({str(tmp_path / "f")!r})
+"""
+    full = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert full.returncode == 1 and str(tmp_path / "f.pdf") in full.stderr, full.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["f.pdf", "f.txt"]
+    assert (tmp_path / "f.pdf").read_bytes() == before
+
+
 def test_a_run_without_a_deadlock_has_no_cycle(tmp_path: Path) -> None:
     out = tmp_path / "gfc"
     run = xoff.run(ROOT / RING, out=out, flow_control="gfc-buffer", switch__discipline="round-robin")

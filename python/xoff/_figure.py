@@ -51,6 +51,17 @@ class NoFigureError(ValueError):
         self.what, self.hint = what, hint
 
 
+def _write(path: Path, data: bytes) -> None:
+    """Writes all of a file, or nothing under its name."""
+    part = path.with_name(f"{path.name}.partial")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as e:
+        part.unlink(missing_ok=True)
+        raise OSError(e.errno, e.strerror, str(path)) from e
+
+
 @dataclass(frozen=True)
 class PaperFigure:
     """A figure of a run with its caption."""
@@ -68,9 +79,9 @@ class PaperFigure:
         files = []
         for name in formats:
             files.append(Path(f"{stem}.{name}"))
-            files[-1].write_bytes(self.to_bytes(name))
+            _write(files[-1], self.to_bytes(name))
         files.append(Path(f"{stem}.txt"))
-        files[-1].write_text(self.text, encoding="utf-8")
+        _write(files[-1], self.text.encode())
         return files
 
     @property
