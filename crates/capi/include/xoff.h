@@ -11,7 +11,8 @@
  *     xoff_free(net);
  *
  * Times are picoseconds since the start. Nothing here is random but for the seed of the scenario: the same calls give the same answers.
- * A network may be used by one thread at a time.
+ * A network may be used by one thread at a time. A call with NULL, with a network that was freed, or while another thread is in a call with
+ * the same network fails, and does nothing.
  */
 #ifndef XOFF_H
 #define XOFF_H
@@ -59,8 +60,8 @@ typedef struct {
 xoff *xoff_new(const char *scenario, const char *folder, uint8_t priorities);
 void xoff_free(xoff *net);
 
-/* What was wrong with the last call that failed: of `net`, or, for NULL, of the last xoff_new of this thread. With file, line, column and a
- * hint where it is about the scenario. The text stays until the next call. Empty: nothing was. */
+/* What was wrong with the last call of this thread that failed: with `net`, or, for NULL, of xoff_new. With file, line, column and a hint
+ * where it is about the scenario. The text stays until the next call of this thread. Empty: nothing was. */
 const char *xoff_error(const xoff *net);
 
 /* Number of the host with a name; -1: there is none. */

@@ -1,16 +1,19 @@
 //! The C interface: [`xoff_run::Driven`] behind the functions of `include/xoff.h`, which documents
 //! each of them.
 //!
-//! `NULL` in place of a network is a failure, and a panic ends as one too: nothing unwinds into the
-//! caller, and the network is of no use then.
+//! A wrong handle is a failure: `NULL`, a network that was freed, one that another thread uses. A
+//! panic ends as one too: nothing unwinds into the caller, and the network is of no use then.
 
 #![allow(unsafe_code, reason = "pointers of C callers")]
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::ptr::null_mut;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use xoff_record::verdict::Conclusion;
 use xoff_run::{Driven, Message, Receive, What};
@@ -23,14 +26,16 @@ pub const ABI: u32 = 1;
 const LAST: u64 = i64::MAX as u64;
 /// A message with a queue pair of its own, `XOFF_OWN_PAIR`.
 const OWN_PAIR: u32 = u32::MAX;
+/// Reason of every failure after a panic.
+const BROKEN: &str = "internal error in xoff: the network is no longer usable";
 
-/// A network.
-pub struct Network {
-    driven: Driven,
-    error: CString,
-    /// A panic has left it as it was.
-    broken: bool,
-}
+/// A network for its caller: a pointer to it is a number in [`NETWORKS`] and no address.
+pub struct Network(());
+
+/// Networks by handle. No handle is used again, so that one of a freed network is known.
+static NETWORKS: Mutex<BTreeMap<usize, Arc<Mutex<Driven>>>> = Mutex::new(BTreeMap::new());
+/// The next handle.
+static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 /// Event, `xoff_event`.
 #[repr(C)]
@@ -49,8 +54,8 @@ pub struct Event {
 }
 
 thread_local! {
-    /// Reason why the last `xoff_new` failed.
-    static REFUSED: RefCell<CString> = RefCell::default();
+    /// Reasons why calls of this thread failed, by handle; 0: of `xoff_new`.
+    static REFUSED: RefCell<HashMap<usize, CString>> = RefCell::default();
 }
 
 fn c_text(text: &str) -> CString {
@@ -70,32 +75,26 @@ unsafe fn text<'a>(text: *const c_char) -> Option<Result<&'a str, String>> {
     Some(bytes.to_str().map_err(|e| format!("the text is not UTF-8: {e}")))
 }
 
+/// Notes the reason of a failure for [`xoff_error`].
+fn note(handle: usize, why: &str) {
+    // A thread that ends has no place for it.
+    _ = REFUSED.try_with(|refused| refused.borrow_mut().insert(handle, c_text(why)));
+}
+
 /// Calls `act` with a network; notes the reason of a failure, of a panic too.
-///
-/// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`], was not freed, and no other thread uses it.
-unsafe fn with<T>(
-    net: *mut Network,
-    act: impl FnOnce(&mut Driven) -> Result<T, String>,
-) -> Option<T> {
-    // SAFETY: the caller's promise.
-    let net = unsafe { net.as_mut() }?;
-    if net.broken {
-        return None;
-    }
-    let driven = &mut net.driven;
-    match catch_unwind(AssertUnwindSafe(|| act(driven))) {
-        Ok(Ok(value)) => Some(value),
-        Ok(Err(why)) => {
-            net.error = c_text(&why);
-            None
-        }
-        Err(_) => {
-            net.broken = true;
-            net.error = c_text("internal error in xoff: the network is no longer usable");
-            None
-        }
-    }
+fn with<T>(net: *const Network, act: impl FnOnce(&mut Driven) -> Result<T, String>) -> Option<T> {
+    let found = NETWORKS.lock().unwrap_or_else(PoisonError::into_inner).get(&net.addr()).cloned();
+    let call = || {
+        let driven = found.ok_or("net: NULL, freed, or no network")?;
+        // A panic poisons it.
+        let mut driven = driven.try_lock().map_err(|e| match e {
+            TryLockError::WouldBlock => "net: another thread uses this network",
+            TryLockError::Poisoned(_) => BROKEN,
+        })?;
+        act(&mut driven)
+    };
+    let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(BROKEN.into()));
+    result.map_err(|why| note(net.addr(), &why)).ok()
 }
 
 fn words(e: ParamError) -> String {
@@ -136,101 +135,84 @@ pub unsafe extern "C" fn xoff_new(
             .map_err(|e| e.to_string())
     };
     let made = catch_unwind(make).unwrap_or_else(|_| Err("internal error in xoff".into()));
-    let (net, error) = match made {
-        Ok(driven) => (
-            Box::into_raw(Box::new(Network { driven, error: CString::default(), broken: false })),
-            CString::default(),
-        ),
-        Err(why) => (null_mut(), c_text(&why)),
-    };
-    REFUSED.set(error);
-    net
+    note(0, made.as_ref().err().map_or("", String::as_str));
+    let Ok(driven) = made else { return null_mut() };
+    let handle = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut networks = NETWORKS.lock().unwrap_or_else(PoisonError::into_inner);
+    networks.insert(handle, Arc::new(Mutex::new(driven)));
+    without_provenance_mut(handle)
 }
 
 /// `xoff_free`.
-///
-/// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_free(net: *mut Network) {
-    if !net.is_null() {
-        // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(net) });
-    }
+pub extern "C" fn xoff_free(net: *mut Network) {
+    let mut networks = NETWORKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let freed = networks.remove(&net.addr());
+    drop(networks);
+    // A call of another thread that is under way keeps it until then.
+    _ = catch_unwind(AssertUnwindSafe(|| drop(freed)));
+    _ = REFUSED.try_with(|refused| refused.borrow_mut().remove(&net.addr()));
 }
 
 /// `xoff_error`.
-///
-/// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_error(net: *const Network) -> *const c_char {
-    // SAFETY: the caller's promise.
-    match unsafe { net.as_ref() } {
-        Some(net) => net.error.as_ptr(),
-        None => REFUSED.with_borrow(|error| error.as_ptr()),
-    }
+pub extern "C" fn xoff_error(net: *const Network) -> *const c_char {
+    let error = |refused: &RefCell<HashMap<usize, CString>>| {
+        refused.borrow().get(&net.addr()).map(|why| why.as_ptr())
+    };
+    REFUSED.try_with(error).ok().flatten().unwrap_or(c"".as_ptr())
 }
 
 /// `xoff_host`.
 ///
 /// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed; `name` is `NULL` or ends with a
-/// zero byte.
+/// `name` is `NULL` or ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_host(net: *const Network, name: *const c_char) -> i64 {
     // SAFETY: the caller's promise.
-    let (net, name) = unsafe { (net.as_ref(), text(name)) };
-    let Some((net, Ok(name))) = net.zip(name) else { return -1 };
-    net.driven.host(name).map_or(-1, |host| host.0.into())
+    let name = unsafe { text(name) };
+    with(net, |driven| {
+        let name = name.ok_or("name: NULL (expected the name of a host)")??;
+        driven.host(name).ok_or_else(|| format!("name: there is no host {name}"))
+    })
+    .map_or(-1, |host| host.0.into())
 }
 
 /// `xoff_hosts`.
 ///
 /// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed; `numbers` has room for `room`
-/// numbers, or is `NULL`.
+/// `numbers` has room for `room` numbers, or is `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_hosts(net: *const Network, numbers: *mut u32, room: usize) -> usize {
-    // SAFETY: the caller's promise.
-    let Some(net) = (unsafe { net.as_ref() }) else { return 0 };
-    let mut count = 0;
-    for host in net.driven.hosts() {
-        if count < room && !numbers.is_null() {
-            // SAFETY: below the room that the caller has promised.
-            unsafe { numbers.add(count).write(host.0) };
+    with(net, |driven| {
+        let mut count = 0;
+        for host in driven.hosts() {
+            if count < room && !numbers.is_null() {
+                // SAFETY: below the room that the caller has promised.
+                unsafe { numbers.add(count).write(host.0) };
+            }
+            count += 1;
         }
-        count += 1;
-    }
-    count
+        Ok(count)
+    })
+    .unwrap_or(0)
 }
 
 /// `xoff_now`.
-///
-/// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_now(net: *const Network) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { net.as_ref() }.map_or(0, |net| net.driven.now().0)
+pub extern "C" fn xoff_now(net: *const Network) -> u64 {
+    with(net, |driven| Ok(driven.now().0)).unwrap_or(0)
 }
 
 /// `xoff_lost_frames`.
-///
-/// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`] and was not freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_lost_frames(net: *const Network) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { net.as_ref() }.map_or(0, |net| net.driven.lost_frames())
+pub extern "C" fn xoff_lost_frames(net: *const Network) -> u64 {
+    with(net, |driven| Ok(driven.lost_frames())).unwrap_or(0)
 }
 
 /// `xoff_send`.
-///
-/// # Safety
-/// `net` is `NULL` or comes from [`xoff_new`], was not freed, and no other thread uses it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_send(
+pub extern "C" fn xoff_send(
     net: *mut Network,
     src: u32,
     dst: u32,
@@ -250,33 +232,23 @@ pub unsafe extern "C" fn xoff_send(
             Message { src: NodeId(src), dst: NodeId(dst), bytes, priority, queue_pair, tag };
         driven.send(&message).map_err(words)
     };
-    // SAFETY: the caller's promise.
-    unsafe { with(net, send) }.map_or(-1, |id| id as i64)
+    with(net, send).map_or(-1, |id| id as i64)
 }
 
 /// `xoff_enable`.
-///
-/// # Safety
-/// As [`xoff_send`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_enable(net: *mut Network, what: u32) -> c_int {
-    // SAFETY: the caller's promise.
-    let enabled = unsafe {
-        with(net, |driven| match what {
-            5 => driven.report_acknowledged().map_err(words),
-            6 => driven.match_receives().map_err(words),
-            _ => Err(format!("what: {what} (expected XOFF_ACKNOWLEDGED or XOFF_RECEIVED)")),
-        })
-    };
-    enabled.map_or(-1, |()| 0)
+pub extern "C" fn xoff_enable(net: *mut Network, what: u32) -> c_int {
+    with(net, |driven| match what {
+        5 => driven.report_acknowledged().map_err(words),
+        6 => driven.match_receives().map_err(words),
+        _ => Err(format!("what: {what} (expected XOFF_ACKNOWLEDGED or XOFF_RECEIVED)")),
+    })
+    .map_or(-1, |()| 0)
 }
 
 /// `xoff_recv`.
-///
-/// # Safety
-/// As [`xoff_send`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_recv(
+pub extern "C" fn xoff_recv(
     net: *mut Network,
     dst: u32,
     src: u32,
@@ -285,35 +257,27 @@ pub unsafe extern "C" fn xoff_recv(
     token: u64,
 ) -> i64 {
     let receive = Receive { dst: NodeId(dst), src: NodeId(src), tag, bytes, token };
-    // SAFETY: the caller's promise.
-    unsafe { with(net, |driven| driven.receive(&receive).map_err(words)) }
-        .map_or(-1, |id| id as i64)
+    with(net, |driven| driven.receive(&receive).map_err(words)).map_or(-1, |id| id as i64)
 }
 
 /// `xoff_host_rate`.
-///
-/// # Safety
-/// As [`xoff_send`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_host_rate(net: *mut Network, host: u32) -> i64 {
-    // SAFETY: the caller's promise.
-    unsafe { with(net, |driven| driven.host_rate(NodeId(host)).map_err(words)) }
+pub extern "C" fn xoff_host_rate(net: *mut Network, host: u32) -> i64 {
+    with(net, |driven| driven.host_rate(NodeId(host)).map_err(words))
         .map_or(-1, |rate| i64::try_from(rate.0).unwrap_or(i64::MAX))
 }
 
 /// `xoff_fail_link`.
 ///
 /// # Safety
-/// As [`xoff_send`]; `link` is `NULL` or ends with a zero byte.
+/// `link` is `NULL` or ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_fail_link(net: *mut Network, link: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe {
-        let link = text(link);
-        with(net, |driven| {
-            driven.fail_link(link.ok_or("link: NULL (expected a name, `A1-C1`)")??).map_err(words)
-        })
-    }
+    let link = unsafe { text(link) };
+    with(net, |driven| {
+        driven.fail_link(link.ok_or("link: NULL (expected a name, `A1-C1`)")??).map_err(words)
+    })
     .map_or(-1, |()| 0)
 }
 
@@ -328,69 +292,56 @@ pub unsafe extern "C" fn xoff_set_rate(
     bits_per_second: u64,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe {
-        let link = text(link);
-        with(net, |driven| {
-            let link = link.ok_or("link: NULL (expected a name, `A1-C1`)")??;
-            driven.set_rate(link, Rate(bits_per_second)).map_err(words)
-        })
-    }
+    let link = unsafe { text(link) };
+    with(net, |driven| {
+        let link = link.ok_or("link: NULL (expected a name, `A1-C1`)")??;
+        driven.set_rate(link, Rate(bits_per_second)).map_err(words)
+    })
     .map_or(-1, |()| 0)
 }
 
 /// `xoff_finish`.
 ///
 /// # Safety
-/// As [`xoff_send`]; `folder` is `NULL` or ends with a zero byte.
+/// `folder` is `NULL` or ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_finish(net: *mut Network, folder: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe {
-        let folder = text(folder);
-        with(net, |driven| {
-            let folder = folder.ok_or("folder: NULL (expected a path)")??;
-            let report = |s: &_, f: &_| Some(xoff_report::view::of_network(s, f, folder));
-            let finished = driven.finish(Path::new(folder), report).map_err(|e| e.to_string())?;
-            let verdict = finished.manifest.verdict.as_ref();
-            let yes = verdict.is_some_and(|v| v.conclusion(&[]) == Conclusion::Yes);
-            Ok(c_int::from(!yes))
-        })
-    }
+    let folder = unsafe { text(folder) };
+    with(net, |driven| {
+        let folder = folder.ok_or("folder: NULL (expected a path)")??;
+        let report = |s: &_, f: &_| Some(xoff_report::view::of_network(s, f, folder));
+        let finished = driven.finish(Path::new(folder), report).map_err(|e| e.to_string())?;
+        let verdict = finished.manifest.verdict.as_ref();
+        let yes = verdict.is_some_and(|v| v.conclusion(&[]) == Conclusion::Yes);
+        Ok(c_int::from(!yes))
+    })
     .unwrap_or(-1)
 }
 
 /// `xoff_schedule`.
-///
-/// # Safety
-/// As [`xoff_send`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn xoff_schedule(net: *mut Network, after_ps: u64, tag: u64) -> i64 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with(net, |driven| {
-            let at = driven.now().0.saturating_add(after_ps);
-            within_reach("after_ps", at)?;
-            Ok(driven.schedule(Span(after_ps), tag))
-        })
-    }
+pub extern "C" fn xoff_schedule(net: *mut Network, after_ps: u64, tag: u64) -> i64 {
+    with(net, |driven| {
+        let at = driven.now().0.saturating_add(after_ps);
+        within_reach("after_ps", at)?;
+        Ok(driven.schedule(Span(after_ps), tag))
+    })
     .map_or(-1, |id| id as i64)
 }
 
 /// `xoff_next`.
 ///
 /// # Safety
-/// As [`xoff_send`]; `event` is `NULL` or has room for one.
+/// `event` is `NULL` or has room for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_next(net: *mut Network, until_ps: u64, event: *mut Event) -> c_int {
-    // SAFETY: the caller's promise.
-    let next = unsafe {
-        with(net, |driven| {
-            if Time(until_ps) != Time::NEVER {
-                within_reach("until_ps", until_ps)?;
-            }
-            Ok(driven.next(Time(until_ps)))
-        })
-    };
+    let next = with(net, |driven| {
+        if Time(until_ps) != Time::NEVER {
+            within_reach("until_ps", until_ps)?;
+        }
+        Ok(driven.next(Time(until_ps)))
+    });
     let Some(next) = next else { return -1 };
     let Some(h) = next else { return 0 };
     let what = match h.what {

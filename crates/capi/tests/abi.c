@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,40 @@
     } while (0)
 
 #define HEAD "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n[flow_control]\nkind = \"pfc\"\n"
+
+static int ended;
+
+/* A call of another thread, as long as 250,000 frames take. */
+static void *waits(void *net) {
+    xoff_event e;
+    int next;
+    while ((next = xoff_next(net, XOFF_FOREVER, &e)) == -1 && strstr(xoff_error(net), "another thread")) {}
+    __atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
+    return next == 1 && e.what == XOFF_SENT ? net : NULL;
+}
+
+/* A network that another thread uses, and one that was freed. */
+static int wrong_threads_and_handles(const char *folder) {
+    xoff_event e;
+    xoff *net = xoff_new(HEAD, NULL, 1 << 3);
+    CHECK(net && xoff_send(net, 0, 1, 250000000, 3, XOFF_OWN_PAIR, 1) == 0);
+    CHECK(xoff_hosts(net, NULL, 0) == 3);
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, waits, net) == 0);
+    int refused = 0;
+    while (!refused && !__atomic_load_n(&ended, __ATOMIC_SEQ_CST)) refused = xoff_hosts(net, NULL, 0) == 0;
+    CHECK(refused && strstr(xoff_error(net), "another thread") && xoff_schedule(net, 1, 9) == -1);
+    void *sent = NULL;
+    CHECK(pthread_join(other, &sent) == 0 && sent == net);
+    xoff_free(net);
+    xoff_free(net);
+    CHECK(xoff_next(net, XOFF_FOREVER, &e) == -1 && strstr(xoff_error(net), "freed"));
+    CHECK(xoff_send(net, 0, 1, 1, 3, XOFF_OWN_PAIR, 0) == -1 && xoff_now(net) == 0 && xoff_hosts(net, NULL, 0) == 0);
+    CHECK(xoff_finish(net, folder) == -1 && xoff_host(net, "H0") == -1 && xoff_host_rate(net, 0) == -1);
+    int here = 0;
+    CHECK(xoff_next((xoff *)&here, 0, &e) == -1 && strstr(xoff_error((xoff *)&here), "no network"));
+    return 0;
+}
 
 int main(int argc, char **argv) {
     CHECK(argc == 2); /* a folder for results */
@@ -85,6 +120,11 @@ int main(int argc, char **argv) {
     CHECK(xoff_enable(NULL, 5) == -1 && xoff_recv(NULL, 0, 1, 0, 1, 0) == -1 && xoff_host_rate(NULL, 0) == -1);
     CHECK(xoff_finish(NULL, argv[1]) == -1 && xoff_fail_link(NULL, "H0-S1") == -1 && xoff_set_rate(NULL, "H0-S1", 1) == -1);
     CHECK(xoff_now(NULL) == 0 && xoff_hosts(NULL, NULL, 0) == 0 && xoff_lost_frames(NULL) == 0 && xoff_host(NULL, "H0") == -1);
+    CHECK(strstr(xoff_error(NULL), "NULL"));
+    /* Counts that no machine has memory for. */
+    CHECK(!xoff_new("[topology]\nkind = \"star\"\nhosts = 4000000000\n", NULL, 8) && strstr(xoff_error(NULL), "hosts"));
+    CHECK(!xoff_new("[topology]\nkind = \"star\"\nhosts = 99999999999999999999\n", NULL, 8) && *xoff_error(NULL));
+    if (wrong_threads_and_handles(argv[1])) return 1;
     printf("ok\n");
     return 0;
 }
