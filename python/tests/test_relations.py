@@ -12,16 +12,17 @@ import pytest
 from conftest import ROOT
 
 
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("relations", ROOT / "tools" / "farm" / "relations.py")
+def load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / "farm" / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules["relations"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-relations = load()
+copies = load("copies")
+relations = load("relations")
 
 CHAIN = """
 [run]
@@ -67,7 +68,7 @@ compute = "3us"
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("relations") / f"{request.param}.toml"
     path.write_text({"chain": CHAIN, "job": JOB}[request.param])
-    return relations.Case(path, path.parent, seed=1)
+    return copies.Case(path, path.parent, seed=1)
 
 
 #: Relations that say nothing about a job, or about flows of one priority.
@@ -78,7 +79,7 @@ OF_FLOWS = {"second component with traffic", "unused priority", "order of flows"
 def test_a_relation_holds(case: Any, name: str) -> None:
     try:
         assert relations.RELATIONS[name](case) == []
-    except relations.Unfit:
+    except copies.Unfit:
         assert name in OF_FLOWS and case.path.stem == "job"
 
 
@@ -86,19 +87,19 @@ def test_a_copy_that_differs_is_found(case: Any) -> None:
     """A cable that is 1 ps longer; then each table with a value that differs."""
     s, made = case.spread()
     link = s["topology"]["link"][0]
-    longer = {**s, "topology": {**s["topology"], "link": [{**link, "delay": f"{relations.delay(link['delay']) + 1}ps"}, *s["topology"]["link"][1:]]}}
-    assert relations.differences(made, case.run(longer), relations.Same(ordered=False))
+    longer = {**s, "topology": {**s["topology"], "link": [{**link, "delay": f"{copies.delay(link['delay']) + 1}ps"}, *s["topology"]["link"][1:]]}}
+    assert copies.differences(made, case.run(longer), copies.Same(ordered=False))
     tables = made.read()
     for name, frame in tables.items():
         for column in frame.columns:
             # Numbers of flows may differ, if all tables agree about them.
             if not len(frame) or not frame[column].dtype.is_integer() or (name, column) == ("flows", "flow"):
                 continue
-            other = relations.Run(made.folder, made.hash, made.ended, made.scenario, {**tables, name: frame.with_columns(pl.col(column).fill_null(0) + 1)})
-            assert relations.differences(made, other, relations.Same(ordered=False)), f"{name}.{column}"
+            other = copies.Run(made.folder, made.hash, made.ended, made.scenario, {**tables, name: frame.with_columns(pl.col(column).fill_null(0) + 1)})
+            assert copies.differences(made, other, copies.Same(ordered=False)), f"{name}.{column}"
 
 
 def test_names_and_values() -> None:
-    assert relations.renamed("S1->H2#3", {"S1": "a", "H2": "b"}) == "a->b#3"
-    assert [relations.read(t, relations.PS) for t in ("1.5us", "2ms", "0.1ps", "3KB")] == [1_500_000, 2_000_000_000, None, None]
-    assert Path(relations.XOFF).name == "xoff"
+    assert copies.renamed("S1->H2#3", {"S1": "a", "H2": "b"}) == "a->b#3"
+    assert [copies.read(t, copies.PS) for t in ("1.5us", "2ms", "0.1ps", "3KB")] == [1_500_000, 2_000_000_000, None, None]
+    assert Path(copies.XOFF).name == "xoff"
