@@ -6,6 +6,7 @@ use xoff_mech::detection::{Detection, Place};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_record::Parameter;
+use xoff_scenario::document::{Resolved, number};
 use xoff_units::params::ParamSpec;
 
 use super::sections::Named;
@@ -36,11 +37,23 @@ pub(super) fn add(
         detection.resolved(&Place { link, flow_control, to_host: false })
     };
     section(parameters, "detection", specs, per_link(&at));
-    let specs = xoff_mech::rate_control::REGISTRY
-        .iter()
-        .find(|e| e.name == rate)
-        .map_or(&[][..], |e| e.params);
-    section(parameters, "rate_control", specs, vec![(None, rate_control.resolved())]);
+    section(parameters, "rate_control", specs_of(rate), vec![(None, rate_control.resolved())]);
+}
+
+/// Adds the values of a variant of rate control to those that reproduce the run.
+pub(super) fn write(resolved: &mut Resolved, Named { name, law }: &Named<RateControlKind>) {
+    let values = law.resolved();
+    for spec in specs_of(name) {
+        for (_, value) in values.iter().filter(|(key, _)| *key == spec.key) {
+            resolved.derive("rate_control", spec, value);
+        }
+    }
+}
+
+/// Keys of a rate control.
+fn specs_of(rate_control: &str) -> &'static [ParamSpec] {
+    let all = xoff_mech::rate_control::REGISTRY;
+    all.iter().find(|e| e.name == rate_control).map_or(&[], |e| e.params)
 }
 
 /// Rows, one for each key, or one for each kind of link where they differ:
@@ -78,6 +91,7 @@ fn section(
                     )
                 }
             };
+            let value = number(spec.kind, value);
             parameters.push(Parameter { path, value, origin, source: spec.doc.into() });
         }
     }

@@ -73,7 +73,7 @@ pub(crate) fn read_open(
     doc.finish()?;
     let mut warnings = doc.warnings();
     sections.warn(&cx, &mut warnings);
-    let resolved = doc.resolved();
+    let mut resolved = doc.resolved();
     let mut parameters = parameters(&resolved);
     // Without problems every part was read.
     let incomplete =
@@ -82,6 +82,7 @@ pub(crate) fn read_open(
     let (detection, rate_control) = (sections.detection.value(), sections.rate_control.value());
     let (detection, rate_control) = detection.zip(rate_control).ok_or_else(incomplete)?;
     derived::add(&mut parameters, (flow_control, links), detection, rate_control);
+    derived::write(&mut resolved, rate_control);
     let pools = sections.switch.value().and_then(|switch| {
         if let Memory::Pools(pools) = &switch.memory { pools.clone() } else { None }
     });

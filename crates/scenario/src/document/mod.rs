@@ -37,6 +37,7 @@ pub use schema::schema;
 pub use section::Section;
 pub use spec::{KindSpec, Kinds, SectionSpec};
 pub use tree::{Entry, Item, Override, Table, parse};
+pub use value::number;
 
 use crate::{Place, Problem, Problems, Source, suggest};
 

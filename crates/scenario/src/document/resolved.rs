@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use xoff_units::params::Kind;
+use xoff_units::params::{Kind, ParamSpec};
 
-use super::value::to_toml;
+use super::value::{can_be_given, number, to_toml};
 use crate::suggest::is_unseen;
 
 /// Origin of a value.
@@ -74,6 +74,21 @@ impl Resolved {
         let mut seen = HashSet::new();
         sections.retain(|(path, _)| seen.insert(path.clone()));
         Resolved { sections, rows }
+    }
+
+    /// Adds the value that a key took without being given, if a file can have it.
+    pub fn derive(&mut self, section: &str, spec: &ParamSpec, value: &str) {
+        let path = join(section, spec.key);
+        if can_be_given(spec.kind, value) && !self.rows.iter().any(|r| r.path() == path) {
+            self.rows.push(Row {
+                section: section.to_owned(),
+                key: spec.key.to_owned(),
+                value: number(spec.kind, value.to_owned()),
+                origin: Origin::Default,
+                source: spec.source.to_owned(),
+                kind: spec.kind,
+            });
+        }
     }
 
     /// The values, in the order in which they were read.

@@ -9,7 +9,7 @@ use xoff_units::params::{ParamError, ParamSpec, Values};
 use super::resolved::{Origin, Row};
 use super::spec::SectionSpec;
 use super::tree::{Entry, Table};
-use super::value::{expected, same, text_of};
+use super::value::{expected, number, same, text_of};
 use super::{Document, resolved};
 use crate::{Place, Problem, suggest};
 
@@ -390,7 +390,7 @@ impl<'d> Section<'d> {
         self.doc.record(Row {
             section: self.path.clone(),
             key: key.to_owned(),
-            value,
+            value: number(kind, value),
             origin,
             source: source.to_owned(),
             kind,

@@ -22,6 +22,16 @@ fn quantity(kind: Kind, text: &str) -> Option<Result<(), UnitError>> {
     })
 }
 
+/// Whether a text is a quantity, number or flag that a key of this kind takes.
+pub(super) fn can_be_given(kind: Kind, text: &str) -> bool {
+    match kind {
+        Kind::Count => text.parse::<u64>().is_ok(),
+        Kind::Float => text.parse::<f64>().is_ok_and(f64::is_finite),
+        Kind::Flag => matches!(text, "true" | "false"),
+        _ => quantity(kind, text).is_some_and(|parsed| parsed.is_ok()),
+    }
+}
+
 /// Values that a key of this kind takes, one clause.
 pub(super) fn expected(kind: Kind) -> String {
     // Every quantity rejects the empty text, and names the expected form.
@@ -154,6 +164,16 @@ pub(super) fn same(kind: Kind, a: &str, b: &str) -> bool {
         Kind::Float => parsed::<f64>(a, b),
         _ => a == b,
     }
+}
+
+/// The one form of a number of a kind; other texts stay as they are.
+pub fn number(kind: Kind, text: String) -> String {
+    let is_number = match kind {
+        Kind::Count | Kind::Integer => text.replace('_', "").parse::<i128>().is_ok(),
+        Kind::Float => text.parse::<f64>().is_ok(),
+        _ => false,
+    };
+    if is_number { to_toml(kind, &text) } else { text }
 }
 
 /// The text form as a TOML value.
