@@ -3,13 +3,14 @@
 --   tshark -X lua_script:docs/wire/xoff.lua -r capture.pcap
 --   Wireshark: copy it into the folder of personal Lua plugins (Help, About, Folders)
 --
--- Byte maps: crates/real/src/wire/{local,gfc,cbfc,pffc,test_frame}.rs. PFC and PAUSE need no help.
+-- Byte maps: crates/real/src/wire/{local,gfc,cbfc,pffc,test_frame,link_retry}.rs. PFC and PAUSE need no help.
 -- CC_Update of Ultra Ethernet is a frame of MAC control with an opcode and an identifier of its own.
 
 local xoff = Proto("xoff", "xoff lossless network")
 local MAGIC, VERSION = 0x786f, 1
 
-local subtypes = { [1] = "GFC", [2] = "Credit (12 bit)", [3] = "Credit (64 bit)", [4] = "PFFC", [5] = "Test frame" }
+local subtypes = { [1] = "GFC", [2] = "Credit (12 bit)", [3] = "Credit (64 bit)", [4] = "PFFC", [5] = "Test frame", [6] = "Link retry" }
+local link_kinds = { [0] = "frame", [1] = "Ack", [2] = "Nack", [3] = "Init", [4] = "Init echo" }
 local gfc_kinds = { [1] = "stage", [2] = "queue", [3] = "rate" }
 local pffc_kinds = { [1] = "pause", [2] = "resume", [3] = "migrate", [4] = "migrate back" }
 local ops = { [0] = "normal", [1] = "initialise" }
@@ -58,6 +59,8 @@ local f = {
   test_counted = ProtoField.uint16("xoff.test.counted", "Counts for [bytes]"),
   test_sequence = ProtoField.uint64("xoff.test.sequence", "Sequence"),
   test_due = ProtoField.uint64("xoff.test.due", "Due [ps]"),
+  link_kind = ProtoField.uint8("xoff.link.kind", "Kind", base.DEC, link_kinds),
+  link_number = ProtoField.uint24("xoff.link.number", "Number", base.DEC, nil, 0x0fffff),
   test_sent = ProtoField.uint64("xoff.test.sent", "Sent [ps]"),
 }
 local list = {}
@@ -65,7 +68,7 @@ for _, field in pairs(f) do list[#list + 1] = field end
 xoff.fields = list
 
 -- Least length of each subtype [bytes]; a shorter one is left to "data".
-local lengths = { [1] = 24, [2] = 10, [3] = 32, [4] = 17, [5] = 40 }
+local lengths = { [1] = 24, [2] = 10, [3] = 32, [4] = 17, [5] = 40, [6] = 8 }
 
 local function gfc(t, tree)
   local kind = t(4, 1):uint()
@@ -130,7 +133,15 @@ local function test(t, tree)
   return string.format("flow %d, sequence %s", t(8, 4):uint(), t(16, 8):uint64())
 end
 
-local bodies = { gfc, credit12, credit64, pffc, test }
+local function link_retry(t, tree, info)
+  local kind = t(4, 1):uint()
+  tree:add(f.link_kind, t(4, 1))
+  tree:add(f.link_number, t(5, 3))
+  if kind == 0 then Dissector.get("eth_withoutfcs"):call(t(8):tvb(), info, tree) end
+  return string.format("%s %d", link_kinds[kind] or "unknown kind", t(5, 3):bitfield(4, 20))
+end
+
+local bodies = { gfc, credit12, credit64, pffc, test, link_retry }
 
 function xoff.dissector(t, info, root)
   -- Anyone may use this EtherType: what is not ours is left to others.
@@ -141,7 +152,7 @@ function xoff.dissector(t, info, root)
   tree:add(f.magic, t(0, 2))
   tree:add(f.version, t(2, 1))
   tree:add(f.subtype, t(3, 1))
-  local text = bodies[subtype](t, tree)
+  local text = bodies[subtype](t, tree, info)
   tree:append_text(", " .. subtypes[subtype] .. ": " .. text)
   info.cols.protocol = "xoff"
   info.cols.info = subtypes[subtype] .. ": " .. text

@@ -240,6 +240,12 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 
 /// The two interfaces of the link behind a port.
 fn observable(s: &NetworkScenario, links: &[Link], port: &str) -> Result<[String; 2], Problem> {
+    if s.link_retry().is_some() {
+        return Err(Problem::new(
+            "--observe: [link_retry] numbers frames, and counts do not look into numbered frames",
+            "remove [link_retry], or use --capture",
+        ));
+    }
     let wired = |ends: &[usize; 2]| ends.iter().all(|&i| !links[i].plain);
     let ends = wiring::ends(s, links, port).filter(wired).ok_or_else(|| {
         let example = links.iter().find(|l| !l.plain).map_or("", |l| &l.name);

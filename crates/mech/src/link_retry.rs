@@ -194,6 +194,11 @@ impl Config {
         })
     }
 
+    /// Frames that may be outstanding.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
     /// On a link of this rate, delay and largest frame.
     ///
     /// # Errors

@@ -14,6 +14,8 @@ use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario, Running};
 use xoff_units::{Loss, Span, Time};
 
+#[path = "virtual_time/link_errors.rs"]
+mod link_errors;
 #[path = "virtual_time/mutants.rs"]
 mod mutants;
 
@@ -39,6 +41,9 @@ struct Bench<'s> {
     under_way: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     sent: u64,
     log: Vec<Captured>,
+    /// Frames are taken from the machine when they start, and not when they arrive: an arrival then
+    /// precedes other events of its picosecond, as in the simulator.
+    early: bool,
 }
 
 impl<'s> Bench<'s> {
@@ -54,7 +59,15 @@ impl<'s> Bench<'s> {
             .collect();
         let mut running = s.start_outside(Sink::Nothing, here).unwrap();
         let machine = wiring::machine(s, links, real, running.world());
-        Bench { running, machine, far, under_way: BTreeMap::new(), sent: 0, log: Vec::new() }
+        Bench {
+            running,
+            machine,
+            far,
+            under_way: BTreeMap::new(),
+            sent: 0,
+            log: Vec::new(),
+            early: false,
+        }
     }
 
     fn run(&mut self, until: Time, wire: &mut Wire) -> Option<xoff_sim::Ended> {
@@ -79,7 +92,8 @@ impl<'s> Bench<'s> {
             let ended = self.machine.run(self.running.world(), now);
             let (far, under_way, sent, log) =
                 (&self.far, &mut self.under_way, &mut self.sent, &mut self.log);
-            self.machine.depart(now, |at, link, bytes| {
+            let ready = if self.early { Time::NEVER } else { now };
+            self.machine.depart(ready, |at, link, bytes| {
                 log.push(Captured {
                     at: Time(at.0 / 1000 * 1000),
                     link,

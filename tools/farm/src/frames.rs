@@ -6,7 +6,7 @@ use xoff_real::wire::ecn::Ecn;
 use xoff_real::wire::ethernet::{self, Mac};
 use xoff_real::wire::local::Message;
 use xoff_real::wire::mac_control::{self, Pfc};
-use xoff_real::wire::{cbfc, gfc, ipv4, ipv6, pffc, test_frame, vlan};
+use xoff_real::wire::{cbfc, gfc, ipv4, ipv6, link_retry, pffc, test_frame, vlan};
 
 /// Address of a port.
 pub const PORT: Mac = Mac([0x02, 0, 0, 0, 0, 1]);
@@ -83,6 +83,7 @@ pub fn messages() -> Vec<Message> {
             due_ps: 1_000,
             sent_ps: 2_000,
         }),
+        Message::LinkRetry(link_retry::Repr { kind: 2, number: 41 }),
     ]
 }
 

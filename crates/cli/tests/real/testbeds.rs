@@ -96,6 +96,28 @@ fn a_ring_drains_under_gfc() {
     }
 }
 
+/// Links hit every fiftieth frame of flows and resend it: the ring drains, and nothing is lost.
+#[test]
+fn a_ring_drains_over_links_that_resend() {
+    if possible(&[]) {
+        let set = [
+            "link_errors[0].kind=frame",
+            "link_errors[0].loss=0.02",
+            "link_errors[0].frames=flows",
+            "link_retry.kind=llr",
+            "link_retry.replays=255",
+            "link_retry.timer=10ms",
+            "link_retry.buffer=200KB",
+        ];
+        let set: Vec<&str> = set.iter().flat_map(|s| ["--set", s]).collect();
+        let answer = ring("gfc", &set);
+        lost_nothing(&answer);
+        assert_eq!(answer["flows_completed"].as_u64(), Some(3), "{answer:#}");
+        let active = answer["active"].to_string();
+        assert!(active.contains("links resent"), "{answer:#}");
+    }
+}
+
 /// Each flow has at least nine tenths of its share, half of the 16 556 frames that a link carries
 /// in two seconds.
 #[test]

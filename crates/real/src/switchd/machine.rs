@@ -2,9 +2,9 @@
 //! time, bytes go out at a time.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
-use crate::wire::ethernet;
+use crate::wire::{Malformed, ethernet, link_retry};
 use xoff_mech::flow_control::Message;
 use xoff_mech::watchdog::Action;
 use xoff_net::topology::routing::{FlowKey, native_hash};
@@ -71,6 +71,8 @@ pub struct MachineConfig {
     /// Messages that a port sends at its start, to a neighbour that may have state of an earlier
     /// run.
     pub opening: Vec<Message>,
+    /// Frames that a link keeps for another transmission; `None`: links resend nothing.
+    pub frames_kept: Option<u32>,
     /// Action of the nodes' watchdog on a queue in a storm; `None`: there is no watchdog.
     pub watchdog: Option<Action>,
 }
@@ -118,6 +120,8 @@ struct At {
     /// Times without a link; the last one has no end while the link is down.
     outages: Vec<Outage>,
     down: bool,
+    /// Bytes of numbered frames that came from outside, which the link may send again.
+    numbered: VecDeque<(u32, Vec<u8>)>,
 }
 
 /// State of a class at a port.
@@ -131,6 +135,13 @@ struct ClassState {
     /// The last message that represents a state, and when it was sent.
     last_sent: Option<(Frame, Time)>,
     inbound: Sequence,
+}
+
+/// A frame of another sender, without an egress port.
+fn unknown(bytes: &[u8], class: Class, flow: FlowId) -> Frame {
+    let mut frame = Frame::new(FrameKind::Data, flow, class, (bytes.len() + FCS) as u32);
+    frame.out_port = NO_PORT;
+    frame
 }
 
 /// Nodes with real frames.
@@ -147,6 +158,8 @@ pub struct Machine {
     departed: u64,
     /// Arrival of the last frame: the next one arrives later.
     last: Time,
+    /// Time up to and at which the nodes have acted.
+    reached: Time,
     /// The storms that the watchdog has found.
     storms: Vec<storms::Stated>,
     /// Expiry of the next message with a limited validity; never: there is none.
@@ -177,6 +190,7 @@ impl Machine {
             class_states: vec![ClassState::default(); classes],
             outages: Vec::new(),
             down: false,
+            numbered: VecDeque::new(),
         };
         Machine {
             at: c.links.iter().map(at).collect(),
@@ -187,6 +201,7 @@ impl Machine {
             departures: BinaryHeap::new(),
             departed: 0,
             last: Time::ZERO,
+            reached: Time::ZERO,
             storms: Vec::new(),
             expires_at: Time::NEVER,
             opened: false,
@@ -200,13 +215,31 @@ impl Machine {
     pub fn receive(&mut self, world: &mut World, now: Time, link: usize, bytes: &[u8]) -> Time {
         // No two frames at the same time, by the finest step that a capture can resolve: so their
         // order is that of their times.
-        let now = now.max(self.last + TICK);
+        let mut now = now.max(self.last + TICK);
+        // What the nodes have done already they did before it.
+        if now <= self.reached {
+            now = Time((self.reached.0 / TICK.0 + 1) * TICK.0);
+        }
         self.last = now;
         self.run(world, Time(now.0 - 1));
         let a = &mut self.at[link];
         a.counters.received += 1;
         a.counters.received_bytes += bytes.len() as u64;
         let plain = a.link.plain;
+        let (number, bytes) = match self.numbered(bytes) {
+            Ok(Some((r, _))) if r.kind > 0 => {
+                self.at[link].counters.control_received += 1;
+                let at = self.at[link].link.at();
+                world.over_link(now, at, Frame::link_signal(r.kind, r.number));
+                return now;
+            }
+            Ok(Some((r, inner))) => (Some(r.number), inner),
+            Ok(None) => (None, bytes),
+            Err(_) => {
+                self.at[link].counters.malformed += 1;
+                return now;
+            }
+        };
         let accepts = |m: &Message| !plain && (self.c.accepts)(m);
         let mut in_it = [None; 8];
         let mut n = 0;
@@ -214,6 +247,18 @@ impl Machine {
             in_it[n] = Some(d);
             n += 1;
         });
+        // Its check sequence comes before its content.
+        let mut frame = match in_it[0] {
+            Some(Decoded::Control(f, _) | Decoded::Ours(f)) => f,
+            _ => unknown(bytes, Class(0), FlowId(UNKNOWN_SOURCE.0)),
+        };
+        if let Some(number) = number {
+            frame.set_number(number);
+        }
+        if !world.over_link(now, self.at[link].link.at(), frame) {
+            return now;
+        }
+        let a = &mut self.at[link];
         match seen {
             Ok(()) => {}
             Err(Refused::Malformed) => a.counters.malformed += 1,
@@ -229,6 +274,18 @@ impl Machine {
             }
         }
         now
+    }
+
+    /// A frame of link retry, and the frame that follows; `None`: the frame is another one, or links
+    /// resend nothing.
+    fn numbered<'b>(
+        &self,
+        bytes: &'b [u8],
+    ) -> Result<Option<(link_retry::Repr, &'b [u8])>, Malformed> {
+        match self.c.frames_kept {
+            Some(_) => link_retry::parse_frame(bytes),
+            None => Ok(None),
+        }
     }
 
     /// A frame came in by a link after the end: it is discarded.
@@ -292,9 +349,7 @@ impl Machine {
             return;
         };
         let (class, flow) = classify(bytes, world.classes());
-        let mut frame =
-            Frame::new(FrameKind::Data, FlowId(flow.0), class, (bytes.len() + FCS) as u32);
-        frame.out_port = NO_PORT;
+        let mut frame = unknown(bytes, class, FlowId(flow.0));
         let forward = match self.c.forwarding.get_mut(node.index()) {
             Some(table) => {
                 let key = FlowKey { src: NodeId(flow.0), dst: NodeId(0), src_port: 0, dst_port: 0 };
@@ -365,6 +420,7 @@ impl Machine {
                 break;
             }
         }
+        self.reached = self.reached.max(now);
         self.ended
     }
 

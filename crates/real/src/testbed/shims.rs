@@ -46,6 +46,12 @@ pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, u
     let bad = |what: String, hint: String| Err(ParamError::new("--ip", what, hint));
     let all: Vec<NodeId> = s.topology.hosts().collect();
     let names = all.iter().map(|&h| s.topology.name(h)).collect::<Vec<_>>().join(", ");
+    if !hosts.is_empty() && s.link_retry().is_some() {
+        return bad(
+            "the link to an IP stack numbers no frames, so it cannot resend them".into(),
+            "remove [link_retry]".into(),
+        );
+    }
     for name in hosts {
         let Some(at) = all.iter().position(|&h| s.topology.name(h) == name) else {
             return bad(format!("there is no host {name}"), format!("hosts are {names}"));

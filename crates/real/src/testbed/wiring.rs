@@ -2,7 +2,9 @@
 
 use crate::switchd::{Forwarding, Link, Machine, MachineConfig, format_of, mac};
 use crate::wire::ethernet::Mac;
+use crate::wire::link_retry as link_frames;
 use xoff_mech::flow_control::{FlowControl, Pauses};
+use xoff_mech::{LinkFacts, link_retry};
 use xoff_net::topology::NodeKind;
 use xoff_net::topology::routing::FlowKey;
 use xoff_run::NetworkScenario;
@@ -67,13 +69,6 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
             "remove [[failure]], or use xoff run",
         );
     }
-    if s.has_link_errors() {
-        return no(
-            "link_errors",
-            "links of a testbed neither corrupt nor resend frames",
-            "remove [[link_errors]] and [link_retry], or use xoff run",
-        );
-    }
     if s.has_connections() {
         let hint =
             "remove [transport], or use the TCP of the kernel: xoff testbed --ip; or xoff run";
@@ -118,7 +113,24 @@ pub fn warnings(s: &NetworkScenario) -> Vec<String> {
             }
         }
     }
+    if let Some(retry) = s.link_retry() {
+        all.extend(s.links().iter().filter_map(|(link, _)| late_answers(link, retry)));
+    }
     all
+}
+
+/// Warning about a link whose retry does not reckon with the time of a loop.
+fn late_answers(link: &LinkFacts, retry: &link_retry::Config) -> Option<String> {
+    let p = retry.on(link.rate, link.delay, link.mtu).ok()?;
+    let round = link_retry::loop_time(link.rate, link.delay, link.mtu, p.ack_spacing) + LOOP;
+    let buffer = link.rate.bytes_in(round);
+    (p.timer < round || p.buffer < buffer).then(|| {
+        format!(
+            "links of {}: an acknowledgement takes up to {round}. Replay timer {}, replay buffer {}: links may resend frames that \
+             were not lost, or not reach their rate. Set link_retry.timer = \"{}\" and link_retry.buffer = \"{}B\"",
+            link.rate, p.timer, p.buffer, round * 2, buffer.0 * 2
+        )
+    })
 }
 
 /// Time from a pause to its effect at the other end if all nodes share a loop: three polls of the
@@ -128,7 +140,8 @@ const LOOP: Span = Span::from_ms(3);
 /// The longest frame of a scenario decides about the MTU of its interfaces [bytes].
 pub fn mtu(s: &NetworkScenario) -> u32 {
     let (payload, header) = s.frame();
-    (payload + header).max(1500)
+    let number = if s.link_retry().is_some() { link_frames::AROUND as u32 } else { 0 };
+    (payload + header).max(1500) + number
 }
 
 /// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows
@@ -176,6 +189,7 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
             repeat: real.repeat,
             opening,
             watchdog: s.watchdog().map(|w| w.action),
+            frames_kept: s.link_retry().map(|retry| retry.frames() as u32),
         },
         world,
     )

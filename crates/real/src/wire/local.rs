@@ -3,7 +3,7 @@
 //! ```text
 //!    0   2  magic 0x786F, "xo"   others may use the same EtherType on the same wire
 //!    2   1  version 1
-//!    3   1  subtype              1 gfc, 2 cbfc 12-bit, 3 cbfc 64-bit, 4 pffc, 5 test frame
+//!    3   1  subtype              1 gfc, 2 cbfc 12-bit, 3 cbfc 64-bit, 4 pffc, 5 test frame, 6 link retry
 //!    4      body of the subtype
 //! ```
 //!
@@ -14,7 +14,7 @@
 
 use crate::wire::error::{put, take, u16_at};
 use crate::wire::ethernet::{self, Mac};
-use crate::wire::{Malformed, Unfit, cbfc, gfc, pffc, test_frame};
+use crate::wire::{Malformed, Unfit, cbfc, gfc, link_retry, pffc, test_frame};
 
 /// First two bytes: "xo".
 pub const MAGIC: u16 = 0x786F;
@@ -80,6 +80,8 @@ subtypes! {
     4 Pffc(pffc::Repr) parse emit;
     /// A test frame: data, not control.
     5 Test(test_frame::Repr) parse emit;
+    /// Number of the frame that follows, or a signal about such numbers.
+    6 LinkRetry(link_retry::Repr) parse emit;
 }
 
 impl Subtype {

@@ -6,7 +6,7 @@
 //!
 //!   ethernet - vlan -+- mac_control   PAUSE, PFC                       IEEE 802.3, 802.1Q
 //!                    +- ipv4, ipv6 -- ecn   two bits, read and rewritten     RFC 3168, TCD Table 1
-//!                    +- local -+- gfc, cbfc, pffc, test_frame          ours, EtherType 0x88B5
+//!                    +- local -+- gfc, cbfc, pffc, test_frame, link_retry   ours, EtherType 0x88B5
 //! ```
 //!
 //! Where payload or options vary in length there is a checked view of the bytes (`Frame`,
@@ -27,6 +27,7 @@ pub mod ethernet;
 pub mod gfc;
 pub mod ipv4;
 pub mod ipv6;
+pub mod link_retry;
 pub mod local;
 pub mod mac_control;
 pub mod pffc;

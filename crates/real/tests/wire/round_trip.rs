@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use xoff_real::wire::ecn::Ecn;
 use xoff_real::wire::ethernet::{self, Mac};
 use xoff_real::wire::local::Message;
-use xoff_real::wire::{cbfc, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, vlan};
+use xoff_real::wire::{
+    cbfc, control, gfc, ipv4, ipv6, link_retry, mac_control, pffc, test_frame, vlan,
+};
 
 use xoff_farm::frames::PORT;
 
@@ -77,12 +79,14 @@ fn messages_of_any_value() -> impl Strategy<Value = Message> {
                 }
             },
         );
+    let link = (0..5u8, 0..1u32 << 20).prop_map(|(kind, number)| link_retry::Repr { kind, number });
     prop_oneof![
         gfc.prop_map(Message::Gfc),
         narrow.prop_map(Message::Credit12),
         wide.prop_map(Message::Credit64),
         pffc.prop_map(Message::Pffc),
-        test.prop_map(Message::Test)
+        test.prop_map(Message::Test),
+        link.prop_map(Message::LinkRetry)
     ]
 }
 

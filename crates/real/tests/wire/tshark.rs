@@ -88,6 +88,7 @@ const EXPECTED: &[&[(&str, &str)]] = &[
         ("xoff.test.sent", "2000"),
         ("xoff.test.last", "1"),
     ],
+    &[("xoff.subtype", "6"), ("xoff.link.kind", "2"), ("xoff.link.number", "41")],
     &[("vlan.priority", "3"), ("ip.dst", "10.0.0.2")],
     &[
         ("uec.message", "2"),

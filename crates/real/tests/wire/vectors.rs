@@ -89,7 +89,7 @@ fn unknown_frames_are_refused() {
         (2, 0, "version"),
         (2, 2, "version"),
         (3, 0, "subtype"),
-        (3, 6, "subtype"),
+        (3, 7, "subtype"),
     ] {
         let mut bytes = good.clone();
         bytes[at] = wrong;
@@ -109,7 +109,7 @@ fn unknown_frames_are_refused() {
 #[test]
 fn marking_a_frame() {
     let frames = frames();
-    let (pfc, tagged) = (frames[1].clone(), frames[14].clone());
+    let (pfc, tagged) = (frames[1].clone(), frames[15].clone());
     let mut frame = pfc.clone();
     assert_eq!((ecn::rewrite_frame(&mut frame, Ecn::with_ce), frame), (Ok(None), pfc));
     let mut frame = tagged.clone();
@@ -125,7 +125,7 @@ fn marking_a_frame() {
 #[test]
 fn a_tag_is_restored() {
     let frames = frames();
-    let (plain, tagged) = (&frames[2], &frames[14]);
+    let (plain, tagged) = (&frames[2], &frames[15]);
     let mut buf = plain.clone();
     buf.resize(plain.len() + vlan::Tag::LEN, 0);
     assert_eq!(vlan::restore(&mut buf, plain.len(), 0x6000, Some(0x8100)), Ok(tagged.len()));

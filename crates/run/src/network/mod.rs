@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
+use xoff_mech::{LinkFacts, link_retry};
 use xoff_net::topology::Topology;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, Way, all_paths};
 use xoff_net::workload::{Act, Flow, Flows};
@@ -238,9 +238,9 @@ impl NetworkScenario {
         self.model.faults.failures.iter().copied().chain(repeated).collect()
     }
 
-    /// True if links corrupt or resend frames.
-    pub fn has_link_errors(&self) -> bool {
-        !self.model.faults.errors.is_empty() || self.model.faults.link_retry.is_some()
+    /// Retry of links; `None`: links resend nothing.
+    pub fn link_retry(&self) -> Option<&link_retry::Config> {
+        self.model.faults.link_retry.as_ref()
     }
 
     /// The routing rule.

@@ -194,6 +194,12 @@ impl Direction {
     }
 }
 
+/// Effect of all errors of a link on a frame: each of them draws, so that none changes what another
+/// draws.
+pub(crate) fn hit(directions: &mut [Direction], frame: &Frame) -> Option<Hit> {
+    directions.iter_mut().fold(None, |hit, d| d.hit(frame).or(hit))
+}
+
 /// State of the errors of a link.
 impl State for Direction {
     fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {

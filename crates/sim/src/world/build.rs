@@ -314,6 +314,7 @@ impl World {
             checks,
             overdrawn: BTreeSet::new(),
             outside,
+            over: Vec::new(),
             rerouting: (driven || !m.faults.failures.is_empty())
                 .then(|| Box::new((topology.clone(), m.routing))),
         };
@@ -337,6 +338,9 @@ impl World {
         self.partitions
             .iter_mut()
             .for_each(|p| p.core.set_errors(&m.faults.errors, m.faults.link_retry.is_some()));
+        if self.outside {
+            self.over = self.partitions[0].core.take_errors();
+        }
         let first = &mut self.partitions[0];
         first.starts.loops = loops;
         first.starts.round_robin = m.faults.round_robin.as_ref().map(|fresh| fresh());

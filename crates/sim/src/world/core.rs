@@ -24,7 +24,7 @@ use crate::observe::monitor::Monitor;
 use crate::observe::outcome::PortTotals;
 use crate::observe::probe::OnWire;
 use crate::wire::draws::Draws;
-use crate::wire::errors::{Direction, LinkErrors, directions};
+use crate::wire::errors::{self, Direction, LinkErrors, directions};
 use crate::wire::fault::Losses;
 use crate::wire::ideal::HandedOver;
 use crate::wire::layout::Layout;
@@ -162,8 +162,12 @@ impl Core {
     pub fn over_link(&mut self, port: u32, frame: FrameId) -> Option<Option<Hit>> {
         let frame = &self.frames[frame];
         let directions = self.errors.get_mut(port as usize)?;
-        // Every one is asked, so that none changes what another draws.
-        Some(directions.iter_mut().fold(None, |hit, d| d.hit(frame).or(hit)))
+        Some(errors::hit(directions, frame))
+    }
+
+    /// Errors of links that lead outside, by receiving port: they act before a frame enters.
+    pub fn take_errors(&mut self) -> Vec<Vec<Direction>> {
+        std::mem::take(&mut self.errors)
     }
 
     /// A frame is lost on the link by which it arrives at a port.

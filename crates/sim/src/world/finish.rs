@@ -131,7 +131,7 @@ impl World {
     /// not arrive any more.
     fn expected_numbers(&self) -> GivenUp {
         let mut open = GivenUp::default();
-        if self.partitions.iter().any(|p| p.core.links_act()) {
+        if !self.over.is_empty() || self.partitions.iter().any(|p| p.core.links_act()) {
             for (at, &PortId { node, port }) in (0u32..).zip(self.layout.ports.places()) {
                 let expected = match &self.home(node).nodes[node.index()] {
                     Node::Switch(s) => s.port(port).expected_number(),

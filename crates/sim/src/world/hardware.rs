@@ -265,7 +265,9 @@ fn over_link(
     let at = port.at();
     let far = topology.nodes[at.node.index()].ports[at.port as usize];
     let ends = [at, PortId { node: far.peer, port: far.peer_port }];
-    if m.faults.errors.iter().any(|e| e.ports.iter().any(|&p| ends.contains(&p.into()))) {
+    // Real frames get lost for other reasons too.
+    let hit = || m.faults.errors.iter().any(|e| e.ports.iter().any(|&p| ends.contains(&p.into())));
+    if m.outside.is_some() || hit() {
         port.set_lossy();
     }
     if let Some(retry) = &m.faults.link_retry {

@@ -32,6 +32,7 @@ use crate::observe::outcome::{Ended, FastForwarded};
 use crate::observe::probe::{OnWire, Probes, Recorder, Row};
 use crate::observe::storms::Storm;
 use crate::processes::{Others, Share};
+use crate::wire::errors::Direction;
 use crate::wire::layout::Layout;
 use crate::wire::routing::{NO_PORT, UNKNOWN_SOURCE};
 use crate::world::advance::{Advance, Load};
@@ -152,6 +153,8 @@ pub struct World {
     overdrawn: BTreeSet<At>,
     /// Every link leads out of this world.
     outside: bool,
+    /// Errors of links that lead outside, by receiving port; none: they neither corrupt nor repeat.
+    over: Vec<Vec<Direction>>,
     /// Graph and rule for new routes; only if links fail.
     rerouting: Option<Box<(Topology, Routing)>>,
 }

@@ -16,6 +16,7 @@ use xoff_node::{Frame, FrameId, FrameKind, Port};
 use xoff_units::{Class, NodeId};
 
 use super::*;
+use crate::wire::errors;
 use crate::wire::line::RemoteArrival;
 
 /// The partition of the network behind every link.
@@ -73,6 +74,23 @@ impl World {
             id: 0,
             beside: None,
         }))
+    }
+
+    /// A frame has come over the link of a port at `now`, a time up to which the world has run.
+    /// Errors and retry of the link act on it at once. Returns whether its node takes it
+    /// ([`World::enter`]).
+    pub fn over_link(&mut self, now: Time, port: PortId, frame: Frame) -> bool {
+        let at = self.layout.port_index(port);
+        let Some(directions) = self.over.get_mut(at) else { return true };
+        let hit = errors::hit(directions, &frame);
+        let first = &mut self.partitions[0];
+        first.core.reach_time(now);
+        let id = first.core.frames.insert(frame);
+        let goes = first.comes_over(at as u32, id, hit);
+        if goes {
+            first.core.frames.remove(id);
+        }
+        goes
     }
 
     /// True if a node may receive such a frame.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, UNLIMITED};
-use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
+use xoff_node::{Arrived, EventKey, FlowStart, FrameId, Hit, Nic, Switch};
 use xoff_units::state::State;
 use xoff_units::{Class, FlowId, NodeId, PortId, Span, Time, prefetch};
 
@@ -400,14 +400,20 @@ impl Partition {
             return false;
         }
         let Some(hit) = core.over_link(e.port(), e.arg) else { return true };
-        let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
+        self.comes_over(e.port(), e.arg, hit)
+    }
+
+    /// A frame comes over the link of a port, which has done this to it; true: its node gets it.
+    pub(super) fn comes_over(&mut self, at: u32, id: FrameId, hit: Option<Hit>) -> bool {
+        let core = &mut self.core;
+        let PortId { node, port } = core.layout.ports.places()[at as usize];
         let arrived = match &mut self.nodes[node.index()] {
-            Node::Switch(s) => s.on_link(port, e.arg, hit, core),
-            Node::Nic(n) => n.on_link(port, e.arg, hit, core),
+            Node::Switch(s) => s.on_link(port, id, hit, core),
+            Node::Nic(n) => n.on_link(port, id, hit, core),
             Node::Remote => unreachable!("a frame for another partition"),
         };
         if arrived == Arrived::Lost {
-            core.lose(e.port(), e.arg);
+            core.lose(at, id);
         }
         // An answer of the link lets a NIC send again, perhaps the last of a message.
         self.after_flows();

@@ -182,6 +182,7 @@ fn kind(message: &Control) -> Kind {
             pffc::Kind::MigrateBack => (5, 3, m.hash),
         },
         Control::Local(Message::Test(_)) => (6, 0, 0), // never control
+        Control::Local(Message::LinkRetry(m)) => (7, m.kind, 0),
     }
 }
 

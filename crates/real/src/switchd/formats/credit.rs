@@ -19,7 +19,8 @@ pub(super) const FORMAT: Format = Format {
     encode: |message, priority, terms| {
         let Message::Credit(CreditLimit { fccl, occupied }) = message else { return None };
         let wide = Wide {
-            op: Op::Normal,
+            // While a link is initialised no message has a total.
+            op: if terms.sent.is_some() { Op::Normal } else { Op::Init },
             vl: priority,
             fctbs: terms.sent.unwrap_or(0),
             fccl,
@@ -30,7 +31,8 @@ pub(super) const FORMAT: Format = Format {
     decode: |control, each| {
         let Control::Local(local::Message::Credit64(w)) = control else { return None };
         let limit = CreditLimit { fccl: w.fccl, occupied: Bytes(w.occupied) };
-        each(Message::Credit(limit), w.vl, Terms { sent: Some(w.fctbs), ..Terms::default() });
+        let sent = (w.op == Op::Normal).then_some(w.fctbs);
+        each(Message::Credit(limit), w.vl, Terms { sent, ..Terms::default() });
         Some(Ok(()))
     },
 };

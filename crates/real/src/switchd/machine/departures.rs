@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::wire::ethernet::Mac;
+use crate::wire::local;
+use xoff_mech::link_retry::FRAMES_MAX;
 use xoff_units::Class;
 
 /// Destination and source of a test frame, which is data or feedback.
@@ -10,7 +12,8 @@ pub(in crate::switchd) fn addresses((src, dst): (NodeId, NodeId), is_data: bool)
     if is_data { (mac(dst, 0), mac(src, 0)) } else { (mac(src, 0), mac(dst, 0)) }
 }
 
-/// A frame that is to be on the wire at a time.
+/// A frame that is to be on the wire at a time. Of two at once that of the first port goes first:
+/// the order of their nodes depends on how far the world is run at once.
 pub(super) struct Departure {
     pub at: Time,
     nth: u64,
@@ -21,7 +24,7 @@ pub(super) struct Departure {
 
 impl PartialEq for Departure {
     fn eq(&self, other: &Self) -> bool {
-        (self.at, self.nth) == (other.at, other.nth)
+        self.cmp(other).is_eq()
     }
 }
 impl Eq for Departure {}
@@ -32,7 +35,32 @@ impl PartialOrd for Departure {
 }
 impl Ord for Departure {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.nth).cmp(&(other.at, other.nth))
+        (self.at, self.link, self.nth).cmp(&(other.at, other.link, other.nth))
+    }
+}
+
+impl At {
+    /// Bytes of a frame from outside that its link has sent before.
+    fn sent_before(&self, f: &Frame) -> Option<&[u8]> {
+        let number = f.number()?;
+        self.numbered.iter().find(|(n, _)| *n == number).map(|(_, bytes)| &bytes[..])
+    }
+
+    /// Keeps the bytes of a numbered frame from outside, once.
+    fn keep_numbered(&mut self, number: u32, bytes: &[u8]) {
+        if self.numbered.iter().all(|(n, _)| *n != number) {
+            self.numbered.push_back((number, bytes.to_vec()));
+        }
+    }
+
+    /// Forgets frames that are no longer outstanding when the one with this number leaves. Those
+    /// ahead of a frame that is sent again stay.
+    fn forget_numbered(&mut self, number: u32, kept: u32) {
+        let numbers = 2 * FRAMES_MAX as u32;
+        let old = |n: u32| (kept..numbers - kept).contains(&(number.wrapping_sub(n) % numbers));
+        while self.numbered.front().is_some_and(|(n, _)| old(*n)) {
+            self.numbered.pop_front();
+        }
     }
 }
 
@@ -72,13 +100,27 @@ impl Machine {
         if control && a.link.plain {
             return;
         }
+        let own = mac(a.link.node, a.link.port);
+        if let Some((kind, number)) = f.as_link_signal() {
+            let mut bytes = vec![0; ethernet::FRAME_MIN];
+            let signal = local::Message::LinkRetry(link_retry::Repr { kind, number });
+            if signal.emit_frame(Mac::FLOW_CONTROL, own, &mut bytes).is_ok() {
+                a.counters.control_sent += 1;
+                self.send(at, link, true, bytes);
+            }
+            return;
+        }
         let class = f.class().index();
         let mut terms = Terms::default();
         if let Some(class_state) = a.class_states.get_mut(class) {
             if control {
                 terms = Terms {
                     sequence: Some(class_state.sequence),
-                    sent: Some(class_state.left_blocks),
+                    // A frame counts once, however often its link sends it.
+                    sent: match self.c.frames_kept {
+                        Some(_) => f.total(),
+                        None => Some(class_state.left_blocks),
+                    },
                     ..terms
                 };
             } else {
@@ -88,12 +130,16 @@ impl Machine {
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         if !control && f.flow >= UNKNOWN_SOURCE {
-            std::mem::swap(&mut bytes, &mut self.kept[id]);
-            rewrite_mark(&mut bytes, f.mark());
+            match a.sent_before(f) {
+                Some(before) => before.clone_into(&mut bytes),
+                None => {
+                    std::mem::swap(&mut bytes, &mut self.kept[id]);
+                    rewrite_mark(&mut bytes, f.mark());
+                }
+            }
         } else {
             bytes.clear();
             bytes.resize(f.len().max(ethernet::FRAME_MIN as u32 + 40) as usize, 0);
-            let own = mac(a.link.node, a.link.port);
             let ends = world.ends(f.flow).unwrap_or_default();
             let data = f.kind() == FrameKind::Data;
             let macs = if control { (own, own) } else { addresses(ends, data) };
@@ -111,6 +157,21 @@ impl Machine {
                 }
             }
         }
+        if let (Some(number), Some(kept)) = (f.number(), self.c.frames_kept) {
+            a.forget_numbered(number, kept);
+            if f.flow >= UNKNOWN_SOURCE && !control {
+                a.keep_numbered(number, &bytes);
+            }
+            let frame = std::mem::replace(&mut bytes, self.spare.pop().unwrap_or_default());
+            bytes.resize(link_retry::AROUND + frame.len(), 0);
+            let written = link_retry::emit_numbered(number, &frame, own, &mut bytes);
+            debug_assert!(written.is_ok(), "a number of 20 bits");
+            self.spare.push(frame);
+        }
+        self.send(at, link, control, bytes);
+    }
+
+    fn send(&mut self, at: Time, link: usize, control: bool, bytes: Vec<u8>) {
         self.departed += 1;
         self.departures.push(Reverse(Departure { at, nth: self.departed, link, control, bytes }));
     }
