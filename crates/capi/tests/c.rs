@@ -29,19 +29,17 @@ fn compile(source: &Path, to: &Path) {
     };
     let flags = [standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"];
     let include = here("include");
-    let object = to.with_extension("o");
     let mut c = Command::new(compiler);
-    c.args(flags).args(words("XOFF_TEST_CFLAGS")).arg("-I").arg(include);
-    printed(&run(c.arg("-c").arg(source).arg("-o").arg(&object)));
-    let mut link = Command::new(compiler);
-    link.arg(&object).arg("-L").arg(folder).args(["-lxoff_c", &rpath, "-pthread"]);
-    printed(&run(link.args(words("XOFF_TEST_LDFLAGS")).arg("-o").arg(to)));
-}
-
-/// Further flags of the C compiler or the linker, of `make sanitize`.
-fn words(variable: &str) -> Vec<String> {
-    let flags = std::env::var(variable).unwrap_or_default();
-    flags.split_whitespace().map(str::to_owned).collect()
+    c.args(flags)
+        .arg("-I")
+        .arg(include)
+        .arg(source)
+        .arg("-L")
+        .arg(folder)
+        .args(["-lxoff_c", "-pthread", &rpath, "-o"])
+        .arg(to);
+    let made = run(&mut c);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
 fn printed(o: &Output) -> String {
@@ -68,9 +66,6 @@ fn the_examples_give_the_closed_form() {
         let said = printed(&run(&mut Command::new(program)));
         assert_eq!(said, "14 steps, 146549760 ps, 0 frames lost\n", "{source}");
     }
-    if !words("XOFF_TEST_LDFLAGS").is_empty() {
-        return; // Python has no sanitizer's runtime.
-    }
     let python = run(Command::new("python3")
         .arg(here("examples/ring.py"))
         .arg(library().join("libxoff_c.so")));
@@ -94,8 +89,8 @@ fn the_interface_is_that_of_the_header() {
 }
 
 /// Every call of the header, mistakes included, and the examples, under valgrind's memory checker:
-/// no invalid access, no use of an uninitialised value, no lost memory. `make sanitize` has Rust's
-/// sanitizers, which need a nightly compiler.
+/// no invalid access, no use of an uninitialised value, no lost memory. Rust's sanitizers need a
+/// nightly compiler.
 #[test]
 fn valgrind_finds_no_wrong_access() {
     if Command::new("valgrind").arg("--version").output().is_err() {
