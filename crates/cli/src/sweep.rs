@@ -405,6 +405,12 @@ fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
     }
     if !c.missing.is_empty() {
         text += &format!("Missing: --index {}\n", ranges(&c.missing));
+        for (run, why) in c.unreadable.iter().take(3) {
+            text += &format!("run {run}: {why}\n");
+        }
+        if c.unreadable.len() > 3 {
+            text += &format!("... and {} more that cannot be read\n", c.unreadable.len() - 3);
+        }
     }
     text.push('\n');
     let (drawn, whole) = draw(c);

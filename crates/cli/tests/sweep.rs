@@ -267,6 +267,32 @@ fn damaged_runs_are_repeated() {
 
     let left = xoff(&["sweep", &plan, "--out", &name, "--list", "--json"]);
     assert_eq!(left.json()["unfinished"].as_array().unwrap().len(), 6, "{}", left.out);
+    // Each is named with its file and the reason where nothing runs again.
+    let collect = ["sweep", &plan, "--out", &name, "--collect"];
+    let told = xoff(&collect);
+    assert_eq!(told.code, 1, "{}", told.err);
+    assert!(told.out.contains("6 missing") && told.out.contains("and 3 more"), "{}", told.out);
+    let json = xoff(&[&collect[..], &["--json"]].concat()).json();
+    let reasons: Vec<&str> = json["unreadable"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["error"].as_str().unwrap())
+        .collect();
+    let wanted = |file: &Path, why: &str| {
+        reasons.iter().any(|r| r.contains(&*file.display().to_string()) && r.contains(why))
+    };
+    for (file, why) in [
+        (all[0].clone(), "is damaged"),
+        (all[1].clone(), "is damaged"),
+        (all[2].clone(), "is damaged"),
+        (table(3), "is damaged"),
+        (table(4), "cannot read"),
+        (table(5), "is damaged"),
+    ] {
+        assert!(wanted(&file, why), "{}: {reasons:?}", file.display());
+    }
+    assert_eq!(reasons.len(), 6, "{reasons:?}");
     assert_eq!(xoff(&["sweep", &plan, "--out", &name]).code, 0);
     assert!(runs(&out) == bytes);
     assert_ne!(std::fs::read(table(5)).unwrap(), one);

@@ -91,6 +91,8 @@ pub struct Collected {
     pub failed: Vec<(usize, String, String)>,
     /// Numbers of the missing runs.
     pub missing: Vec<usize>,
+    /// Those of them that have a file that cannot be read: number, reason.
+    pub unreadable: Vec<(usize, String)>,
 }
 
 /// Results of a sweep.
@@ -105,6 +107,8 @@ pub struct Swept<'a> {
     failed: Vec<FailedRun<'a>>,
     /// Numbers of the missing runs.
     missing: &'a [usize],
+    /// Those of them whose result is in the folder and cannot be read.
+    unreadable: Vec<UnreadableRun<'a>>,
     /// Folder of the results.
     out: String,
 }
@@ -120,6 +124,15 @@ struct FailedRun<'a> {
     error: &'a str,
 }
 
+/// A finished run whose result cannot be read.
+#[derive(JsonSchema, Serialize)]
+struct UnreadableRun<'a> {
+    /// Number in the plan, from 0.
+    run: usize,
+    /// File, and why it cannot be read.
+    error: &'a str,
+}
+
 impl Collected {
     /// Answer for programs: the manifest, with failed and missing runs.
     pub fn json(&self, out: &Path) -> Swept<'_> {
@@ -132,6 +145,11 @@ impl Collected {
                 .map(|(cell, values, error)| FailedRun { run: *cell, values, error })
                 .collect(),
             missing: &self.missing,
+            unreadable: self
+                .unreadable
+                .iter()
+                .map(|(run, error)| UnreadableRun { run: *run, error })
+                .collect(),
             out: out.display().to_string(),
         }
     }
@@ -145,8 +163,16 @@ impl Store {
     /// finished runs are kept.
     pub fn collect(&self, plan: &Plan) -> Result<Collected, SweepError> {
         let folder = self.claimed().expect("who collects has claimed the folder");
+        let mut unreadable = Vec::new();
+        let mut found = |cell: &Cell| match self.look(cell) {
+            Ok(shard) => shard,
+            Err(why) => {
+                unreadable.push((cell.index, why));
+                None
+            }
+        };
         let cells: Vec<(Cell, Option<Shard>)> =
-            plan.cells().map(|cell| (cell.clone(), self.get(&cell))).collect();
+            plan.cells().map(|cell| (cell.clone(), found(&cell))).collect();
         let rows: Vec<(Cell, Shard)> =
             cells.iter().filter_map(|(c, s)| Some((c.clone(), s.clone()?))).collect();
         let failed: Vec<(usize, String, String)> = rows
@@ -205,7 +231,7 @@ impl Store {
             serde_json::to_string_pretty(&manifest).expect("a manifest is plain data") + "\n";
         folder.commit("manifest.json", text.as_bytes())?;
         let table = report::table(plan, &summary);
-        Ok(Collected { manifest, runs, summary, table, failed, missing })
+        Ok(Collected { manifest, runs, summary, table, failed, missing, unreadable })
     }
 
     /// The tables of the runs, in folders: `flows/flow_control=pfc/seed=1/flows.parquet`.

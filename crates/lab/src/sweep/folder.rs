@@ -1,6 +1,7 @@
 //! The folder of a sweep: who may write it, and where a finished run is kept.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -85,14 +86,35 @@ impl Store {
         self.root.join(FINISHED).join(&cell.key[..2]).join(format!("{}.{suffix}", cell.key))
     }
 
-    /// Stored result of a run. A damaged file or table counts as absent: the run is executed again.
+    /// Stored result of a run. A file that cannot be read or is damaged counts as absent: the run is
+    /// executed again.
     pub fn get(&self, cell: &Cell) -> Option<Shard> {
-        let shard =
-            Shard::read(&fs::read(self.file(cell, "json")).ok()?).filter(|s| s.key == cell.key)?;
-        let whole = |(name, sum): &(String, String)| {
-            self.table(cell, name).is_some_and(|bytes| hash(&bytes) == *sum)
+        self.look(cell).ok().flatten()
+    }
+
+    /// Stored result of a run; `None`: there is none.
+    ///
+    /// # Errors
+    /// A file of the result that cannot be read or is damaged, with its path.
+    pub(crate) fn look(&self, cell: &Cell) -> Result<Option<Shard>, String> {
+        let read = |path: &Path| {
+            fs::read(path).map_err(|e| (e.kind(), format!("cannot read {}: {e}", path.display())))
         };
-        shard.tables.iter().all(whole).then_some(shard)
+        let damaged = |path: &Path| format!("{} is damaged", path.display());
+        let file = self.file(cell, "json");
+        let bytes = match read(&file) {
+            Err((ErrorKind::NotFound, _)) => return Ok(None),
+            bytes => bytes.map_err(|(_, why)| why)?,
+        };
+        let shard = Shard::read(&bytes).filter(|s| s.key == cell.key);
+        let shard = shard.ok_or_else(|| damaged(&file))?;
+        for (name, sum) in &shard.tables {
+            let table = self.file(cell, &format!("{name}.parquet"));
+            if hash(&read(&table).map_err(|(_, why)| why)?) != *sum {
+                return Err(damaged(&table));
+            }
+        }
+        Ok(Some(shard))
     }
 
     /// A table of a finished run.
