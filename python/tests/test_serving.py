@@ -111,6 +111,39 @@ def test_popular_experts_get_more(star: Path, tmp_path: Path) -> None:
     assert received(1.0) == [48_000, 64_000, 96_000, 192_000]
 
 
+@pytest.mark.parametrize(("ranks", "tokens", "experts", "each"), [(8, 8, 8, 2), (4, 8, 4, 1), (8, 16, 64, 4)])
+def test_few_tokens_go_to_all_experts(ranks: int, tokens: int, experts: int, each: int, star: Path, tmp_path: Path) -> None:
+    """Without skew each rank receives equally many copies, within one of each sender."""
+    model = xoff.Model(**(DENSE | {"layers": 1, "kv_bytes_per_token": 0}), experts=experts, experts_per_token=each)
+    served = xoff.serve(star, model=model, prefill=[hosts(0, ranks)], decode=[["H0"]], requests=[xoff.Request(0, tokens, 1)], out=tmp_path / "out")
+    rows = [r for r in served.run.flows.select("src", "dst", "size_bytes", "flow").rows() if r[3] >= ranks * 2 * (ranks - 1)]
+    received = [sum(size for _, dst, size, _ in rows if dst == host) // 2_000 for host in hosts(0, ranks)]
+    assert max(received) - min(received) <= 1, received
+
+
+def test_a_token_goes_to_an_expert_once(star: Path, tmp_path: Path) -> None:
+    """With as many experts a token as experts, each expert has every token, whatever its popularity."""
+    model = xoff.Model(**(DENSE | {"layers": 1, "kv_bytes_per_token": 0}), experts=4, experts_per_token=4, expert_skew=2.0)
+    served = xoff.serve(star, model=model, prefill=[hosts(0, 4)], decode=[["H4"]], requests=[xoff.Request(0, 800, 1)], out=tmp_path / "out")
+    sizes = {(src, dst): size for src, dst, size, flow in served.run.flows.select("src", "dst", "size_bytes", "flow").rows() if flow >= 24}
+    assert set(sizes.values()) == {200_000}
+    assert len(sizes) == 12
+
+
+def test_sequences_that_are_ready_together_share_a_step(star: Path) -> None:
+    model = xoff.Model(**(DENSE | {"kv_bytes_per_token": 0}))
+    served = xoff.serve(star, model=model, prefill=[["H0"], ["H1"]], decode=[["H2"]], requests=[xoff.Request(0, 100, 2)] * 2)
+    assert times(served) == [[MS, 2 * MS]] * 2
+
+
+def test_a_cut_network_is_named(star: Path) -> None:
+    cut = star.with_name("cut.toml")
+    cut.write_text(STAR + '[[failure]]\nlink = "H0-S1"\nat = "10us"\n')
+    served = xoff.serve(cut, model=xoff.Model(**DENSE), prefill=[["H0"]], decode=[["H1"]], requests=[xoff.Request(0, 100, 2)])
+    assert not served
+    assert "a message is lost or has no route" in served.headline
+
+
 def test_a_deadlock_ends_it() -> None:
     """The flows of the scenario deadlock at 2.795 ms. The service sees it at the end of its first layer."""
     request = xoff.Request(0, 1_000, 2)
@@ -135,15 +168,19 @@ def test_poisson_requests_have_their_rate() -> None:
         ({"requests": []}, "requests: expected one or more"),
         ({"requests": [xoff.Request(0, 0, 1)]}, r"requests\[0\]\.prompt_tokens: expected 1 to"),
         ({"batch_max": 0}, "batch_max: expected 1 to"),
+        ({"priority": 8}, "priority: expected 0 to 7"),
+        ({"requests": [(1, 2)]}, r"requests\[0\]: expected an xoff.Request"),
+        ({"prefill": [[["H0"]]]}, "prefill: expected lists of hosts"),
+        ({"model": None}, "model: expected an xoff.Model"),
     ],
 )
 def test_what_cannot_be_is_refused(star: Path, change: dict, expected: str) -> None:
     good = {"model": xoff.Model(**DENSE), "prefill": [["H0"]], "decode": [["H1"]], "requests": [xoff.Request(0, 1, 1)]}
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises((ValueError, TypeError), match=expected):
         xoff.serve(star, **(good | change))
 
 
-@pytest.mark.parametrize(("key", "value"), [("layers", 0), ("token_bytes", 1.5), ("expert_skew", float("nan")), ("experts_per_token", 5)])
+@pytest.mark.parametrize(("key", "value"), [("layers", 0), ("layers", 2**63), ("kv_bytes_per_token", 2**63), ("token_bytes", 1.5), ("expert_skew", float("nan")), ("experts_per_token", 5)])
 def test_models_that_cannot_be_are_refused(key: str, value: object) -> None:
     with pytest.raises((ValueError, TypeError), match=key):
         xoff.Model(**(DENSE | {"experts": 4, key: value}))

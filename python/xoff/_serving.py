@@ -16,12 +16,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
+from math import floor
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _units
 from ._network import Network
-from ._numbers import whole
+from ._numbers import shown, whole
 from ._progress import Line, Step, StepCallback
 
 if TYPE_CHECKING:
@@ -44,13 +45,25 @@ class Request(NamedTuple):
 def poisson_requests(rate_per_s: float, count: int, *, prompt_tokens: int, output_tokens: int, seed: int = 1) -> list[Request]:
     """Requests of one size with exponential times between them, the first of these from time 0.
 
-    Raises ``ValueError`` for a rate that is not above 0.
+    Raises ``ValueError`` and ``TypeError`` for arguments that cannot be.
     """
-    if isinstance(rate_per_s, bool) or not 0 < rate_per_s < float("inf"):
-        raise ValueError(f"rate_per_s: expected more than 0, not {rate_per_s!r}")
+    _real("rate_per_s", rate_per_s, 1e-6, 1e12)
+    _sizes("", prompt_tokens, output_tokens)
     draw = random.Random(whole("seed", seed))
     gaps = (draw.expovariate(rate_per_s) for _ in range(whole("count", count, 1)))
     return [Request(round(at * 1e12), prompt_tokens, output_tokens) for at in accumulate(gaps)]
+
+
+def _real(name: str, value: Any, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name}: expected a number, not {shown(value)}")
+    if not least <= value <= most:
+        raise ValueError(f"{name}: expected {least:g} to {most:g}, not {shown(value)}")
+
+
+def _sizes(of: str, prompt_tokens: Any, output_tokens: Any) -> None:
+    whole(f"{of}prompt_tokens", prompt_tokens, 1, 10_000_000)
+    whole(f"{of}output_tokens", output_tokens, 1, 10_000_000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,17 +90,19 @@ class Model:
     """Exponent of Zipf's law for the popularity of experts; 0: all are equal. Which ones are popular differs by layer."""
 
     def __post_init__(self) -> None:
-        for name in ("layers", "token_bytes", "experts_per_token"):
-            whole(name, getattr(self, name), 1)
-        for name in ("kv_bytes_per_token", "prefill_ps_per_token", "decode_ps_per_step", "decode_ps_per_sequence", "experts"):
-            whole(name, getattr(self, name))
-        if self.experts and self.experts_per_token > self.experts:
-            raise ValueError(f"experts_per_token: expected 1 to {self.experts:,}, not {self.experts_per_token:,}")
-        if isinstance(self.expert_skew, bool) or not 0 <= self.expert_skew <= 10:
-            raise ValueError(f"expert_skew: expected 0 to 10, not {self.expert_skew!r}")
+        # What a time or a message may reach at most keeps products below 2^63.
+        whole("layers", self.layers, 1, 100_000)
+        whole("token_bytes", self.token_bytes, 1, 10**9)
+        whole("kv_bytes_per_token", self.kv_bytes_per_token, 0, 10**9)
+        whole("prefill_ps_per_token", self.prefill_ps_per_token, 0, 10**11)
+        whole("decode_ps_per_step", self.decode_ps_per_step, 0, 10**15)
+        whole("decode_ps_per_sequence", self.decode_ps_per_sequence, 0, 10**12)
+        whole("experts", self.experts, 0, 10_000)
+        whole("experts_per_token", self.experts_per_token, 1, self.experts or 10_000)
+        _real("expert_skew", self.expert_skew, 0, 10)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Served:
     """Answer of :func:`xoff.serve`."""
 
@@ -168,6 +183,17 @@ def _part(total: int, n: int, i: int) -> int:
     return total * (i + 1) // n - total * i // n
 
 
+def _shares(model: Model) -> list[float]:
+    """Share of each expert in all copies of tokens, by popularity. A token has one copy for an expert at most."""
+    weights = [(e + 1) ** -model.expert_skew for e in range(model.experts)]
+    copies, weight, shares = float(model.experts_per_token), sum(weights), []
+    for w in weights:
+        expected = min(1.0, copies * w / weight)
+        shares.append(expected / model.experts_per_token)
+        copies, weight = copies - expected, weight - w
+    return shares
+
+
 class _Service:
     def __init__(self, net: Network, model: Model, prefill: Sequence[Sequence[str]], decode: Sequence[Sequence[str]], **options: Any) -> None:
         self.net, self.model = net, model
@@ -179,13 +205,9 @@ class _Service:
         self.open = 0
         self.deadlock_ps: int | None = None
         draw = random.Random(options["seed"])
-        n = model.experts
-        weights = [(e + 1) ** -model.expert_skew for e in range(n)]
-        # By layer: share of the tokens that goes to each expert.
-        self.shares: list[list[float]] = []
-        for _ in range(model.layers if n else 0):
-            draw.shuffle(weights)
-            self.shares.append([w / sum(weights) for w in weights])
+        shares = _shares(model)
+        # By layer: share of the copies of tokens that goes to each expert.
+        self.shares = [draw.sample(shares, len(shares)) for _ in range(model.layers if shares else 0)]
 
     def run(self, sequences: list[_Sequence], progress: StepCallback) -> None:
         self.open = len(sequences)
@@ -216,11 +238,13 @@ class _Service:
                 wait.resume = lambda: self._go(process)
                 return
 
-    def _compute(self, ps: int) -> _Wait:
-        wait = _Wait(1 if ps else 0)
-        if ps:
-            self.timers[self.net.schedule(ps)] = wait.done
+    def _timer(self, ps: int) -> _Wait:
+        wait = _Wait(1)
+        self.timers[self.net.schedule(ps)] = wait.done
         return wait
+
+    def _compute(self, ps: int) -> _Wait:
+        return self._timer(ps) if ps else _Wait(0)
 
     def _send(self, src: str, dst: str, size: int, queue_pair: int, done: Callable[[], None]) -> None:
         self.sent[self.net.send(src, dst, size, queue_pair=queue_pair)] = done
@@ -288,11 +312,12 @@ class _Service:
         model = self.model
         batch: list[_Sequence] = []
         while True:
+            if not batch and not instance.queue:
+                yield instance.wait()
+            # Everything else that happens at this time comes first.
+            yield self._timer(0)
             while instance.queue and len(batch) < self.batch_max:
                 batch.append(instance.queue.popleft())
-            if not batch:
-                yield instance.wait()
-                continue
             time, network = model.decode_ps_per_step + len(batch) * model.decode_ps_per_sequence, 0
             for layer in range(model.layers):
                 yield self._compute(_part(time, model.layers, layer))
@@ -325,11 +350,14 @@ class _Service:
         n, shares = len(ranks), self.shares[layer]
         to = [sum(shares[e] for e in range(j, len(shares), n)) for j in range(n)]
         cut = [0.0, *accumulate(to)]
+        cut[n] = 1.0
         there = {}
         for i in range(n):
             sent = _part(tokens, n, i) * self.model.experts_per_token
+            # Each rank rounds at another place. Else the few tokens of a decode step would all go to the same experts.
+            offset = (i + layer) % n / n
             for j in range(n):
-                copies = round(sent * cut[j + 1]) - round(sent * cut[j])
+                copies = floor(sent * cut[j + 1] + offset) - floor(sent * cut[j] + offset)
                 if i != j and copies:
                     there[i, j] = copies * self.model.token_bytes
         yield self._all_to_all(ranks, there)
@@ -384,34 +412,49 @@ def serve(
     all messages. ``out``: also write tables and report of the network there. ``progress``: a line on
     stderr if that is a terminal; or a function that is called with :class:`xoff.Step`. The other arguments are those of :class:`xoff.Network`.
 
-    Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, and ``ValueError`` for the other arguments.
+    Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, ``ValueError`` and ``TypeError`` for the other arguments, and
+    :class:`xoff.RunError` if ``out`` cannot be written.
     """
-    for name, pool in (("prefill", prefill), ("decode", decode)):
-        if isinstance(pool, str) or not pool or any(isinstance(instance, str) or not instance for instance in pool):
-            raise ValueError(f'{name}: expected lists of hosts, such as [["H0", "H1"], ["H2", "H3"]]')
-    if not requests:
+    if not isinstance(model, Model):
+        raise TypeError(f"model: expected an xoff.Model, not {shown(model)}")
+    pools = {"prefill": _pool("prefill", prefill), "decode": _pool("decode", decode)}
+    sequences = [_sequence(number, request) for number, request in enumerate(requests)]
+    if not sequences:
         raise ValueError("requests: expected one or more")
-    sequences = []
-    for number, (arrival, prompt, output) in enumerate(requests):
-        of = f"requests[{number}]"
-        whole(f"{of}.arrival_ps", arrival, 0, 2**63 - 1)
-        whole(f"{of}.prompt_tokens", prompt, 1, 2**32)
-        whole(f"{of}.output_tokens", output, 1, 2**32)
-        sequences.append(_Sequence(number, Request(arrival, prompt, output)))
-    whole("batch_max", batch_max, 1)
-    net = Network(scenario, settings_, priorities=[priority], **overrides)
+    whole("batch_max", batch_max, 1, 1_000_000)
+    net = Network(scenario, settings_, priorities=[whole("priority", priority, 0, 7)], **overrides)
     known = set(net.hosts)
-    for name, pool in (("prefill", prefill), ("decode", decode)):
-        for instance in pool:
-            if unknown := [host for host in instance if host not in known]:
-                raise ValueError(f"{name}: there is no host {unknown[0]!r}; the hosts are {', '.join(heapq.nsmallest(8, known))}...")
-            if len(set(instance)) < len(instance):
-                raise ValueError(f"{name}: an instance has the same host twice: {', '.join(instance)}")
-    service = _Service(net, model, prefill, decode, batch_max=batch_max, kv_by_layer=kv_by_layer, seed=whole("seed", seed))
+    for name, pool in pools.items():
+        if unknown := [host for instance in pool for host in instance if host not in known]:
+            raise ValueError(f"{name}: there is no host {unknown[0]!r}; the hosts are {', '.join(heapq.nsmallest(8, known))}...")
+    service = _Service(net, model, pools["prefill"], pools["decode"], batch_max=batch_max, kv_by_layer=kv_by_layer, seed=whole("seed", seed))
     line = Line()
     service.run(sequences, progress if callable(progress) else line.step("requests") if progress else lambda _: None)
     line.clear()
     return _answer(service, sequences, None if out is None else net.finish(out))
+
+
+def _pool(name: str, pool: Any) -> list[list[str]]:
+    try:
+        instances = [] if isinstance(pool, str) else [[] if isinstance(instance, str) else list(instance) for instance in pool]
+    except TypeError:
+        instances = []
+    if not instances or not all(instances) or not all(isinstance(host, str) for instance in instances for host in instance):
+        raise ValueError(f'{name}: expected lists of hosts, such as [["H0", "H1"], ["H2", "H3"]]')
+    if twice := [instance for instance in instances if len(set(instance)) < len(instance)]:
+        raise ValueError(f"{name}: an instance has the same host twice: {', '.join(twice[0])}")
+    return instances
+
+
+def _sequence(number: int, request: Any) -> _Sequence:
+    of = f"requests[{number}]"
+    try:
+        arrival, prompt, output = request
+    except (TypeError, ValueError):
+        raise TypeError(f"{of}: expected an xoff.Request, not {shown(request)}") from None
+    whole(f"{of}.arrival_ps", arrival, 0, 10**18)
+    _sizes(f"{of}.", prompt, output)
+    return _Sequence(number, Request(arrival, prompt, output))
 
 
 def _answer(service: _Service, sequences: list[_Sequence], run: Run | None) -> Served:
@@ -435,6 +478,8 @@ def _answer(service: _Service, sequences: list[_Sequence], run: Run | None) -> S
     parts = [f"{done:,} of {len(sequences):,} requests complete"]
     if service.deadlock_ps is not None:
         parts.append(f"stopped at {_units.time(service.deadlock_ps)} by a deadlock")
+    elif service.open:
+        parts.append(f"nothing more arrives from {_units.time(service.net.now_ps)} on: a message is lost or has no route")
     if lost:
         parts.append(f"{lost:,} frames lost")
     if first:

@@ -328,6 +328,21 @@ fn a_pipeline_takes_what_its_schedule_takes() {
     }
 }
 
+/// Micro-batches of a pipeline have the same collectives: none leaves out that of its first layer.
+#[test]
+fn micro_batches_are_equal() {
+    let layer = "x -1 0 NONE 0 0 ALLREDUCE 10000 0 NONE 0 0\n";
+    let text = format!(
+        "{} model_parallel_NPU_group: 2 ep: 1 pp: 2 vpp: 1 ga: 2 all_gpus: 4 pp_comm: 1000\n2\n{}",
+        &LAYERS[..31],
+        layer.repeat(2)
+    );
+    let (f, _) = run("equal", 4, "simai", &text);
+    let of = |size: u64| f.outcome.flows.iter().filter(|x| x.flow.size == size).count();
+    // An all-reduce of two ranks has two steps of a message each.
+    assert_eq!((of(5_000), of(1_000)), (2 * 2 * 4, 2 * 2 * 2));
+}
+
 /// Stages of a pipeline are consecutive ranks, with their groups inside.
 #[test]
 fn groups_stay_in_their_stage() {
@@ -535,6 +550,13 @@ fn damaged_binary_goal_is_refused() {
         }
     }
     assert!(refused > 400, "{refused}");
+    // The second operation of rank 0 names the successor of the first one: its number of later ones
+    // stands 23 B behind its start.
+    let mut shared = binary.clone();
+    let second = 8 + 6 + 48 + 8 + 4 + 39 + 23;
+    shared[second..second + 8].copy_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0]);
+    let e = load_bytes("shared", 3, "goal", &shared).err().expect("three of two successors");
+    assert!(e.contains("rank 0: operation 1: it shares successors"), "{e}");
 }
 
 /// Bytes of all readers' own samples, cut, doubled and changed at random: read or rejected, never a

@@ -67,7 +67,7 @@ struct Shape {
     batches: u32,
     /// From a rank to the one of the next stage, for a chunk [bytes].
     handed: u64,
-    /// Place of `ga` or `vpp`, for problems with the pipeline.
+    /// Place of `ga`, for problems with the pipeline.
     place: Range<usize>,
 }
 
@@ -525,8 +525,9 @@ impl Build<'_> {
         for i in layers.rev() {
             let l = &self.layers[i];
             self.compute(stage, l.parts[1].time);
+            // As SimAI, which has no pipeline: the first layer has nothing to hand back.
             let input = match i {
-                0 => Vec::new(),
+                0 if self.shape.stages == 1 => Vec::new(),
                 _ => self.collective(stage, &l.parts[1], l, "input gradient")?,
             };
             self.compute(stage, l.parts[2].time);

@@ -122,6 +122,7 @@ fn add_rank(all: &mut Graph, rank: u32, data: &[u8]) -> Result<(), Bad> {
         .map_err(|(what, _)| (what, "there is not enough memory; set stream = true"))?;
     let mut waits = vec![0u32; ops as usize];
     let mut stated = Vec::with_capacity(ops as usize);
+    let mut left = successors.len() / 4;
     for op in 0..ops {
         let of = |(what, hint): Bad| (format!("operation {op}: {what}"), hint);
         let (node, rest) = nodes.split_at(39);
@@ -138,6 +139,10 @@ fn add_rank(all: &mut Graph, rank: u32, data: &[u8]) -> Result<(), Bad> {
                 continue;
             }
             let later = successors.get(4 * first..4 * (first + number)).ok_or_else(|| of(cut()))?;
+            // Else a small file could name more of them than there is memory.
+            left = left.checked_sub(number).ok_or_else(|| {
+                of(("it shares successors with another one".into(), "the file is damaged"))
+            })?;
             for later in later.chunks_exact(4) {
                 let later = Bytes(later).u32()?;
                 let Some(count) = waits.get_mut(later as usize) else {
