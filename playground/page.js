@@ -332,7 +332,7 @@ const warn = (text, slot) => {
   byId("warning").hidden = false;
 };
 /** @param {number} seconds @param {string} slot */
-const warnOfLength = (seconds, slot) => warn(`${slots().length > 1 ? `Run ${slot}` : "This run"} takes about ${xoff.time(seconds * 1e12, 2)} here. Shorten run.duration, or use the command: it takes about two thirds of the time on one thread, and less on several.`, slot);
+const warnOfLength = (seconds, slot) => warn(`${slots().length > 1 ? `Run ${slot}` : "This run"} takes about ${xoff.time(seconds * 1e12, 2)} here. Shorten run.duration, or use the command: it takes little more than half of the time on one thread, and less on several.`, slot);
 /** Warns if the command refused the run for its size. @param {string} problems @param {string} slot */
 const warnOfSize = (problems, slot) => {
   const [, needed] = /(?:needs at least|need) (\S+ [KMGT]?B) of memory/.exec(problems.replace(/[\s│|]+/g, " ")) ?? [];

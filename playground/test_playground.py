@@ -7,6 +7,7 @@ import functools
 import http.server
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -429,6 +430,30 @@ def test_a_folder_stays_in_the_browser(browser: Browser, server: Server) -> None
         assert json.loads(theirs.stdout) == json.loads(text)
 
 
+def test_commands_read_the_results_of_the_page(browser: Browser, served: str, tmp_path: Path) -> None:
+    """Before: no Parquet table could be read, a folder could not be written a second time, and threads ended the program."""
+    row = next(line for line in (ROOT / "docs/playground.md").read_text().splitlines() if line.startswith("| ask another command"))
+    commands = [*re.findall("`([^`]+)`", row), "export out/A --csv sheets", "check ring.toml --json"]
+    assert len(commands) == 6
+    with Opened(browser, f"{served}#preset=gfc") as o:
+        o.drawn("A"), o.drawn("B")
+        (tmp_path / "ring.toml").write_text(o.page.input_value("#text"))
+        env = {"LANG": "C.UTF-8", "COLUMNS": "84", "PATH": os.environ["PATH"]}
+        for slot, settings in (("A", "#settings"), ("B", "#beside")):
+            sets = [w for s in shlex.split(o.page.input_value(settings)) for w in ("--set", s)]
+            assert subprocess.run([XOFF, "run", "ring.toml", "--out", f"out/{slot}", *sets], cwd=tmp_path, capture_output=True, check=False).returncode < 2
+        for command in commands:
+            theirs = subprocess.run([XOFF, *shlex.split(command)], capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+            exit, _ = o.ask(command)
+            text = o.page.evaluate("document.getElementById('answer').firstChild.textContent")
+            assert (int(exit), text) == (theirs.returncode, theirs.stdout + theirs.stderr), command
+        assert "compare" in " ".join(commands) and "perfetto" in " ".join(commands)
+        exit, text = o.ask("run ring.toml --out out/A --threads 4")
+        assert exit == "1" and "one thread instead of 4: WebAssembly has no more" in text
+        exit, text = o.ask("run ring.toml --out ring.toml")
+        assert exit == "2" and "is a file" in text
+
+
 def test_it_works_offline(browser: Browser) -> None:
     server = Server()
     with Opened(browser, server.address) as o:
@@ -477,6 +502,16 @@ def test_names_are_those_of_plain_files(browser: Browser, served: str) -> None:
         o.page.wait_for_selector("#dropped li")
         assert o.page.locator("#dropped li").count() == 1
         assert o.page.inner_text("#status") == "Not taken: --help and 1 other file. Rename it: the command would not read this name as that of a file."
+        o.page.set_viewport_size({"width": 400, "height": 900})
+        for name in ("b" * 240 + ".toml", "-" + "b" * 240):
+            o.page.set_input_files("#choose", [{"name": name, "mimeType": "text/plain", "buffer": b"x"}])
+            o.page.wait_for_timeout(500)
+        o.page.check("#beside-on")
+        o.page.fill("#beside", "run.title=" + "b" * 240)
+        ran = o.ran()
+        o.page.click("#run")
+        o.until(f"Number(document.documentElement.dataset.ran) > {ran}")
+        assert o.page.evaluate("document.documentElement.scrollWidth") <= 400
         paths = ["a/../b", "..", "./x", "a//b", "", "a\\b", "a\nb", "-", "a/b", ".git/x", "my net/x y.json"]
         assert o.page.evaluate("(paths) => paths.map(isPlain)", paths) == [False] * 8 + [True] * 3
 
@@ -682,7 +717,7 @@ def test_a_dead_worker_loses_nothing(browser: Browser, served: str, death: str) 
 
 
 def test_hostile_texts_do_not_hang_the_page(browser: Browser, served: str) -> None:
-    texts = ["", "\0", "[" * 100_000, "a" * 1_000_000, "[[flow]]\n" * 20_000, "<script>alert(1)</script>", "\ud7ff[run]\ntitle = '</script><img src=x onerror=alert(1)>'"]
+    texts = ["", "\0", "[" * 100_000, "a" * 1_000_000, "[[flow]]\n" * 20_000, "x = y\n" * 20_000, "[[flow]]\na = 1\na = y\n" * 20_000, "<script>alert(1)</script>", "\ud7ff[run]\ntitle = '</script><img src=x onerror=alert(1)>'"]
     with Opened(browser, served) as o:
         o.drawn()
         o.page.on("dialog", lambda d: pytest.fail("a script of the text ran"))
