@@ -207,9 +207,8 @@ fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
         "builds the network; the run needs at least {} of memory",
         scenario.memory(1).total()
     ));
-    let running = scenario
-        .start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize))
-        .map_err(problem)?;
+    let running =
+        scenario.start(Sink::Files(folder, args.format), threads(args.threads)).map_err(problem)?;
     drop(building);
     if let Some(asked) = args.threads {
         report_threads(asked as usize, running.threads(), running.unsplit());
@@ -284,10 +283,18 @@ pub fn verdict(m: &xoff_record::Manifest) -> &Verdict {
     m.verdict.as_ref().expect("every run is judged")
 }
 
+/// Threads of a run: one in WebAssembly.
+fn threads(asked: Option<u32>) -> Option<usize> {
+    asked.map(|n| if cfg!(target_family = "wasm") { 1 } else { n as usize })
+}
+
 /// Reports the use of the requested threads; the result is the same in any case.
 fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
     let cores = xoff_run::cores();
     match unsplit {
+        _ if cfg!(target_family = "wasm") && asked > 1 => {
+            terminal::note(&format!("one thread instead of {asked}: WebAssembly has no more"));
+        }
         Some(why) => terminal::note(&format!("one thread instead of {asked}: {why}")),
         None if running < asked => terminal::note(&format!(
             "{running} threads instead of {asked}: the network has no more switches to \

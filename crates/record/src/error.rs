@@ -1,7 +1,6 @@
 //! One kind of error: the operation on a file, and the cause in the system's words.
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::output::OutputError;
@@ -23,20 +22,6 @@ impl RecordError {
     /// From any cause.
     pub fn new(doing: &'static str, path: &Path, cause: impl fmt::Display) -> RecordError {
         RecordError { doing, path: path.to_owned(), cause: cause.to_string(), hint: String::new() }
-    }
-
-    /// From Parquet's error, which wraps the system's.
-    pub(crate) fn parquet(
-        doing: &'static str,
-        path: &Path,
-        e: &parquet::errors::ParquetError,
-    ) -> RecordError {
-        match e {
-            parquet::errors::ParquetError::External(inner) if inner.is::<io::Error>() => {
-                RecordError::new(doing, path, inner)
-            }
-            e => RecordError::new(doing, path, e),
-        }
     }
 }
 

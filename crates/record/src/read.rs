@@ -7,7 +7,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use xoff_rows::TableSpec;
 
 use crate::column;
@@ -51,8 +50,7 @@ pub fn exists(dir: &Path, name: &str) -> bool {
 pub fn metadata(dir: &Path, name: &str) -> Result<Vec<(String, String)>, RecordError> {
     let path = dir.join(format!("{name}.parquet"));
     let file = File::open(&path).map_err(|e| RecordError::new("read", &path, e))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|e| RecordError::parquet("read", &path, &e))?;
+    let builder = export::parquet::reader(file).map_err(|e| RecordError::new("read", &path, e))?;
     let pairs = builder.metadata().file_metadata().key_value_metadata().into_iter().flatten();
     Ok(pairs.map(|kv| (kv.key.clone(), kv.value.clone().unwrap_or_default())).collect())
 }

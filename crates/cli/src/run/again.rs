@@ -6,7 +6,7 @@ use xoff_record::verdict::Allow;
 use xoff_run::{Fork, Saved};
 use xoff_scenario::{Problem, Problems};
 
-use super::{Args, Ending, report_threads, to_the_end};
+use super::{Args, Ending, report_threads, threads, to_the_end};
 use crate::answer::{Allowed, Answer};
 use crate::{explain, interrupt, terminal};
 
@@ -65,10 +65,9 @@ pub fn fork(args: &Args, root: &Path) -> Result<Answer, Problems> {
     terminal::problems(&fork.scenario().warnings);
     interrupt::ask_first();
     fork.notes().iter().for_each(|text| terminal::note(text));
-    let threads = args.threads.map(|n| n as usize);
-    let running = fork.start(args.claim()?, args.format, threads)?;
-    if let Some(asked) = threads {
-        report_threads(asked, running.threads(), running.unsplit());
+    let running = fork.start(args.claim()?, args.format, threads(args.threads))?;
+    if let Some(asked) = args.threads {
+        report_threads(asked as usize, running.threads(), running.unsplit());
     }
     to_the_end(&args.ending(), fork.read(), running)
 }

@@ -4,7 +4,7 @@
 //! and `docs/tables.md` follow.
 
 pub(crate) mod csv;
-mod parquet;
+pub(crate) mod parquet;
 
 pub use parquet::compression;
 

@@ -44,10 +44,25 @@ impl Exporter for ArrowWriter<Draft> {
     }
 }
 
+#[cfg(not(target_family = "wasm"))]
+type Chunks = File;
+/// Parquet's reader opens a file several times; WebAssembly has no `dup`.
+#[cfg(target_family = "wasm")]
+type Chunks = bytes::Bytes;
+
+/// Reader of a file that is open.
+pub fn reader(file: File) -> io::Result<ParquetRecordBatchReaderBuilder<Chunks>> {
+    #[cfg(target_family = "wasm")]
+    let file = {
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut { file }, &mut bytes)?;
+        Chunks::from(bytes)
+    };
+    ParquetRecordBatchReaderBuilder::try_new(file).map_err(cause)
+}
+
 fn read(file: File, _: &'static TableSpec) -> io::Result<Batches> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|b| b.with_batch_size(BATCH_ROWS).build())
-        .map_err(cause)?;
+    let reader = reader(file)?.with_batch_size(BATCH_ROWS).build().map_err(cause)?;
     Ok(Box::new(reader.map(|batch| batch.map_err(io::Error::other))))
 }
 

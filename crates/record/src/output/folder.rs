@@ -13,7 +13,7 @@ use crate::output::draft::parent;
 use crate::output::kind::named;
 use crate::output::record::{self, Locked, Owner, RECORD, Record};
 use crate::output::stamp::Stamp;
-use crate::output::system::{self, same};
+use crate::output::system::{self, same, same_file};
 use crate::output::{Draft, OutputError};
 
 /// Names in a message.
@@ -163,11 +163,8 @@ impl Folder {
     ) -> Result<(), OutputError> {
         let state = self.claim.state();
         for input in inputs {
-            let Ok(read) = fs::metadata(input) else { continue };
-            let named = state.record.names.keys().filter(|n| !n.ends_with('/'));
-            if let Some(name) = named.into_iter().find(|n| {
-                fs::metadata(self.claim.at.join(n)).is_ok_and(|m| m.is_file() && same(&m, &read))
-            }) {
+            let mut named = state.record.names.keys().filter(|n| !n.ends_with('/'));
+            if let Some(name) = named.find(|n| same_file(&self.claim.at.join(n), input)) {
                 let root = &self.claim.root;
                 let what =
                     format!("cannot write {}: this command reads it", root.join(name).display());

@@ -5,9 +5,10 @@
 
 #[cfg(not(target_family = "wasm"))]
 mod files {
-    use std::fs::{File, FileType, Metadata, OpenOptions, Permissions};
+    use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
     use std::io;
     use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+    use std::path::Path;
 
     use rustix::fs::{FlockOperation, OFlags, flock};
     use rustix::io::Errno;
@@ -15,6 +16,11 @@ mod files {
 
     pub fn same(a: &Metadata, b: &Metadata) -> bool {
         (a.dev(), a.ino()) == (b.dev(), b.ino())
+    }
+
+    pub fn same_file(a: &Path, b: &Path) -> bool {
+        let about = |path| fs::metadata(path).ok().filter(Metadata::is_file);
+        about(a).is_some_and(|a| about(b).is_some_and(|b| same(&a, &b)))
     }
 
     pub fn carefully(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -70,11 +76,20 @@ mod files {
 mod files {
     use std::fs::{File, FileType, Metadata, OpenOptions};
     use std::io::{self, Read, Seek, SeekFrom, Write};
+    use std::path::{Component, Path, PathBuf};
 
     use tempfile::Builder;
 
     pub fn same(_: &Metadata, _: &Metadata) -> bool {
         true
+    }
+
+    /// Files have no identity here, and no links: their paths decide.
+    pub fn same_file(a: &Path, b: &Path) -> bool {
+        let plain = |path: &Path| -> PathBuf {
+            path.components().filter(|c| matches!(c, Component::Normal(_))).collect()
+        };
+        a.is_file() && plain(a) == plain(b)
     }
 
     pub fn carefully(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -121,6 +136,6 @@ mod files {
 }
 
 pub(super) use files::{
-    carefully, is_locked, lock, process, read_at, read_exact_at, same, special, with_mode_of,
-    write_all_at,
+    carefully, is_locked, lock, process, read_at, read_exact_at, same, same_file, special,
+    with_mode_of, write_all_at,
 };

@@ -31,7 +31,13 @@ impl Whole {
         let unread = |e: std::io::Error| {
             Problem::new(format!("'{}' cannot be read: {e}", self.path.display()), "")
         };
-        Ok(BufReader::with_capacity(1 << 16, self.file.try_clone().map_err(unread)?))
+        // WebAssembly has no `dup`, and no pipes.
+        let file = if cfg!(target_family = "wasm") {
+            File::open(&self.path)
+        } else {
+            self.file.try_clone()
+        };
+        Ok(BufReader::with_capacity(1 << 16, file.map_err(unread)?))
     }
 
     /// Nothing may write into a file while it is read: the mix of old and new text would be random.
