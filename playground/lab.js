@@ -149,7 +149,7 @@ const QUESTIONS = [
         if (mine === judged) verdict.textContent = `Not judged: ${/** @type {Error} */ (failed).message}. Judge again.`;
       }
     };
-    // Enter answers in a list too, where browsers do nothing with it.
+    // Browsers do nothing with Enter in a list.
     answer.addEventListener("keydown", (e) => q.choices && e.key === "Enter" && (e.preventDefault(), answer.form?.requestSubmit()));
     box.replaceChildren(el("h2", {}, `${at + 1} of ${QUESTIONS.length}. ${q.title}`), el("p", {}, q.text), el("form.line", { onsubmit: judge }, el("label.grow", {}, q.ask, answer), el("button", {}, "Judge by a run")), verdict, next);
     answer.focus();

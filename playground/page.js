@@ -610,7 +610,7 @@ const suggestion = () => {
   if (ib) return ["check", `ibnetdiscover:${folder(ib) || paths.join(",")}`];
   return paths.length ? ["check", paths[0]] : [];
 };
-/** Whether the command reads this as the name of a file, and of no other than it says. @param {string} path */
+/** Whether the command reads this path as the name of one file. @param {string} path */
 const isPlain = (path) => !/^-|[\p{Cc}\\]/u.test(path) && path.split("/").every((part) => !["", ".", ".."].includes(part));
 /** @param {[string, File][]} files */
 const take = async (files) => {
@@ -714,7 +714,7 @@ input("settings").addEventListener("keydown", (e) => e.key === "Enter" && run())
 input("format").addEventListener("change", () => (drawSame(), keep()));
 input("beside").addEventListener("keydown", (e) => e.key === "Enter" && run());
 input("beside-on").addEventListener("change", () => ((input("beside").hidden = !input("beside-on").checked), drawSame(), changed()));
-// What stands in the editor stays there, unless the address names something else.
+// The text in the editor stays, unless the address names another one.
 addEventListener("hashchange", async () => {
   if (await openNamed()) run();
 });

@@ -92,6 +92,18 @@ def test_files_of_other_programs_have_the_answer_of_the_command() -> None:
         assert (ours["exit"], ours["stdout"]) == (theirs.returncode, theirs.stdout), ours["stderr"]
 
 
+def test_a_streamed_job_has_the_result_of_the_command(tmp_path: Path) -> None:
+    """Before: its file could not be read."""
+    (tmp_path / "g.goal").write_text("num_ranks 2\nrank 0 {\nl1: send 100b to 1 tag 0\n}\nrank 1 {\nl1: recv 100b from 0 tag 0\n}\n")
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(f'[run]\nduration = "1ms"\n[topology]\n{STAR}[flow_control]\nkind = "pfc"\n[[job]]\nstream = true\ngoal = "g.goal"\n')
+    theirs = native("run", str(scenario), "--no-report", "--out", str(tmp_path / "out"))
+    assert theirs.returncode == 0, theirs.stderr
+    ours = in_node([str(tmp_path / "g.goal"), str(scenario)], "run", str(scenario), "--no-report", "--out", "out/t")
+    assert ours["exit"] == 0, ours["stderr"]
+    assert ours["manifest"]["result_hash"] == json.loads((tmp_path / "out/manifest.json").read_text())["result_hash"]
+
+
 class Server:
     """The folder behind a server, with the requests that reach it."""
 
