@@ -187,7 +187,7 @@ readme-picture: build ## Draw docs/readme/report.png, the picture of README: the
 	echo "Picture: docs/readme/report.png, $$(wc -c < docs/readme/report.png) bytes"
 
 # Papers whose claims `make papers` runs, those with real frames (they need namespaces; PAPERS_TESTBED= leaves them out), and how.
-PAPERS ?= gfc tcd request-grant unbiased-qcn pffc conweave
+PAPERS ?= gfc tcd request-grant unbiased-qcn pffc conweave hardware
 PAPERS_TESTBED ?= gfc tcd pffc
 PAPERS_MODE ?= --full
 
