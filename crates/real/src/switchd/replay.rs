@@ -254,7 +254,7 @@ impl Replay<'_> {
             Some(format!("frame {n} in: by {name} at {}: {what}", c.at))
         };
         let Some(from) = self.far[c.link] else {
-            let Some(sent) = as_sent(self.world, c) else { return None };
+            let sent = as_sent(self.world, c)?;
             if let Some(at) = first_other(&sent, &c.bytes) {
                 return here(&format!("byte {at} of the test frame is not the one of its sender"));
             }

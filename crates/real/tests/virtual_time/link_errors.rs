@@ -181,7 +181,7 @@ fn signals_of_a_hostile_neighbour_end_no_run() {
         let ended = b.run(Time::from_us(400_000), &mut |_, bytes| {
             n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let mut all = vec![(Span::ZERO, bytes.to_vec())];
-            if n % 7 == 0 {
+            if n.is_multiple_of(7) {
                 let mut frame = [0; 60];
                 let signal = Repr { kind: (n >> 8) as u8 % 5, number: n >> 12 };
                 let message = xoff_real::wire::local::Message::LinkRetry(signal);

@@ -395,7 +395,8 @@ fn the_end_of_a_capture_costs_little() {
     };
     let (mut without, mut with): (Vec<_>, Vec<_>) =
         (0..5).map(|_| (time(false), time(true))).unzip();
-    (without.sort(), with.sort());
+    without.sort();
+    with.sort();
     println!("{} ns a frame without, {} ns with: medians of five", without[2], with[2]);
     let run = &Run::all()[0];
     let file = run.written(&run.log);

@@ -166,9 +166,7 @@ pub(super) fn read_trace(
         Source::read(&path).and_then(parse).and_then(Trace::check)
     };
     let graph = match key {
-        "goal" if goal::is_binary(&path) => {
-            goal::read_binary(&path, pages).map_err(Problems::from)
-        }
+        "goal" if goal::is_binary(&path) => goal::read_binary(&path, pages).map_err(Problems::from),
         "goal" => match pages {
             Some(pages) => goal::read_streamed(&path, pages).and_then(Trace::check),
             None => read(&goal::read),
