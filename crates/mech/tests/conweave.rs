@@ -277,7 +277,7 @@ fn compare(t: &Timers, loss: u64, ticks: u64, seed: u64) -> Seen {
                 seen.marked += u64::from(notify.is_some());
                 let answers = [(notify, true), (reply, false)];
                 answers.into_iter().for_each(|(content, is_notify)| {
-                    content.map(|c| replies.push_back((now + 3, flow, c, sent, is_notify)));
+                    replies.extend(content.map(|c| (now + 3, flow, c, sent, is_notify)));
                 });
                 match verdict.hold {
                     true => held.entry(flow).or_default().push(n),

@@ -191,7 +191,7 @@ fn every_mechanism_has_an_example_with_its_golden_summary() {
     let example = |name: &str| (!shared(name)).then(|| format!("{name}.toml"));
     let files = mechanisms()
         .into_keys()
-        .flat_map(|name| example(&name).into_iter().chain([format!("{name}.golden.txt")]));
+        .flat_map(|name| example(name).into_iter().chain([format!("{name}.golden.txt")]));
     let missing: Vec<_> = files.filter(|file| !folder.join(file).exists()).collect();
     assert!(missing.is_empty(), "not in scenarios/mechanisms: {missing:?}");
 }
