@@ -76,11 +76,12 @@ fn incast_under_pffc() {
     incast("pffc");
 }
 
-/// Runs a scenario of the ring, and returns its answer.
+/// Runs a scenario of the ring with settings in a folder of its own, and returns its answer.
 fn ring(flow_control: &str, more: &[&str]) -> serde_json::Value {
     let scenario =
         format!("{}/../../scenarios/testbed/ring-{flow_control}.toml", env!("CARGO_MANIFEST_DIR"));
-    let out = path(&folder(&format!("ring-{flow_control}")), "");
+    let kind = if more.is_empty() { "" } else { "-set" };
+    let out = path(&folder(&format!("ring-{flow_control}{kind}")), "");
     let ran = xoff(&[&["testbed", &scenario, "--out", &out, "--json"], more].concat());
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     ran.json()
