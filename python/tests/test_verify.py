@@ -121,11 +121,12 @@ def noticed(found: Verification) -> bool:
 
 def changed(text: str, at: re.Match[str]) -> str:
     """A text with a number that is one unit of its last digit larger."""
-    digits = at[0].replace(",", "")
+    # A hash may have an exponent too.
+    digits, e, exponent = at[0].replace(",", "").partition("e")
     step = 10 ** -len(digits.partition(".")[2]) if "." in digits else 1
     places = len(digits.partition(".")[2])
     value = f"{float(digits) + step:.{places}f}" if places else str(int(digits) + 1)
-    return text[: at.start()] + value + text[at.end() :]
+    return text[: at.start()] + value + e + exponent + text[at.end() :]
 
 
 def put(tree: Any, path: str, value: Any) -> None:

@@ -8,7 +8,7 @@ import random
 import re
 import subprocess
 import tomllib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

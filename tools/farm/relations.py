@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from copies import BPS, BYTES, PS, QUANTITY, ROOT, XOFF, Case, Rejected, Run, Same, Scenario, Unfit, delay, differences, each_text, neighbours, one_way, read, resume, run, written
+from copies import BPS, BYTES, PS, QUANTITY, ROOT, XOFF, Case, Rejected, Run, Same, Scenario, Unfit, delay, differences, each_text, neighbours, one_way, read, resume, run, with_lists, written
 
 FAMILIES = ("smallest", "tiny", "small", "infiniband", "by-flow", "lossy", "engines")
 

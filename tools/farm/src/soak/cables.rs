@@ -468,6 +468,6 @@ mod tests {
             .iter()
             .filter_map(|f| control::parse(f).ok().flatten())
             .for_each(|m| *formats.entry(kind(&m).0).or_default() += 1);
-        assert_eq!(formats.into_keys().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(formats.into_keys().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 7]);
     }
 }
