@@ -424,6 +424,19 @@ size = "400KB"
 """
 
 
+def test_messages_of_conweave_are_no_data(tmp_path: Path) -> None:
+    """They cross the same ports as data, without any acknowledgement."""
+    scenario = tmp_path / "paths.toml"
+    scenario.write_text(
+        '[topology]\nkind = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = "40Gbps"\ndelay = "1us"\n'
+        '[load_balancing]\nkind = "conweave"\nreply = "4us"\n[[workload]]\nkind = "permutation"\nsize = "300KB"\ndifferent_rack = true\n'
+    )
+    run = xoff.run(scenario, out=tmp_path / "run")
+    assert run.manifest["data_frame_hops"] < run.manifest["frame_hops"]
+    found = xoff.verify(tmp_path / "run")
+    assert found.ok, found.differences[:5]
+
+
 def test_a_sweep_counts_the_messages_of_streamed_jobs(tmp_path: Path) -> None:
     """Their flows are in no list of the run."""
     (tmp_path / "job.toml").write_text(JOB)

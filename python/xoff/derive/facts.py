@@ -171,9 +171,9 @@ class Facts:
 
     @cached_property
     def only_data(self) -> bool:
-        """No acknowledgements, and no messages of a rate control: every frame has data."""
+        """No acknowledgements, no messages of a rate control, and none of ConWeave between switches: every frame has data."""
         kinds = [self.param(*key) for key in (("transport", "kind"), ("host", "acks"), ("rate_control", "kind"), ("detection", "kind"))]
-        return all(k in ("none", None) for k in kinds)
+        return all(k in ("none", None) for k in kinds) and self.param("load_balancing", "kind") != "conweave"
 
     @cached_property
     def payload(self) -> int | None:
