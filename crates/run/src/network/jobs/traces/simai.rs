@@ -14,7 +14,7 @@
 //! (not of the first layer) in parallel with the computing of the weight gradient. Only the end
 //! awaits the collective of the latter. Groups are those of `MockNcclGroup.cc`: tensor parallel
 //! ranks follow each other; data parallel ones have a tensor group between them; `_EP` is one of
-//! each of `ep` consecutive tensor groups, `_DP_EP` one of each `ep`-th. Recomputing is refused.
+//! each of `ep` consecutive tensor groups, `_DP_EP` one of each `ep`-th. xoff rejects recomputation.
 //!
 //! SimAI runs the layers of a pipeline on one stage, and its analytical mode adds a formula. Here a
 //! pipeline has `pp` stages of consecutive ranks, and each stage has the layers of the file:
