@@ -424,6 +424,21 @@ size = "400KB"
 """
 
 
+def test_storms_of_one_pause_are_told_apart(tmp_path: Path) -> None:
+    """The watchdog alerts, and finds the same pause again."""
+    scenario = tmp_path / "storm.toml"
+    scenario.write_text(
+        '[run]\nduration = "200us"\nstop_when_done = false\n[topology]\nkind = "star"\nhosts = 2\nrate = "100Gbps"\ndelay = "100ns"\n'
+        '[flow_control]\nkind = "gfc-time"\nperiod = "4us"\nb0 = "60KB"\n[[flow]]\nsrc = "H0"\ndst = "H1"\n'
+        '[watchdog]\nkind = "status"\ndetect = "18us"\nrestore = "21us"\npoll = "4us"\naction = "alert"\n'
+        '[[pause_storm]]\nhost = "H1"\npriority = 0\nstart = "5us"\nstop = "92us"\ninterval = "4487ns"\n'
+    )
+    run = xoff.run(scenario, out=tmp_path / "run")
+    assert run.frame("storms")["start_ps"].to_list() == [5_105_120] * 3
+    found = xoff.verify(tmp_path / "run")
+    assert found.ok, found.differences[:5]
+
+
 def test_messages_of_conweave_are_no_data(tmp_path: Path) -> None:
     """They cross the same ports as data, without any acknowledgement."""
     scenario = tmp_path / "paths.toml"

@@ -158,7 +158,8 @@ def _storm(s: Said, m: re.Match[str]) -> list[Any]:
     known = [r for r in storms if (r["port"], str(r["priority"]), time(r["start_ps"])) == m.group(2, 3, 4)]
     if not known:
         return [None] * 8
-    r = known[0]
+    # A pause may be found again after an alert.
+    r = next((r for r in known if time(r["detected_ps"]) == m[5]), known[0])
     lost, over = r["discarded_data"] + r["discarded_control"], r["end_ps"]
     return [
         r["action"],
