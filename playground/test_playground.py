@@ -582,12 +582,12 @@ def test_both_sides_are_told_before_a_run(browser: Browser, served: str) -> None
     with Opened(browser, served) as o:
         o.drawn()
         o.page.fill("#text", (ROOT / "scenarios/bench/websearch.toml").read_text())
-        o.page.fill("#settings", "workload[0].duration=100us")
+        o.page.fill("#settings", "run.duration=20us")
         o.page.check("#beside-on")
         o.until("/^Run A takes about .* Run B takes about .* at least/.test(document.getElementById('estimate').textContent)", 60)
         assert o.page.inner_text("#warning").startswith("Run B takes about")
         assert o.page.inner_text("#warning code") == "xoff run ring.toml --out out/B"
-        assert o.page.locator("#same code").all_inner_texts() == ["xoff run ring.toml --out out/A --set 'workload[0].duration=100us'", "xoff run ring.toml --out out/B"]
+        assert o.page.locator("#same code").all_inner_texts() == ["xoff run ring.toml --out out/A --set run.duration=20us", "xoff run ring.toml --out out/B"]
         o.page.fill("#beside", "flow_control=nonsense")
         o.until("document.getElementById('problems').textContent.includes('nonsense')", 60)
         assert o.page.inner_text("#estimate").startswith("Run A takes about")
