@@ -24,7 +24,8 @@ LONG = {
 @pytest.mark.parametrize("paper", LONG)
 def test_quick_runs_have_the_verdicts_of_full_ones(paper: str, tmp_path: Path) -> None:
     kept = {c["id"]: c["verdict"] for c in page.kept(ROOT / "papers" / paper) if c["id"] not in LONG[paper].split()}
-    assert len(kept) > 3
+    # Hardware has seven claims in all, three of them long.
+    assert len(kept) > (3 if paper == "hardware" else 7)
     answer = xoff.reproduce(ROOT / "papers" / paper, list(kept), out=tmp_path / "out", progress=False, workers=1)
     assert {c.id: c.verdict for c in answer.claims} == kept
 
