@@ -5,57 +5,77 @@ import os
 import re
 import subprocess
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 
 import pytest
+import xoff
 
-ROOT = Path(__file__).parents[2]
 COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter")
 NANOSECOND = 10**9
 
 
+def built(client: str, program: str) -> Path:
+    """The adapter in its build folder (XOFF_TEST_ASTRA ...), where the checkout of its simulator is named too (ASTRA_SIM ...)."""
+    checkout, folder = os.environ.get(client), os.environ.get(f"XOFF_TEST_{client.removesuffix('_SIM')}")
+    if not folder or not checkout:
+        pytest.skip(f"{client} and XOFF_TEST_{client.removesuffix('_SIM')} name no checkout and no build of its adapter in clients")
+    return Path(folder) / program
+
+
 @pytest.fixture(scope="session")
-def astra(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The adapter, built (XOFF_TEST_ASTRA: its build folder) beside a checkout of astra-sim (ASTRA_SIM)."""
-    built, checkout = os.environ.get("XOFF_TEST_ASTRA"), os.environ.get("ASTRA_SIM")
-    if not built or not checkout:
-        pytest.skip("ASTRA_SIM and XOFF_TEST_ASTRA name no checkout of astra-sim and no build of clients/astra-sim")
-    return Path(built) / "xoff-astra"
+def astra() -> Path:
+    return built("ASTRA_SIM", "xoff-astra")
+
+
+@pytest.fixture(scope="session")
+def atlahs() -> Path:
+    return built("ATLAHS", "xoff-atlahs")
+
+
+@pytest.fixture(scope="session")
+def simai() -> Path:
+    return built("SIMAI", "xoff-simai")
+
+
+def run(folder: Path, program: Path, *arguments: str | Path, code: int = 0) -> str:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=120, cwd=folder)
+    assert done.returncode == code, done.stdout[-500:] + done.stderr
+    return done.stdout + done.stderr
+
+
+def end_of(said: str) -> Fraction:
+    """When all was finished [ns]."""
+    end = re.search(r"^finished at ([0-9.]+) ns: .* 0 frames lost$", said, re.MULTILINE)
+    assert end, said[-500:]
+    return Fraction(end[1])
 
 
 def finished(program: Path, collective: str, ranks: int, system: Path, network: Path, *more: str) -> Fraction:
     examples = Path(os.environ["ASTRA_SIM"]) / "examples"
-    done = subprocess.run(
-        [
+    return end_of(
+        run(
+            network.parent,
             program,
             f"--workload-configuration={examples}/workload/microbenchmarks/{collective}/{ranks}npus_1MB/{collective}",
             f"--remote-memory-configuration={examples}/remote_memory/analytical/no_memory_expansion.json",
             f"--system-configuration={system}",
             f"--network-configuration={network}",
             *more,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=network.parent,
+        )
     )
-    assert done.returncode == 0, done.stdout[-500:] + done.stderr
-    said = re.search(r"^finished at ([0-9.]+) ns: .* 0 frames lost$", done.stdout, re.MULTILINE)
-    assert said, done.stdout[-500:]
-    return Fraction(said[1])
 
 
-def network(folder: Path, ranks: int) -> Path:
+def network(folder: Path, ranks: int, rate: int = 400, delay: int = 500) -> Path:
     path = folder / f"star{ranks}.toml"
-    path.write_text(f'[topology]\nkind = "star"\nhosts = {ranks}\nrate = "400Gbps"\ndelay = "500ns"\n[flow_control]\nkind = "pfc"\n')
+    path.write_text(f'[topology]\nkind = "star"\nhosts = {ranks}\nrate = "{rate}Gbps"\ndelay = "{delay}ns"\n[flow_control]\nkind = "pfc"\n')
     return path
 
 
-def message(size: int) -> Fraction:
-    """A message alone over a switch, in frames of 1500 B at 400 Gb/s, over two cables of 500 ns [ns]."""
+def message(size: int, rate: int = 400) -> Fraction:
+    """A message alone over a switch, in frames of 1500 B, over two cables of 500 ns [ns]."""
     frames = -(-size // 1500)
-    time = [Fraction(8 * min(1500, size - 1500 * n), 400) for n in range(frames)]
+    time = [Fraction(8 * min(1500, size - 1500 * n), rate) for n in range(frames)]
     at_switch = free = Fraction(0)
     for t in time:
         at_switch += t
@@ -92,3 +112,85 @@ def test_astra_sim_examples_finish_the_same_twice_and_leave_results(astra: Path,
     assert manifest["flows_completed"] == manifest["flows_total"] > 0
     # The last message ends an endpoint delay before the last rank.
     assert abs(Fraction(manifest["simulated_seconds"]).limit_denominator(10**12) * NANOSECOND - first) <= 200
+
+
+def goal(program: Path, folder: Path, ranks: list[list[str]]) -> Path:
+    """A schedule from the lines of each rank, in the binary form that ATLAHS reads."""
+    blocks = ["rank {} {{\n{}\n}}\n".format(n, "\n".join(lines)) for n, lines in enumerate(ranks)]
+    (folder / "schedule.goal").write_text(f"num_ranks {len(ranks)}\n\n" + "\n".join(blocks))
+    run(folder, program.parent / "txt2bin", "-i", "schedule.goal", "-o", "schedule.bin")
+    return folder / "schedule.bin"
+
+
+def ring(ranks: int, size: int, steps: int, calc: int) -> list[list[str]]:
+    """Each rank passes on what it has received, after computing."""
+    lines: list[list[str]] = []
+    for rank in range(ranks):
+        mine: list[str] = []
+        for step in range(steps):
+            send, recv, work = (f"l{3 * step + n}" for n in (1, 2, 3))
+            mine += [f"{send}: send {size}b to {(rank + 1) % ranks} tag {step}", f"{recv}: recv {size}b from {(rank - 1) % ranks} tag {step}"]
+            mine += [f"{work}: calc {calc}", f"{work} requires {recv}"]
+            if step:
+                mine.append(f"{send} requires l{3 * step}")
+        lines.append(mine)
+    return lines
+
+
+def own_reader(schedule: Path, path: Path) -> Fraction:
+    """When `xoff run` of the same file has finished [ns]."""
+    ranks = re.search(r"hosts = (\d+)", path.read_text())
+    assert ranks
+    job = path.with_name("job.toml")
+    hosts = ", ".join(f'"H{n}"' for n in range(int(ranks[1])))
+    job.write_text(f'[run]\nduration = "1s"\n{path.read_text()}[[job]]\nname = "goal"\ngoal = "{schedule.name}"\nhosts = [{hosts}]\n')
+    manifest = xoff.run(job, progress=False).manifest
+    assert manifest["flows_completed"] == manifest["flows_total"] > 0
+    return Fraction(round(manifest["simulated_seconds"] * 10**12), 1000)
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+def test_atlahs_rings_take_the_closed_form_and_the_time_of_xoffs_reader(atlahs: Path, tmp_path: Path, ranks: int) -> None:
+    size, steps, calc, path = 1 << 18, 2 * (ranks - 1), 1234, network(tmp_path, ranks, rate=200)
+    schedule = goal(atlahs, tmp_path, ring(ranks, size, steps, calc))
+    said = run(tmp_path, atlahs, f"--goal={schedule}", f"--network={path}", f"--results={tmp_path / 'out'}")
+    assert f" {ranks * steps} messages, " in said
+    assert end_of(said) == steps * (message(size, 200) + calc) == own_reader(schedule, path)
+    assert end_of(run(tmp_path, atlahs, f"--goal={schedule}", f"--network={path}")) == end_of(said)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["flows_completed"] == manifest["flows_total"] == ranks * steps
+
+
+def test_atlahs_leaves_its_gap_between_messages_of_a_rank(atlahs: Path, tmp_path: Path) -> None:
+    """A gap of LogGP's G = 0.04 ns/B for a message in frames of 4,160 B and one more: where xoff's reader differs."""
+    size, others, path = 1 << 20, 7, network(tmp_path, 8, rate=200)
+    sends = [f"l{n}: send {size}b to {n} tag 0" for n in range(1, others + 1)]
+    schedule = goal(atlahs, tmp_path, [sends] + [[f"l1: recv {size}b from 0 tag 0"]] * others)
+    gap = (-(-size // 4096) + 1) * 4160 * 4 // 100
+    end = end_of(run(tmp_path, atlahs, f"--goal={schedule}", f"--network={path}"))
+    assert abs(end - ((others - 1) * gap + message(size, 200))) <= 1
+    assert own_reader(schedule, path) < end
+
+
+def test_atlahs_schedules_that_cannot_finish_are_told(atlahs: Path, tmp_path: Path) -> None:
+    path = network(tmp_path, 2, rate=200)
+    schedule = goal(atlahs, tmp_path, [["l1: send 100b to 1 tag 0"], ["l1: recv 100b from 0 tag 0", "l2: recv 100b from 0 tag 0"]])
+    said = run(tmp_path, atlahs, f"--goal={schedule}", f"--network={path}", code=2)
+    assert "1 sends and 2 receives" in said
+    waits = [[f"l1: recv 100b from {1 - n} tag 0", f"l2: send 100b to {1 - n} tag 0", "l2 requires l1"] for n in (0, 1)]
+    said = run(tmp_path, atlahs, f"--goal={goal(atlahs, tmp_path, waits)}", f"--network={path}", code=1)
+    assert "not finished at 0 ns: 0 messages" in said
+
+
+def test_simai_example_takes_the_closed_form(simai: Path, tmp_path: Path) -> None:
+    """Each all-reduce of 8 GPUs fills the links: 2 (n - 1) / n of its size, a frame more at the switch, cables, latency, 10 ns of SimAI's."""
+    workload, path = Path(os.environ["SIMAI"]) / "example" / "microAllReduce.txt", network(tmp_path, 8, rate=2400, delay=25)
+    for latency in (6000, 0):
+        said = run(tmp_path, simai, f"--workload={workload}", f"--network={path}", f"--send-latency={latency}", "--results=out")
+        times = [int(t) for t in re.findall(r"spent on fwd pass comm: (\d+)", said)]
+        sizes = [int(line.split()[4]) for line in workload.read_text().splitlines()[2:]]
+        assert times == [ceil(Fraction(14, 8) * size * 8 / 2400 + Fraction(12000, 2400) + 50 + latency + 10) for size in sizes]
+        again = run(tmp_path, simai, f"--workload={workload}", f"--network={path}", f"--send-latency={latency}")
+        assert end_of(again) == end_of(said)
+        manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+        assert manifest["flows_completed"] == manifest["flows_total"] == 2 * 8 * 14 * 8
