@@ -1,107 +1,21 @@
-// astra-sim over a network of xoff: one network for all ranks, rank i is host i of the scenario.
-//
-//   Sys -> sim_send, sim_recv, sim_schedule -> xoff_send, xoff_recv, xoff_schedule
-//   Sys <- callbacks <- acknowledged or delivered, received, timer <- xoff_next
-#include <cmath>
-#include <fstream>
+// astra-sim over a network of xoff: command line and main loop. xoff_rank.hh is the network.
 #include <iostream>
 #include <memory>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "astra-sim/common/AstraNetworkAPI.hh"
 #include "astra-sim/common/Logging.hh"
 #include "astra-sim/system/Sys.hh"
 #include "extern/helper/cxxopts/cxxopts.hpp"
 #include "extern/remote_memory_backend/analytical/AnalyticalRemoteMemory.hh"
-#include "xoff.hpp"
+#include "xoff_rank.hh"
 
 namespace {
 
-using Handler = void (*)(void *);
-
-struct Callback {
-    Handler handler;
-    void *argument;
-    void operator()() const { handler(argument); }
-};
-
-// Callbacks that wait, by the token that returns with the event.
-class Waiting {
-  public:
-    uint64_t add(Callback c) {
-        waiting_[next_] = c;
-        return next_++;
-    }
-    void run(uint64_t token) {
-        auto found = waiting_.find(token);
-        Callback c = found->second;
-        waiting_.erase(found);
-        c();
-    }
-
-  private:
-    std::unordered_map<uint64_t, Callback> waiting_;
-    uint64_t next_ = 0;
-};
-
-// What all ranks share.
-struct Shared {
-    xoff_cpp::network net;
-    std::vector<uint32_t> hosts;
-    uint8_t priority;
-    uint32_t queue_pair;
-    int unfinished;
-    Waiting sent, received, timers;
-    // The tag of xoff matches receives, so the token of a send is found by the number of its message.
-    std::unordered_map<uint64_t, uint64_t> token_of_message;
-    uint64_t bytes = 0;
-};
-
-class Rank : public AstraSim::AstraNetworkAPI {
-  public:
-    Rank(int rank, Shared &shared) : AstraNetworkAPI(rank), shared_(shared) {}
-
-    int sim_send(void *, uint64_t count, int, int dst, int tag, AstraSim::sim_request *, Handler handler, void *argument) override {
-        uint64_t token = shared_.sent.add({handler, argument});
-        uint64_t id = shared_.net.send(host(rank), host(dst), count, shared_.priority, shared_.queue_pair, static_cast<uint32_t>(tag));
-        shared_.token_of_message[id] = token;
-        shared_.bytes += count;
-        return 0;
-    }
-    int sim_recv(void *, uint64_t count, int, int src, int tag, AstraSim::sim_request *, Handler handler, void *argument) override {
-        shared_.net.recv(host(rank), host(src), static_cast<uint32_t>(tag), count, shared_.received.add({handler, argument}));
-        return 0;
-    }
-    void sim_schedule(AstraSim::timespec_t delta, Handler handler, void *argument) override {
-        shared_.net.schedule(static_cast<uint64_t>(std::llround(delta.time_val * 1000)), shared_.timers.add({handler, argument}));
-    }
-    AstraSim::timespec_t sim_get_time() override { return {AstraSim::NS, static_cast<long double>(shared_.net.now()) / 1000}; }
-    // GB/s, as in the other back ends.
-    double get_BW_at_dimension(int) override { return static_cast<double>(shared_.net.host_rate(host(rank))) / 8e9; }
-    void sim_notify_finished() override { shared_.unfinished--; }
-
-  private:
-    uint32_t host(int of) const { return shared_.hosts.at(static_cast<size_t>(of)); }
-    Shared &shared_;
-};
-
-std::string read(const std::string &path) {
-    std::ifstream file(path);
-    if (!file) throw std::runtime_error("cannot read " + path);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-std::string folder_of(const std::string &path) {
-    size_t end = path.find_last_of('/');
-    return end == std::string::npos ? "." : path.substr(0, end);
-}
+using xoff_astra::Rank;
+using xoff_astra::Shared;
 
 cxxopts::Options options() {
     cxxopts::Options all("xoff-astra", "astra-sim over a lossless network of xoff");
@@ -133,21 +47,14 @@ int simulate(const cxxopts::ParseResult &given) {
         return text(name) == first;
     };
     AstraSim::LoggerFactory::init(text("logging-configuration"), text("logging-folder"));
-    unsigned priority = given["priority"].as<unsigned>();
-    std::string scenario = text("network-configuration");
-    Shared shared{xoff_cpp::network(read(scenario), {priority}, folder_of(scenario)), {}, static_cast<uint8_t>(priority),
-                  one_of("queue-pairs", "shared", "own") ? 0 : XOFF_OWN_PAIR, 0, {}, {}, {}, {}, 0};
+    Shared shared(text("network-configuration"), given["priority"].as<unsigned>(), one_of("queue-pairs", "shared", "own") ? 0 : XOFF_OWN_PAIR,
+                  one_of("send-ends", "delivered", "acknowledged") ? XOFF_DELIVERED : XOFF_ACKNOWLEDGED);
     xoff_cpp::network &net = shared.net;
-    shared.hosts = net.hosts();
-    bool ends_delivered = one_of("send-ends", "delivered", "acknowledged");
-    net.enable(XOFF_RECEIVED);
-    if (!ends_delivered) net.enable(XOFF_ACKNOWLEDGED);
     std::vector<int> dimensions{static_cast<int>(shared.hosts.size())};
     if (given.count("npus-count")) dimensions = given["npus-count"].as<std::vector<int>>();
     size_t ranks = std::accumulate(dimensions.begin(), dimensions.end(), size_t{1}, [](size_t a, int b) { return a * static_cast<size_t>(b); });
     if (ranks > shared.hosts.size())
         throw std::runtime_error("--npus-count: " + std::to_string(ranks) + " ranks, but the scenario has " + std::to_string(shared.hosts.size()) + " hosts");
-    shared.unfinished = static_cast<int>(ranks);
     Analytical::AnalyticalRemoteMemory memory(text("remote-memory-configuration"));
     std::vector<int> queues(dimensions.size(), given["num-queues-per-dim"].as<int>());
     std::vector<std::unique_ptr<Rank>> networks;
@@ -162,41 +69,20 @@ int simulate(const cxxopts::ParseResult &given) {
     }
     for (AstraSim::Sys *system : systems) system->workload->fire();
     bool deadlock = false;
-    uint64_t messages = 0;
-    while (shared.unfinished > 0 && !deadlock) {
+    auto unfinished = [&] { return static_cast<int>(ranks) - shared.finished_ranks; };
+    while (unfinished() > 0 && !deadlock) {
         auto event = net.next();
         if (!event) break;
-        switch (event->what) {
-        case XOFF_TIMER:
-            shared.timers.run(event->tag);
-            break;
-        case XOFF_RECEIVED:
-            shared.received.run(event->tag);
-            break;
-        case XOFF_DELIVERED:
-        case XOFF_ACKNOWLEDGED:
-            if ((event->what == XOFF_DELIVERED) == ends_delivered) {
-                auto found = shared.token_of_message.find(event->id);
-                uint64_t token = found->second;
-                shared.token_of_message.erase(found);
-                messages++;
-                shared.sent.run(token);
-            }
-            break;
-        case XOFF_DEADLOCK:
-            deadlock = true;
-            break;
-        default:
-            break;
-        }
+        deadlock = event->what == XOFF_DEADLOCK;
+        shared.on(*event);
     }
     // The log has a thread of its own, which writes between these lines otherwise.
     AstraSim::LoggerFactory::shutdown();
     uint64_t lost = net.lost_frames();
-    std::cout << (deadlock ? "deadlock" : shared.unfinished > 0 ? "not finished" : "finished") << " at " << static_cast<double>(net.now()) / 1e3
-              << " ns: " << messages << " messages, " << static_cast<double>(shared.bytes) / 1e6 << " MB, " << lost << " frames lost\n";
-    if (shared.unfinished > 0) std::cout << shared.unfinished << " of " << ranks << " ranks have not finished\n";
-    bool good = !deadlock && lost == 0 && shared.unfinished == 0;
+    std::cout << (deadlock ? "deadlock" : unfinished() > 0 ? "not finished" : "finished") << " at " << static_cast<double>(net.now()) / 1e3
+              << " ns: " << shared.messages << " messages, " << static_cast<double>(shared.bytes) / 1e6 << " MB, " << lost << " frames lost\n";
+    if (unfinished() > 0) std::cout << unfinished() << " of " << ranks << " ranks have not finished\n";
+    bool good = !deadlock && lost == 0 && unfinished() == 0;
     if (!text("results").empty()) {
         good = net.finish(text("results")) && good;
         std::cout << "results in " << text("results") << ": xoff view " << text("results") << "\n";

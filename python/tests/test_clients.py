@@ -51,19 +51,21 @@ def end_of(said: str) -> Fraction:
     return Fraction(end[1])
 
 
-def finished(program: Path, collective: str, ranks: int, system: Path, network: Path, *more: str) -> Fraction:
+def run_astra(program: Path, collective: str, ranks: int, system: Path, network: Path, *more: str) -> str:
     examples = Path(os.environ["ASTRA_SIM"]) / "examples"
-    return end_of(
-        run(
-            network.parent,
-            program,
-            f"--workload-configuration={examples}/workload/microbenchmarks/{collective}/{ranks}npus_1MB/{collective}",
-            f"--remote-memory-configuration={examples}/remote_memory/analytical/no_memory_expansion.json",
-            f"--system-configuration={system}",
-            f"--network-configuration={network}",
-            *more,
-        )
+    return run(
+        network.parent,
+        program,
+        f"--workload-configuration={examples}/workload/microbenchmarks/{collective}/{ranks}npus_1MB/{collective}",
+        f"--remote-memory-configuration={examples}/remote_memory/analytical/no_memory_expansion.json",
+        f"--system-configuration={system}",
+        f"--network-configuration={network}",
+        *more,
     )
+
+
+def finished(program: Path, collective: str, ranks: int, system: Path, network: Path, *more: str) -> Fraction:
+    return end_of(run_astra(program, collective, ranks, system, network, *more))
 
 
 def network(folder: Path, ranks: int, rate: int = 400, delay: int = 500) -> Path:
@@ -112,6 +114,37 @@ def test_astra_sim_examples_finish_the_same_twice_and_leave_results(astra: Path,
     assert manifest["flows_completed"] == manifest["flows_total"] > 0
     # The last message ends an endpoint delay before the last rank.
     assert abs(Fraction(manifest["simulated_seconds"]).limit_denominator(10**12) * NANOSECOND - first) <= 200
+
+
+def messages_fit(collective: str, ranks: int) -> int:
+    """Smallest number of chunks, at least 4, of a collective of 1 MiB with which every message fits in one frame."""
+    size, splits = 1 << 20, 4
+    while (size // ranks if collective in ("all_reduce", "reduce_scatter") else size) // splits > 65535:
+        splits *= 2
+    return splits
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_astra_sim_agrees_with_its_analytical_back_end_under_its_assumptions(astra: Path, tmp_path: Path, collective: str, ranks: int) -> None:
+    """One frame a message, GB of 2^30 B, and times of messages in whole ns: with 64 B/ns equal, with 50 GB/s (53.7 B/ns) within 0.1 %."""
+    analytical = os.environ.get("XOFF_TEST_ASTRA_ANALYTICAL")
+    if not analytical:
+        pytest.skip("XOFF_TEST_ASTRA_ANALYTICAL names no AstraSim_Analytical_Congestion_Aware")
+    checkout = Path(os.environ["ASTRA_SIM"])
+    system = json.loads((checkout / "examples/system/native_collectives/Ring_4chunks.json").read_text())
+    (tmp_path / "ring.json").write_text(json.dumps(system | {"preferred-dataset-splits": messages_fit(collective, ranks)}))
+    for rate, limit in ((Fraction(64 * NANOSECOND, 1 << 30), 0), (Fraction(50), Fraction(1, 1000))):
+        path = network(tmp_path, ranks)
+        bits = rate * 8 * (1 << 30)
+        path.write_text(
+            path.read_text().replace("400Gbps", f"{int(bits)}bps") + '[switch]\nbuffer = "1GB"\n[host]\nframe_max = "65535B"\n',
+        )
+        theirs = tmp_path / "switch.yml"
+        theirs.write_text(f"topology: [ Switch ]\nnpus_count: [ {ranks} ]\nbandwidth: [ {float(rate)!r} ]\nlatency: [ 500.0 ]\n")
+        said = run_astra(Path(analytical), collective, ranks, tmp_path / "ring.json", theirs)
+        wanted = max(int(cycles) for cycles in re.findall(r"finished, (\d+) cycles", said))
+        assert abs(finished(astra, collective, ranks, tmp_path / "ring.json", path) - wanted) <= limit * wanted
 
 
 def goal(program: Path, folder: Path, ranks: list[list[str]]) -> Path:
