@@ -71,3 +71,27 @@ fn the_last_sample_is_the_end() {
         assert_eq!(sent, counted, "{text}");
     }
 }
+
+/// How often a run is looked at changes nothing: the flow is complete between two looks at the
+/// ports, and hosts that report credits by the clock never rest.
+#[test]
+fn a_report_does_not_make_a_run_longer() {
+    let s = load(
+        "[run]\nduration = \"50us\"\n[topology]\nkind = \"star\"\nhosts = 64\nrate = \"10Gbps\"\ndelay = \"100ns\"\n\
+         [flow_control]\nkind = \"cbfc\"\nperiod = \"100ns\"\n[transport]\nkind = \"tcp\"\n\
+         [[flow]]\nsrc = \"H1\"\ndst = \"H0\"\nsize = \"1B\"\n",
+    );
+    let ran = |with_report: bool, threads| {
+        let running = s.start(Sink::Memory, Some(threads)).unwrap();
+        let running = if with_report { running.with_page(|_| None) } else { running };
+        let r = running.run(|_| true).unwrap();
+        let messages: u64 = r.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum();
+        (r.outcome.now, messages, r.manifest.result_hash)
+    };
+    let short = ran(false, 1);
+    // 128 ports, ten messages a microsecond each.
+    assert!((1_000..2_000).contains(&short.1), "{} messages", short.1);
+    for (with_report, threads) in [(true, 1), (true, 3), (false, 3)] {
+        assert_eq!(ran(with_report, threads), short, "{with_report} {threads}");
+    }
+}

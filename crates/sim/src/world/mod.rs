@@ -423,6 +423,8 @@ impl World {
             [only] => {
                 let stop = only.core.events.saturating_add(task.events);
                 let forward = self.forward.as_ref().is_some_and(|f| !f.is_off());
+                // All may have been complete before this stretch: then the next poll ends the run.
+                let complete = task.looks.is_some_and(|(_, left)| left == 0);
                 let mut next = next;
                 loop {
                     let look = self.looks.as_mut().map(|l| l.move_on(next));
@@ -430,7 +432,7 @@ impl World {
                     only.run(bound, stop - only.core.events);
                     // A poll that would find nothing is passed over.
                     let polls = bound < task.bound && only.core.events < stop;
-                    if !polls || forward || only.reports() || only.rests() {
+                    if !polls || forward || complete || only.reports() || only.rests() {
                         break;
                     }
                     match only.peek().filter(|first| *first < task.bound) {
