@@ -257,3 +257,32 @@ fn credits_in_blocks_that_small_frames_leave_half_empty_are_warned_of() {
         (None, None, None)
     );
 }
+
+/// Frames that a switch drops for want of a route take no room: their credits come back, and a flow
+/// to another host is as fast as if no link had failed.
+#[test]
+fn frames_without_a_route_keep_no_credits() {
+    let kinds = [
+        ("131072B", "cbfc"),
+        ("131072B", "cbfc\"\ncounters = \"12-bit"),
+        ("131072B", "uec-cbfc"),
+        ("300KB", "gfc-time"),
+    ];
+    for (buffer, kind) in kinds {
+        let ran = |failure: &str| {
+            let text = format!(
+                "[run]\nduration = \"2ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\n\
+                 [switch]\nbuffer = \"{buffer}\"\n[flow_control]\nkind = \"{kind}\"\n\
+                 [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"450KB\"\n\
+                 [[flow]]\nsrc = \"H0\"\ndst = \"H2\"\nsize = \"50KB\"\nstart = \"300us\"\n{failure}"
+            );
+            let s = load(&text).unwrap_or_else(|e| panic!("{e}"));
+            let o = s.run(Sink::Nothing).unwrap().outcome;
+            (o.lost_frames + o.dropped_frames, o.flows[1].end)
+        };
+        let (none, whole) = ran("");
+        let (lost, cut) = ran("[[failure]]\nlink = \"S1-H1\"\nat = \"5us\"\n");
+        assert!(none == 0 && lost * 1500 > 250_000, "{kind}: {lost} frames");
+        assert_eq!(cut, whole, "{kind}");
+    }
+}

@@ -268,6 +268,11 @@ impl Receiver for CreditReceiver {
         self.buffer_blocks.saturating_sub(stuck_blocks) < blocks(len)
     }
 
+    fn on_dropped(&mut self, _now: Time, len: Bytes) -> Option<Message> {
+        self.abr = self.abr.wrapping_add(blocks(len)) & self.mask;
+        None
+    }
+
     fn on_peer_total(&mut self, sent: u64) {
         self.abr = sent & self.mask;
     }
@@ -570,6 +575,23 @@ mod tests {
                 assert_eq!(s.credits(), 0);
                 s.on_message(now, period(&mut r));
                 assert_eq!(s.credits(), 24);
+            }
+        }
+    }
+
+    /// A frame that is dropped as it arrives was sent and takes no room.
+    #[test]
+    fn a_dropped_frame_keeps_no_credits() {
+        for conformance in [false, true] {
+            let p = params(48, conformance);
+            let (mut r, mut s) = (CreditReceiver::new(&p), CbfcSender::new(&p, C));
+            for _ in 0..1_000 {
+                s.on_sent(Time::ZERO, Bytes(1500), Span::ZERO);
+                assert_eq!(s.credits(), 24);
+                let due = r.next_wake().unwrap();
+                assert_eq!(r.on_dropped(due, Bytes(1500)), None);
+                s.on_message(due, r.on_wake(due, &Occupancy::default()).unwrap());
+                assert_eq!(s.credits(), 48);
             }
         }
     }

@@ -126,6 +126,11 @@ pub trait Receiver {
     /// real link frames get lost and peers restart; a half that counts arrivals takes the peer's
     /// figure (IBA 7.9.4).
     fn on_peer_total(&mut self, _sent: u64) {}
+    /// A frame arrived and was dropped at once, for want of a route or of room: it takes no room,
+    /// but it was sent.
+    fn on_dropped(&mut self, _now: Time, _len: Bytes) -> Option<Message> {
+        None
+    }
     /// The message that holds the peer as long as one can, as of a receiver whose buffer is full or
     /// that is broken; `None`: there is none.
     fn hold(&self) -> Option<Message> {

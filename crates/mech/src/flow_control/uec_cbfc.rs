@@ -437,6 +437,12 @@ impl Receiver for CellReceiver {
         self.news(now)
     }
 
+    fn on_dropped(&mut self, now: Time, len: Bytes) -> Option<Message> {
+        self.consumed = self.consumed.wrapping_add(self.p.cost.of(len));
+        self.freed = self.freed.wrapping_add(self.p.cost.of(len));
+        self.news(now)
+    }
+
     fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
         if now >= self.cc_next {
             // A late wake-up sends one, not the missed ones.

@@ -96,6 +96,10 @@ impl Rx {
     pub fn hold(&self) -> Option<Message> {
         dispatch!(Rx, self, m => m.hold(), _ => None, Rx::None => None,)
     }
+    /// See [`Receiver::on_dropped`].
+    pub fn on_dropped(&mut self, now: Time, len: Bytes) -> Option<Message> {
+        dispatch!(Rx, self, m => m.on_dropped(now, len), _ => None, Rx::None => None,)
+    }
     /// See [`Receiver::on_peer_total`].
     pub fn on_peer_total(&mut self, sent: u64) {
         dispatch!(Rx, self, m => m.on_peer_total(sent), _ => {}, Rx::None => {})
