@@ -569,3 +569,23 @@ fn a_port_that_goes_down_drops_its_state_and_delays_no_other() {
         assert_eq!((outages.len(), outages[0].until.is_some()), (1, true));
     }
 }
+
+/// Link retry sends again what a port that is down has dropped: nothing is lost.
+#[test]
+fn frames_that_link_retry_repeats_are_not_lost_at_a_port_that_is_down() {
+    let set = ["switch.buffer=8MB", "link_retry.kind=llr", "link_retry.timer=20ms"]
+        .map(|s| xoff_scenario::document::Override::set(s).unwrap());
+    let s = NetworkScenario::from_text("incast.toml", INCAST, &set, Path::new(""))
+        .unwrap_or_else(|e| panic!("{e:?}"));
+    let mut n = switch(&s);
+    n.machine.link_down(n.running.world(), ms(1), 0, 3);
+    let now = send(&mut n, ms(2), 50);
+    n.run(now);
+    let left =
+        |n: &Node| n.out.iter().filter(|(_, to, b)| *to == n.peers[0] && b.len() > 1500).count();
+    assert_eq!((left(&n), n.counters(0).port_down), (0, 0));
+    n.machine.link_up(n.running.world(), now, 0);
+    n.run(Time(now.0 + ms(60).0));
+    assert!(left(&n) > 0, "sent again after the timer");
+    assert_eq!(n.counters(0).port_down, 0);
+}

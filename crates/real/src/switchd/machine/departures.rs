@@ -18,7 +18,8 @@ pub(super) struct Departure {
     pub at: Time,
     nth: u64,
     link: usize,
-    control: bool,
+    /// It is lost for good if its port is down: data that no link retry sends again.
+    lost_if_down: bool,
     bytes: Vec<u8>,
 }
 
@@ -106,7 +107,7 @@ impl Machine {
             let signal = local::Message::LinkRetry(link_retry::Repr { kind, number });
             if signal.emit_frame(Mac::FLOW_CONTROL, own, &mut bytes).is_ok() {
                 a.counters.control_sent += 1;
-                self.send(at, link, true, bytes);
+                self.send(at, link, false, bytes);
             }
             return;
         }
@@ -168,12 +169,13 @@ impl Machine {
             debug_assert!(written.is_ok(), "a number of 20 bits");
             self.spare.push(frame);
         }
-        self.send(at, link, control, bytes);
+        self.send(at, link, !control && f.number().is_none(), bytes);
     }
 
-    fn send(&mut self, at: Time, link: usize, control: bool, bytes: Vec<u8>) {
+    fn send(&mut self, at: Time, link: usize, lost_if_down: bool, bytes: Vec<u8>) {
         self.departed += 1;
-        self.departures.push(Reverse(Departure { at, nth: self.departed, link, control, bytes }));
+        let departure = Departure { at, nth: self.departed, link, lost_if_down, bytes };
+        self.departures.push(Reverse(departure));
     }
 
     /// Messages that represent a state, repeated: a lost one would otherwise hold forever.
@@ -200,7 +202,7 @@ impl Machine {
             let Some(Reverse(d)) = self.departures.pop() else { return };
             let a = &mut self.at[d.link];
             if a.down {
-                a.counters.port_down += u64::from(!d.control);
+                a.counters.port_down += u64::from(d.lost_if_down);
             } else {
                 a.counters.departed += 1;
                 f(d.at, d.link, &d.bytes);

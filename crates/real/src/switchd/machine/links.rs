@@ -1,7 +1,7 @@
 //! Ports that go down and come back.
 //!
 //! ```text
-//!   up --down--> no message received counts any more; its departures are dropped and counted; other ports continue
+//!   up --down--> no message received counts any more; its departures are dropped, and counted unless link retry repeats them; other ports continue
 //!     <---up---- sender halves restart, and the last messages of this port are repeated
 //! ```
 
@@ -25,14 +25,17 @@ pub struct Outage {
 impl Machine {
     /// A port went down, `now` being a time that the world has reached: messages of its neighbour
     /// no longer count, and every frame that leaves by it is dropped, at line rate, so that it
-    /// delays no other. `unsent`: frames that left before and never got onto the wire.
+    /// delays no other. `unsent`: frames that left before and never got onto the wire. Frames that
+    /// link retry sends again are not lost; those that it gives up are counted there.
     pub fn link_down(&mut self, world: &mut World, now: Time, link: usize, unsent: u64) {
         let a = &mut self.at[link];
         if std::mem::replace(&mut a.down, true) {
             return;
         }
         a.counters.downs += 1;
-        a.counters.port_down += unsent;
+        if self.c.frames_kept.is_none() {
+            a.counters.port_down += unsent;
+        }
         a.counters.departed = a.counters.departed.saturating_sub(unsent);
         if a.outages.len() < OUTAGES_MAX {
             a.outages.push(Outage { from: now, until: None });
