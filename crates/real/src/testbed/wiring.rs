@@ -89,6 +89,19 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
             );
         }
     }
+    // It would fill the wire with messages that ask for a start, one after each timer.
+    let retries = s.links().iter().filter_map(|(link, _)| {
+        let p = s.link_retry()?.on(link.rate, link.delay, link.mtu).ok()?;
+        let round = link_retry::loop_time(link.rate, link.delay, link.mtu, p.ack_spacing);
+        (p.timer < round).then_some((p.timer, round, link.rate))
+    });
+    if let Some((timer, round, rate)) = retries.max_by_key(|&(_, round, _)| round) {
+        return no(
+            "link_retry.timer",
+            &format!("{timer} is less than {round}, the loop of a link of {rate}"),
+            &format!("a timer of {} or more suits real ports", round + LOOP),
+        );
+    }
     Ok(())
 }
 
