@@ -452,6 +452,15 @@ def test_messages_of_conweave_are_no_data(tmp_path: Path) -> None:
     assert found.ok, found.differences[:5]
 
 
+def test_a_job_without_a_whole_iteration_is_verified(tmp_path: Path) -> None:
+    """Its critical path has no row."""
+    (tmp_path / "job.toml").write_text(JOB)
+    run = xoff.run(tmp_path / "job.toml", set={"run.duration": "2us"}, out=tmp_path / "run")
+    assert run.manifest["verdict"]["unfinished"] or run.frame("critical_path").is_empty()
+    found = xoff.verify(tmp_path / "run")
+    assert found.ok, found.differences[:5]
+
+
 def test_a_sweep_counts_the_messages_of_streamed_jobs(tmp_path: Path) -> None:
     """Their flows are in no list of the run."""
     (tmp_path / "job.toml").write_text(JOB)

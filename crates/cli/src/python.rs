@@ -16,6 +16,9 @@ use crate::interrupt;
 /// Interval at which the end of the program and Ctrl-C are polled.
 const POLL: Duration = Duration::from_millis(20);
 
+/// Exit code of the interpreter if it has no such package.
+const NOT_LOADED: i32 = 3;
+
 /// The answer of the package.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -65,8 +68,11 @@ pub fn ask<T: DeserializeOwned>(
     };
     // Ctrl-C while the package is loaded ends it without a traceback.
     let program = format!(
-        "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); \
-         from {module} import main; raise SystemExit(main())"
+        "import signal, sys\n\
+         signal.signal(signal.SIGINT, signal.SIG_DFL)\n\
+         try:\n    from {module} import main\n\
+         except ImportError as e:\n    print(e, file=sys.stderr)\n    sys.exit({NOT_LOADED})\n\
+         sys.exit(main())"
     );
     let mut command = Command::new(&python);
     // Without the present folder among the places of modules: `json.py` there is none of ours.
@@ -76,8 +82,15 @@ pub fn ask<T: DeserializeOwned>(
     if !answered && interrupt::asked() {
         return Ok(None);
     }
+    if !answered && status.code() == Some(NOT_LOADED) {
+        return Err(missing("see the line above").into());
+    }
     if !answered {
-        return Err(missing(&format!("it ended with {status}")).into());
+        return Err(Problem::new(
+            format!("xoff's Python package gave no answer and ended with {status}"),
+            "this is a defect of xoff: please report it with the lines above",
+        )
+        .into());
     }
     match serde_json::from_slice(&stdout).map_err(|e| garbled(&e))? {
         Given::Answer(answer) => Ok(Some(answer)),

@@ -91,10 +91,10 @@ class Page:
 
     def column(self, c: dict[str, Any]) -> pl.Series:
         """Numbers of a column."""
-        kind = {"u16": "H", "u32": "I", "f64": "d"}[c["c"]]
+        kind, dtype = {"u16": ("H", pl.UInt16), "u32": ("I", pl.UInt32), "f64": ("d", pl.Float64)}[c["c"]]
         numbers = array.array(kind)
         numbers.frombytes(self.blob[c["o"] : c["o"] + c["n"] * numbers.itemsize])
-        found = pl.Series(numbers)
+        found = pl.Series(numbers, dtype=dtype)
         return found.cast(pl.UInt64) if kind != "d" or ((found.floor() == found) & (found >= 0)).all() else found
 
 
