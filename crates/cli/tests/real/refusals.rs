@@ -51,7 +51,8 @@ fn switches_name_what_is_wrong() {
     refused(&["switch", "none.toml", "--node", "S1", "--port", "H1=no0"], &["none.toml"]);
     let cut = ["--port", "H3=no3", "--set", "switch.cut_through=64B"];
     refused(&with(&cut), &["switch.cut_through", "remove cut_through"]);
-    let retry = ["--port", "H3=no3", "--set", "link_retry.kind=llr", "--set", "link_retry.timer=1ps"];
+    let retry =
+        ["--port", "H3=no3", "--set", "link_retry.kind=llr", "--set", "link_retry.timer=1ps"];
     refused(&with(&retry), &["link_retry.timer: 1 ps is less than", "or more suits real ports"]);
 }
 

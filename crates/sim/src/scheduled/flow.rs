@@ -63,10 +63,6 @@ pub(crate) struct Flow {
     /// [segments].
     pub transit_grants: u32,
     pub transit_acks: u32,
-    /// Path of the next segment, or its place in the flow's own order of paths.
-    pub next_path: u32,
-    /// The same of the next control segment, where those have a counter of their own.
-    pub next_control_path: u32,
     /// Packets that have not departed, by place in the stream. Both ends read it: the content of a
     /// segment's header.
     packets: VecDeque<Packet>,
@@ -86,6 +82,20 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// True if nothing of the flow is under way: no packet, no control message, no segment that is
+    /// requested, granted or not acknowledged.
+    pub fn may_rest(&self) -> bool {
+        self.packets.is_empty()
+            && self.transit_grants + self.transit_acks == 0
+            && self.requester == Requester::default()
+    }
+
+    /// The stream of a flow at rest begins at zero again.
+    pub fn begin_anew(&mut self) {
+        debug_assert!(self.may_rest() && self.batches.is_empty() && self.sent == self.arrived);
+        (self.arrived, self.requested, self.sent, self.highest) = (0, 0, 0, 0);
+    }
+
     /// A packet came to the VOQ.
     pub fn push(&mut self, len: u32, now: u64, tag: Tag) {
         self.arrived += u64::from(len);

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 
 use xoff_units::Bytes;
 
-use crate::scheduled::config::{Config, Core, Problem, Spray};
+use crate::scheduled::config::{Config, ControlPath, Core, Problem, Spray};
 use crate::scheduled::element::{Input, Output};
 use crate::scheduled::event::PLACES_MAX;
-use crate::scheduled::flow::Flow;
 use crate::scheduled::link::Link;
 use crate::scheduled::shape::Shape;
 
@@ -90,17 +89,20 @@ impl Config {
         })
     }
 
-    /// Memory of the idle fabric [bytes]: ports keep state of each other, elements a bit or, with
-    /// iSLIP, a queue for each pair of an input and an output. Packets and segments are added.
+    /// Memory of the idle fabric [bytes]: ports know the place and the paths of each flow, and
+    /// their granters the requests of each input; elements keep a bit or, with iSLIP, a queue for
+    /// each pair of an input and an output. Flows in motion, packets and segments are added.
     pub fn memory(&self) -> Bytes {
         let ports = self.ports_exact();
-        // A flow, and at the granter its requests, its virtual start and two bits.
-        let pair = size_of::<Flow>() as u64 + 16;
-        let mut sum = ports.saturating_mul(ports).saturating_mul(pair);
-        if let (Spray::Permuted, Core::Network(shape)) = (self.spray, self.core) {
-            let paths = power(shape.above, shape.levels).saturating_mul(2);
-            sum = sum.saturating_add(ports.saturating_mul(ports).saturating_mul(paths));
+        // A place, and at the granter requests, a virtual start and two bits.
+        let mut pair = 17;
+        if let Core::Network(shape) = self.core {
+            pair += if self.control_path == ControlPath::Own { 8 } else { 4 };
+            if self.spray == Spray::Permuted {
+                pair += power(shape.above, shape.levels).saturating_mul(2);
+            }
         }
+        let mut sum = ports.saturating_mul(ports).saturating_mul(pair);
         let queue = if self.element.keeps_queues_by_output() {
             size_of::<VecDeque<u32>>() as u64
         } else {
@@ -180,13 +182,12 @@ mod tests {
             islip(spine) > 32_000_000_000,
             "1000 spines with a queue for each of 1000 x 1000 pairs"
         );
-        // The page of the rack: a run with 640 ports takes 180 MB, most of them for pairs of ports
-        // and their queues.
+        // 7 MB for 409,600 pairs. A run takes 40 MB, with flows in motion, packets and the program.
         let rack = Config::unbiased_qcn_rack(
             128,
             Rate::from_gbps(100),
             Hosts::unbiased_qcn(Vec::new(), None),
         );
-        assert!((50_000_000..180_000_000).contains(&rack.memory().0), "{}", rack.memory());
+        assert!((7_000_000..40_000_000).contains(&rack.memory().0), "{}", rack.memory());
     }
 }

@@ -18,6 +18,7 @@ mod config;
 mod element;
 mod event;
 mod flow;
+mod flows;
 mod host;
 mod limits;
 mod link;

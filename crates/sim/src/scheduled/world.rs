@@ -17,6 +17,7 @@ use crate::scheduled::config::{Config, Core, Problem};
 use crate::scheduled::element::{Element, Input, Output};
 use crate::scheduled::event::{Events, Kind};
 use crate::scheduled::flow::Flow;
+use crate::scheduled::flows::Flows;
 use crate::scheduled::link::{Feeder, Link};
 use crate::scheduled::measure::{Partial, Report, Stuck, Window};
 use crate::scheduled::port::{Edge, Port};
@@ -30,8 +31,12 @@ pub struct World {
     now: u64,
     events: Events,
     segments: Segments,
-    /// By input, then output.
-    flows: Vec<Flow>,
+    flows: Flows,
+    /// By input, then output: the path of the next segment, or its place in the flow's own order
+    /// of paths; empty where a link has to be taken as it is free.
+    next_paths: Vec<u32>,
+    /// The same of the next control segment; empty where it takes a path of the data.
+    next_control_paths: Vec<u32>,
     ports: Vec<Port>,
     edges: Vec<Edge>,
     links: Vec<Link>,
@@ -117,7 +122,7 @@ impl World {
     }
 
     fn flow(&mut self, input: usize, output: usize) -> &mut Flow {
-        &mut self.flows[input * self.ports_n as usize + output]
+        self.flows.set_moving(input, output)
     }
 
     fn measuring(&self) -> bool {
@@ -172,7 +177,7 @@ impl World {
             let port = &self.ports[output as usize];
             let partial: Vec<_> = (0..self.ports_n)
                 .filter_map(|input| {
-                    let flow = &self.flows[(input * self.ports_n + output) as usize];
+                    let flow = self.flows.moving(input as usize, output as usize)?;
                     let (granted, unsolicited, missing) = flow.partial()?;
                     let asked = port.granter.requested_by(input);
                     (flow.requester.granted() == 0).then_some(Partial {

@@ -9,10 +9,10 @@ use xoff_units::Bytes;
 
 use super::World;
 use super::hosts::HostSide;
-use crate::scheduled::config::{Config, Core, Spray};
+use crate::scheduled::config::{Config, ControlPath, Core, Spray};
 use crate::scheduled::element::{Element, Input, Output};
 use crate::scheduled::event::{Events, Kind, PLACES_MAX};
-use crate::scheduled::flow::Flow;
+use crate::scheduled::flows::Flows;
 use crate::scheduled::host::{
     Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender,
 };
@@ -82,7 +82,9 @@ pub(super) fn world(config: Config) -> World {
         now: 0,
         events: Events::new(t_min * 16),
         segments: Segments::default(),
-        flows: vec![Flow::default(); (n * n) as usize],
+        flows: Flows::new(n),
+        next_paths: Vec::new(),
+        next_control_paths: Vec::new(),
         ports: Vec::new(),
         edges: Vec::new(),
         links: Vec::new(),
@@ -107,14 +109,11 @@ pub(super) fn world(config: Config) -> World {
         hosts: None,
         config,
     };
-    let paths = match w.config.core {
-        Core::Network(shape) => shape.paths(),
-        Core::Spine { spines, .. } => spines,
-        Core::Ideal { .. } => 1,
-    };
-    w.choose_first_paths(paths);
-    if w.config.spray == Spray::Permuted {
-        w.orders = orders(n, paths, w.config.seed);
+    if let Core::Network(shape) = w.config.core {
+        w.choose_first_paths(shape.paths());
+        if w.config.spray == Spray::Permuted {
+            w.orders = orders(n, shape.paths(), w.config.seed);
+        }
     }
     w.ports = (0..n as usize).map(|at| port(&w.config, at)).collect();
     match w.config.core {
@@ -160,11 +159,11 @@ impl World {
     fn choose_first_paths(&mut self, paths: u32) {
         for input in 0..self.ports_n {
             let mut rng = random::stream(self.config.seed, input.into(), FIRST_PATH);
-            for output in 0..self.ports_n {
-                let first = random::below(&mut rng, paths.into()) as u32;
-                let flow = self.flow(input as usize, output as usize);
-                (flow.next_path, flow.next_control_path) = (first, first);
-            }
+            let first = |_| random::below(&mut rng, paths.into()) as u32;
+            self.next_paths.extend((0..self.ports_n).map(first));
+        }
+        if self.config.control_path == ControlPath::Own {
+            self.next_control_paths = self.next_paths.clone();
         }
     }
 

@@ -22,6 +22,7 @@ impl World {
             back.requester.on_ack(s.acks);
             self.grants_held[port] += s.grant;
             self.refresh(port, source);
+            self.flows.let_rest(port, source);
         }
         if s.request > 0 {
             self.ports[port].granter.on_request(s.source, s.request);
@@ -86,6 +87,7 @@ impl World {
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
         }
+        self.flows.let_rest(source as usize, port);
         self.grant(port);
     }
 

@@ -5,7 +5,7 @@ use xoff_mech::scheduled::request_grant::MaySend;
 use super::World;
 use crate::scheduled::config::{Control, ControlPath, Core, Spray};
 use crate::scheduled::event::Kind;
-use crate::scheduled::flow::Tag;
+use crate::scheduled::flow::{Flow, Tag};
 use crate::scheduled::link::Ready;
 use crate::scheduled::segment::Segment;
 use crate::scheduled::shape::End;
@@ -72,7 +72,7 @@ impl World {
 
     /// True if port `port` has a segment for `destination`.
     fn is_eligible(&self, port: usize, destination: usize) -> bool {
-        let flow = &self.flows[port * self.ports_n as usize + destination];
+        let Some(flow) = self.flows.moving(port, destination) else { return false };
         if flow.requester.may_send(flow.waits(), self.config.unsolicited) != MaySend::No {
             return true;
         }
@@ -85,8 +85,8 @@ impl World {
     /// True if the first request of a flow travels alone, because unsolicited segments are
     /// forbidden.
     fn asks_alone(&self, port: usize, destination: usize) -> bool {
-        let flow = &self.flows[port * self.ports_n as usize + destination];
-        !self.config.unsolicited && flow.waits() && flow.requester.pending() == 0
+        let asks = |flow: &Flow| flow.waits() && flow.requester.pending() == 0;
+        !self.config.unsolicited && self.flows.moving(port, destination).is_some_and(asks)
     }
 
     /// Brings the eligibility mask up to date, and injects if that makes a difference.
@@ -153,6 +153,7 @@ impl World {
         self.ports[port].next = destination + 1;
         let segment = self.segment(port, destination, uplink);
         self.refresh_quietly(port, destination);
+        self.flows.let_rest(port, destination);
         let id = self.segments.add(segment);
         self.send(link, id, segment.len);
     }
@@ -228,16 +229,16 @@ impl World {
 
     /// True if the next segment of a flow would be a control segment alone.
     pub(super) fn is_control_next(&self, port: usize, destination: usize) -> bool {
-        let flow = &self.flows[port * self.ports_n as usize + destination];
-        flow.requester.may_send(flow.waits(), self.config.unsolicited) == MaySend::No
+        let unsolicited = self.config.unsolicited;
+        let may_not = |f: &Flow| f.requester.may_send(f.waits(), unsolicited) == MaySend::No;
+        self.flows.moving(port, destination).is_none_or(may_not)
     }
 
     /// The present path of the counter of a flow; none if paths are random.
     pub(super) fn path_at_counter(&self, port: usize, destination: usize, control: bool) -> u32 {
         let nth = port * self.ports_n as usize + destination;
-        let flow = &self.flows[nth];
         let own = control && self.config.control_path == ControlPath::Own;
-        let at = if own { flow.next_control_path } else { flow.next_path };
+        let at = if own { self.next_control_paths[nth] } else { self.next_paths[nth] };
         match (self.config.spray, self.config.core) {
             (Spray::Permuted, Core::Network(shape)) => {
                 self.orders[nth * shape.paths() as usize + at as usize].into()
@@ -257,8 +258,9 @@ impl World {
         let path = self.path_at_counter(port, destination, control);
         if self.config.spray != Spray::PerFlow {
             let own = control && self.config.control_path == ControlPath::Own;
-            let flow = self.flow(port, destination);
-            let next = if own { &mut flow.next_control_path } else { &mut flow.next_path };
+            let nth = port * self.ports_n as usize + destination;
+            let next =
+                if own { &mut self.next_control_paths[nth] } else { &mut self.next_paths[nth] };
             *next = if *next + 1 == paths { 0 } else { *next + 1 };
         }
         path
