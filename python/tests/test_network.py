@@ -1,6 +1,8 @@
 """A network that Python drives."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xoff
@@ -84,6 +86,29 @@ def test_what_cannot_be_is_refused_and_nothing_happens(star: Path, call: object,
     with pytest.raises(ValueError, match=expected):
         call(net)  # type: ignore[operator]
     assert net.next() is None
+    assert net.now_ps == 0
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, float("nan"), "1", None])
+def test_a_number_is_a_whole_number(star: Path, wrong: Any) -> None:
+    """Python takes True for 1: a rate of 1 bit/s, a limit of 1 ps."""
+    net = xoff.Network(star)
+    calls: list[Callable[[], object]] = [
+        lambda: xoff.Network(star, priorities=[wrong]),
+        lambda: net.send("H0", "H1", wrong),
+        lambda: net.send("H0", "H1", 1, tag=wrong),
+        lambda: net.receive("H1", "H0", wrong),
+        lambda: net.receive("H1", "H0", 1, tag=wrong),
+        lambda: net.receive("H1", "H0", 1, token=wrong),
+        lambda: net.schedule(wrong),
+        lambda: net.schedule(1, tag=wrong),
+        lambda: net.set_rate("S1-H0", wrong),
+    ]
+    if wrong is not None:
+        calls += [lambda: net.send("H0", "H1", 1, priority=wrong), lambda: net.send("H0", "H1", 1, queue_pair=wrong), lambda: net.next(wrong)]
+    for call in calls:
+        with pytest.raises(TypeError, match="expected a whole number"):
+            call()
     assert net.now_ps == 0
 
 

@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, NamedTuple
 
 from . import _core
+from ._numbers import perhaps, whole
 from ._run import Run, open
 from ._settings import settings
 
@@ -53,7 +54,7 @@ class Network:
         ``priorities``: those that messages may have. ``acknowledged``: acknowledgements are events too (the scenario needs ``host.acks``).
         Raises :class:`xoff.ScenarioError` if something is wrong with the scenario.
         """
-        self._net = _core.Network(fspath(scenario), settings(settings_ or {}, overrides), list(priorities), acknowledged)
+        self._net = _core.Network(fspath(scenario), settings(settings_ or {}, overrides), [whole("priorities", p, 0, 255) for p in priorities], acknowledged)
         self._priority = priorities[0]
 
     @property
@@ -82,15 +83,16 @@ class Network:
         ``None``: the message has a pair of its own. ``priority``: by default the first of the network's. Raises ``ValueError`` if there is no
         such host or no route.
         """
-        return self._net.send(src, dst, size_bytes, self._priority if priority is None else priority, queue_pair, tag)
+        chosen = self._priority if priority is None else whole("priority", priority, 0, 7)
+        return self._net.send(src, dst, whole("size_bytes", size_bytes), chosen, perhaps("queue_pair", queue_pair, 0, 65_535), whole("tag", tag))
 
     def receive(self, dst: str, src: str, size_bytes: int, *, tag: int = 0, token: int = 0) -> int:
         """``dst`` expects so many bytes from ``src`` in messages with this tag. Returns the number of the receive."""
-        return self._net.receive(dst, src, tag, size_bytes, token)
+        return self._net.receive(dst, src, whole("tag", tag), whole("size_bytes", size_bytes), whole("token", token))
 
     def schedule(self, after_ps: int, *, tag: int = 0) -> int:
         """A timer, so long from now. Returns its number."""
-        return self._net.schedule(after_ps, tag)
+        return self._net.schedule(whole("after_ps", after_ps), whole("tag", tag))
 
     def fail_link(self, link: str) -> None:
         """A link such as ``"S1-S2"`` fails now, for the rest of the run."""
@@ -98,11 +100,11 @@ class Network:
 
     def set_rate(self, link: str, rate_bps: int) -> None:
         """A link has this rate from its next frames on: more than 0, and at most that of the scenario."""
-        self._net.set_rate(link, rate_bps)
+        self._net.set_rate(link, whole("rate_bps", rate_bps))
 
     def next(self, until_ps: int | None = None) -> Happened | None:
         """What happens next; ``None``: nothing until ``until_ps``, which is now then, or, without it, nothing ever."""
-        event = self._net.next(until_ps)
+        event = self._net.next(perhaps("until_ps", until_ps))
         return None if event is None else Happened(*event)
 
     def __iter__(self) -> Iterator[Happened]:

@@ -66,12 +66,12 @@ const char *xoff_error(const xoff *net);
 
 /* Number of the host with a name; -1: there is none. */
 int64_t xoff_host(const xoff *net, const char *name);
-/* Writes the numbers of the first `room` hosts, in their order; returns how many there are. */
+/* Writes the numbers of the first `room` hosts, in their order; returns how many there are; SIZE_MAX: that failed. */
 size_t xoff_hosts(const xoff *net, uint32_t *numbers, size_t room);
 
-/* How far time has come [ps]. */
+/* How far time has come [ps]; UINT64_MAX: that failed. */
 uint64_t xoff_now(const xoff *net);
-/* Frames that were lost until now, of every kind. */
+/* Frames that were lost until now, of every kind; UINT64_MAX: that failed. */
 uint64_t xoff_lost_frames(const xoff *net);
 
 /* A message begins now: `bytes` of payload. Messages of one `queue_pair` (0 to 65535, counted for each source and destination) leave one

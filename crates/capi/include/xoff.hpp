@@ -38,18 +38,16 @@ class network {
     }
 
     uint32_t host(const std::string &name) const {
-        int64_t number = xoff_host(get(), name.c_str());
-        if (number < 0) throw error("there is no host " + name);
-        return static_cast<uint32_t>(number);
+        return static_cast<uint32_t>(checked(xoff_host(get(), name.c_str())));
     }
     std::vector<uint32_t> hosts() const {
-        std::vector<uint32_t> all(xoff_hosts(get(), nullptr, 0));
-        xoff_hosts(get(), all.data(), all.size());
+        std::vector<uint32_t> all(counted(xoff_hosts(get(), nullptr, 0), static_cast<size_t>(SIZE_MAX)));
+        counted(xoff_hosts(get(), all.data(), all.size()), static_cast<size_t>(SIZE_MAX));
         return all;
     }
     uint64_t host_rate(uint32_t host) { return static_cast<uint64_t>(checked(xoff_host_rate(get(), host))); }
-    uint64_t now() const { return xoff_now(get()); }
-    uint64_t lost_frames() const { return xoff_lost_frames(get()); }
+    uint64_t now() const { return counted(xoff_now(get()), static_cast<uint64_t>(UINT64_MAX)); }
+    uint64_t lost_frames() const { return counted(xoff_lost_frames(get()), static_cast<uint64_t>(UINT64_MAX)); }
 
     void enable(xoff_what what) { checked(xoff_enable(get(), what)); }
     uint64_t send(uint32_t src, uint32_t dst, uint64_t bytes, uint8_t priority, uint32_t queue_pair, uint64_t tag) {
@@ -78,6 +76,11 @@ class network {
   private:
     int64_t checked(int64_t answer) const {
         if (answer < 0) throw error(xoff_error(get()));
+        return answer;
+    }
+    template <typename T>
+    T counted(T answer, T failed) const {
+        if (answer == failed) throw error(xoff_error(get()));
         return answer;
     }
     struct free {

@@ -195,19 +195,19 @@ pub unsafe extern "C" fn xoff_hosts(net: *const Network, numbers: *mut u32, room
         }
         Ok(count)
     })
-    .unwrap_or(0)
+    .unwrap_or(usize::MAX)
 }
 
 /// `xoff_now`.
 #[unsafe(no_mangle)]
 pub extern "C" fn xoff_now(net: *const Network) -> u64 {
-    with(net, |driven| Ok(driven.now().0)).unwrap_or(0)
+    with(net, |driven| Ok(driven.now().0)).unwrap_or(u64::MAX)
 }
 
 /// `xoff_lost_frames`.
 #[unsafe(no_mangle)]
 pub extern "C" fn xoff_lost_frames(net: *const Network) -> u64 {
-    with(net, |driven| Ok(driven.lost_frames())).unwrap_or(0)
+    with(net, |driven| Ok(driven.lost_frames())).unwrap_or(u64::MAX)
 }
 
 /// `xoff_send`.
@@ -337,6 +337,9 @@ pub extern "C" fn xoff_schedule(net: *mut Network, after_ps: u64, tag: u64) -> i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xoff_next(net: *mut Network, until_ps: u64, event: *mut Event) -> c_int {
     let next = with(net, |driven| {
+        if event.is_null() {
+            return Err("event: NULL".into());
+        }
         if Time(until_ps) != Time::NEVER {
             within_reach("until_ps", until_ps)?;
         }
@@ -352,9 +355,7 @@ pub unsafe extern "C" fn xoff_next(net: *mut Network, until_ps: u64, event: *mut
         What::Acknowledged => 5,
         What::Received => 6,
     };
-    if !event.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { event.write(Event { time_ps: h.at.0, id: h.id, tag: h.tag, what, reserved: 0 }) };
-    }
+    // SAFETY: not NULL; the rest is the caller's promise.
+    unsafe { event.write(Event { time_ps: h.at.0, id: h.id, tag: h.tag, what, reserved: 0 }) };
     1
 }

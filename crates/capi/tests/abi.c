@@ -35,14 +35,14 @@ static int wrong_threads_and_handles(const char *folder) {
     pthread_t other;
     CHECK(pthread_create(&other, NULL, waits, net) == 0);
     int refused = 0;
-    while (!refused && !__atomic_load_n(&ended, __ATOMIC_SEQ_CST)) refused = xoff_hosts(net, NULL, 0) == 0;
+    while (!refused && !__atomic_load_n(&ended, __ATOMIC_SEQ_CST)) refused = xoff_hosts(net, NULL, 0) == SIZE_MAX;
     CHECK(refused && strstr(xoff_error(net), "another thread") && xoff_schedule(net, 1, 9) == -1);
     void *sent = NULL;
     CHECK(pthread_join(other, &sent) == 0 && sent == net);
     xoff_free(net);
     xoff_free(net);
     CHECK(xoff_next(net, XOFF_FOREVER, &e) == -1 && strstr(xoff_error(net), "freed"));
-    CHECK(xoff_send(net, 0, 1, 1, 3, XOFF_OWN_PAIR, 0) == -1 && xoff_now(net) == 0 && xoff_hosts(net, NULL, 0) == 0);
+    CHECK(xoff_send(net, 0, 1, 1, 3, XOFF_OWN_PAIR, 0) == -1 && xoff_now(net) == UINT64_MAX && xoff_hosts(net, NULL, 0) == SIZE_MAX);
     CHECK(xoff_finish(net, folder) == -1 && xoff_host(net, "H0") == -1 && xoff_host_rate(net, 0) == -1);
     int here = 0;
     CHECK(xoff_next((xoff *)&here, 0, &e) == -1 && strstr(xoff_error((xoff *)&here), "no network"));
@@ -89,7 +89,8 @@ int main(int argc, char **argv) {
     CHECK(id == 0);
     CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_SENT && e.time_ps == 500 && e.tag == 42 && e.id == 0 && e.reserved == 0);
     CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_TIMER && e.time_ps == 1500 && e.tag == 5 && e.id == 0);
-    CHECK(xoff_next(net, XOFF_FOREVER, NULL) == 1);
+    CHECK(xoff_next(net, XOFF_FOREVER, NULL) == -1 && strstr(xoff_error(net), "event: NULL"));
+    CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_TIMER && e.tag == 6);
     CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_DELIVERED && e.tag == 42 && xoff_now(net) == e.time_ps);
     CHECK(xoff_lost_frames(net) == 0);
     CHECK(xoff_enable(net, XOFF_RECEIVED) == -1 && strstr(xoff_error(net), "before the first message"));
@@ -119,7 +120,7 @@ int main(int argc, char **argv) {
     CHECK(xoff_next(NULL, 0, &e) == -1 && xoff_send(NULL, 0, 1, 1, 0, 0, 0) == -1 && xoff_schedule(NULL, 0, 0) == -1);
     CHECK(xoff_enable(NULL, 5) == -1 && xoff_recv(NULL, 0, 1, 0, 1, 0) == -1 && xoff_host_rate(NULL, 0) == -1);
     CHECK(xoff_finish(NULL, argv[1]) == -1 && xoff_fail_link(NULL, "H0-S1") == -1 && xoff_set_rate(NULL, "H0-S1", 1) == -1);
-    CHECK(xoff_now(NULL) == 0 && xoff_hosts(NULL, NULL, 0) == 0 && xoff_lost_frames(NULL) == 0 && xoff_host(NULL, "H0") == -1);
+    CHECK(xoff_now(NULL) == UINT64_MAX && xoff_hosts(NULL, NULL, 0) == SIZE_MAX && xoff_lost_frames(NULL) == UINT64_MAX && xoff_host(NULL, "H0") == -1);
     CHECK(strstr(xoff_error(NULL), "NULL"));
     /* Counts that no machine has memory for. */
     CHECK(!xoff_new("[topology]\nkind = \"star\"\nhosts = 4000000000\n", NULL, 8) && strstr(xoff_error(NULL), "hosts"));

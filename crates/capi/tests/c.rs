@@ -88,6 +88,19 @@ fn the_interface_is_that_of_the_header() {
     assert!(read("report.html").contains("</html>") && read("messages.csv").lines().count() == 5);
 }
 
+/// Every failure is an exception in C++.
+#[test]
+fn errors_are_exceptions() {
+    if Command::new("c++").arg("--version").output().is_err() {
+        return xoff_testing::skip("c++", "no compiler for the errors in C++");
+    }
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (source, program) = (dir.path().join("errors.cpp"), dir.path().join("errors"));
+    std::fs::write(&source, include_str!("errors.cpp")).unwrap();
+    compile(&source, &program);
+    assert_eq!(printed(&run(&mut Command::new(program))), "name: there is no host H9\n");
+}
+
 /// Every call of the header, mistakes included, and the examples, under valgrind's memory checker:
 /// no invalid access, no use of an uninitialised value, no lost memory. Rust's sanitizers need a
 /// nightly compiler.
