@@ -104,6 +104,12 @@ def test_either_engine_gives_the_same_result(ring: Path) -> None:
         xoff.run(ring, engine="window")  # type: ignore[arg-type]
 
 
+def test_an_empty_mapping_is_refused(ring: Path) -> None:
+    """No key of it could be misspelt."""
+    with pytest.raises(ValueError, match="switch.bufferr: an empty mapping sets nothing"):
+        xoff.run(ring, {"switch.bufferr": {}})
+
+
 def test_numbers_flags_and_lists_are_pythons_own(ring: Path) -> None:
     run = xoff.run(ring, topology__switches=3, run={"duration": "1ms", "checks": False}, probes__queues=["S1->S2"])
     assert parameters(run)["run.checks"] == "false"

@@ -24,6 +24,8 @@ def settings(*groups: Mapping[str, Any]) -> list[Setting]:
 
 def _flat(path: str, value: Any) -> Iterable[Setting]:
     if isinstance(value, Mapping):
+        if not value:
+            raise ValueError(f"{path}: an empty mapping sets nothing")
         # A section's kind comes first: it decides which keys the section has.
         for key, inner in sorted(value.items(), key=lambda item: item[0] != "kind"):
             yield from _flat(f"{path}.{key}", inner)
