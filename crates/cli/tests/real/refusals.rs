@@ -88,4 +88,7 @@ fn testbeds_name_what_is_wrong() {
     veth_network(&["--run", "H1=true"], &["--ip"]);
     veth_network(&["--observe", "S1->H9"], &["--observe: no port S1->H9", "such as H0->S1"]);
     veth_network(&["--ip", "H1", "--set", "host.frame_max=64B"], &["too short for IP"]);
+    let retry = "link_retry.kind=llr";
+    veth_network(&["--ip", "H1", "--set", retry], &["numbers no frames", "remove [link_retry]"]);
+    veth_network(&["--observe", "H1->S1", "--set", retry], &["or use --capture"]);
 }
