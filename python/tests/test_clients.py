@@ -38,8 +38,15 @@ def simai() -> Path:
     return built("SIMAI", "xoff-simai")
 
 
-def run(folder: Path, program: Path, *arguments: str | Path, code: int = 0) -> str:
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=120, cwd=folder)
+@pytest.fixture(scope="session")
+def llmservingsim() -> Path:
+    return built("LLMSERVINGSIM", "xoff-llmservingsim")
+
+
+def run(folder: Path, program: Path, *arguments: str | Path, code: int = 0, stdin: str = "", **variables: str) -> str:
+    done = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, check=False, timeout=120, cwd=folder, input=stdin, env=os.environ | variables
+    )
     assert done.returncode == code, done.stdout[-500:] + done.stderr
     return done.stdout + done.stderr
 
@@ -85,21 +92,24 @@ def message(size: int, rate: int = 400) -> Fraction:
     return free + 2 * 500
 
 
-@pytest.mark.parametrize("ranks", [4, 8, 16])
-def test_astra_sim_rings_take_the_closed_form(astra: Path, tmp_path: Path, ranks: int) -> None:
-    """One chunk at a time: each step is a message, an endpoint delay, and for a reduction three passes over memory."""
-    system = json.loads((Path(os.environ["ASTRA_SIM"]) / "examples/system/native_collectives/Ring_4chunks.json").read_text())
-    system |= {"preferred-dataset-splits": 1, "active-chunks-per-dimension": 1}
-    (tmp_path / "ring.json").write_text(json.dumps(system))
+def ring_times(ranks: int, memory: float) -> dict[str, Fraction]:
+    """Collectives of 1 MiB in one chunk: each step is a message, an endpoint delay, and for a reduction three passes over memory (GB/s)."""
     delay, steps, size = 10, ranks - 1, 1 << 20
     part = size // ranks
-    reduce = 3 * (part * NANOSECOND // int(system["local-mem-bw"] * 10**9))
-    wanted = {
+    reduce = 3 * (part * NANOSECOND // int(memory * 10**9))
+    return {
         "all_gather": steps * (message(size) + delay) + delay,
         "reduce_scatter": steps * (message(part) + delay + reduce) + delay,
         "all_reduce": 2 * steps * (message(part) + delay) + steps * reduce + delay,
     }
-    for collective, time in wanted.items():
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+def test_astra_sim_rings_take_the_closed_form(astra: Path, tmp_path: Path, ranks: int) -> None:
+    system = json.loads((Path(os.environ["ASTRA_SIM"]) / "examples/system/native_collectives/Ring_4chunks.json").read_text())
+    system |= {"preferred-dataset-splits": 1, "active-chunks-per-dimension": 1}
+    (tmp_path / "ring.json").write_text(json.dumps(system))
+    for collective, time in ring_times(ranks, system["local-mem-bw"]).items():
         assert finished(astra, collective, ranks, tmp_path / "ring.json", network(tmp_path, ranks)) == time, collective
 
 
@@ -227,3 +237,48 @@ def test_simai_example_takes_the_closed_form(simai: Path, tmp_path: Path) -> Non
         assert end_of(again) == end_of(said)
         manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
         assert manifest["flows_completed"] == manifest["flows_total"] == 2 * 8 * 14 * 8
+
+
+def chakra(name: str, collective: int, size: int) -> bytes:
+    """A trace of one collective, in the numbers of LLMServingSim's schema: node type 8, all-reduce 0, all-gather 2, reduce-scatter 7."""
+
+    def field(number: int, value: bytes | int) -> bytes:
+        def varint(n: int) -> bytes:
+            return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+
+        if isinstance(value, int):
+            return varint(number << 3) + varint(value)
+        return varint(number << 3 | 2) + varint(len(value)) + value
+
+    attributes = [field(1, b"is_cpu_op") + field(27, 0), field(1, b"comm_type") + field(9, collective), field(1, b"comm_size") + field(9, size)]
+    node = field(2, name.encode()) + field(3, 8) + b"".join(field(10, a) for a in attributes)
+    return b"".join(field(0, m)[1:] for m in (field(1, b"0.0.4"), node))
+
+
+@pytest.mark.parametrize("ranks", [4, 8])
+def test_llmservingsim_rings_take_the_closed_form(llmservingsim: Path, tmp_path: Path, ranks: int) -> None:
+    inputs = Path(os.environ["LLMSERVINGSIM"]) / "astra-sim/inputs"
+    system = json.loads((inputs / "system/system.json").read_text())
+    network(tmp_path, ranks)
+    (tmp_path / "network.yml").write_text(f"topology:\n- Switch\nnpus_count:\n- {ranks}\nbandwidth:\n- 16.0\nlatency:\n- 20000.0\n")
+    times = ring_times(ranks, system["local-mem-bw"])
+    for collective, number in (("all_reduce", 0), ("all_gather", 2), ("reduce_scatter", 7)):
+        for rank in range(ranks):
+            (tmp_path / f"{collective}.{rank}.et").write_bytes(chakra(collective, number, 1 << 20))
+        arguments = (
+            f"--workload-configuration={tmp_path / collective}",
+            f"--system-configuration={inputs / 'system/system.json'}",
+            f"--memory-configuration={inputs / 'memory/memory_expansion.json'}",
+            "--network-configuration=network.yml",
+            "--start-npu-ids=0,",
+            f"--end-npu-ids={ranks - 1},",
+        )
+        said = run(
+            tmp_path, llmservingsim, *arguments, stdin="exit\n" * ranks, XOFF_SCENARIO=f"star{ranks}.toml", XOFF_RESULTS=str(tmp_path / collective)
+        )
+        end = re.search(r"^xoff: ([0-9.]+) ns: (\d+) messages, .* 0 frames lost$", said, re.MULTILINE)
+        assert end, said[-500:]
+        assert Fraction(end[1]) == times[collective]
+        manifest = json.loads((tmp_path / collective / "manifest.json").read_text())
+        assert manifest["flows_completed"] == manifest["flows_total"] == int(end[2]) > 0
+        assert f"{ranks} NPUs, but the scenario has 2 hosts" in run(tmp_path, llmservingsim, *arguments, code=2, XOFF_SCENARIO=str(network(tmp_path, 2)))
