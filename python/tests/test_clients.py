@@ -58,7 +58,7 @@ def end_of(said: str) -> Fraction:
     return Fraction(end[1])
 
 
-def run_astra(program: Path, collective: str, ranks: int, system: Path, network: Path, *more: str) -> str:
+def run_astra(program: Path, collective: str, ranks: int, system: Path, network: Path, *more: str, code: int = 0) -> str:
     examples = Path(os.environ["ASTRA_SIM"]) / "examples"
     return run(
         network.parent,
@@ -68,6 +68,7 @@ def run_astra(program: Path, collective: str, ranks: int, system: Path, network:
         f"--system-configuration={system}",
         f"--network-configuration={network}",
         *more,
+        code=code,
     )
 
 
@@ -79,6 +80,15 @@ def network(folder: Path, ranks: int, rate: int = 400, delay: int = 500) -> Path
     path = folder / f"star{ranks}.toml"
     path.write_text(f'[topology]\nkind = "star"\nhosts = {ranks}\nrate = "{rate}Gbps"\ndelay = "{delay}ns"\n[flow_control]\nkind = "pfc"\n')
     return path
+
+
+def cut(path: Path) -> Path:
+    """The same network, whose first host loses its link after 20 us."""
+    path.write_text(path.read_text() + '[[failure]]\nlink = "H0-S1"\nat = "20us"\n')
+    return path
+
+
+LOST = re.compile(r"^not finished at [0-9.]+ ns: .*, [1-9][0-9]* frames lost$", re.MULTILINE)
 
 
 def message(size: int, rate: int = 400) -> Fraction:
@@ -124,6 +134,12 @@ def test_astra_sim_examples_finish_the_same_twice_and_leave_results(astra: Path,
     assert manifest["flows_completed"] == manifest["flows_total"] > 0
     # The last message ends an endpoint delay before the last rank.
     assert abs(Fraction(manifest["simulated_seconds"]).limit_denominator(10**12) * NANOSECOND - first) <= 200
+
+
+def test_astra_sim_after_a_failure_has_not_finished(astra: Path, tmp_path: Path) -> None:
+    system = Path(os.environ["ASTRA_SIM"]) / "examples/system/native_collectives/Ring_4chunks.json"
+    said = run_astra(astra, "all_reduce", 8, system, cut(network(tmp_path, 8)), code=1)
+    assert LOST.search(said) and "8 of 8 ranks have not finished" in said
 
 
 def messages_fit(collective: str, ranks: int) -> int:
@@ -223,9 +239,11 @@ def test_atlahs_schedules_that_cannot_finish_are_told(atlahs: Path, tmp_path: Pa
     waits = [[f"l1: recv 100b from {1 - n} tag 0", f"l2: send 100b to {1 - n} tag 0", "l2 requires l1"] for n in (0, 1)]
     said = run(tmp_path, atlahs, f"--goal={goal(atlahs, tmp_path, waits)}", f"--network={path}", code=1)
     assert "not finished at 0 ns: 0 messages" in said
+    schedule = goal(atlahs, tmp_path, ring(4, 1 << 18, 6, 0))
+    assert LOST.search(run(tmp_path, atlahs, f"--goal={schedule}", f"--network={cut(network(tmp_path, 4, rate=200))}", code=1))
 
 
-def test_simai_example_takes_the_closed_form(simai: Path, tmp_path: Path) -> None:
+def test_simai_example_takes_the_closed_form_and_a_failure_is_told(simai: Path, tmp_path: Path) -> None:
     """Each all-reduce of 8 GPUs fills the links: 2 (n - 1) / n of its size, a frame more at the switch, cables, latency, 10 ns of SimAI's."""
     workload, path = Path(os.environ["SIMAI"]) / "example" / "microAllReduce.txt", network(tmp_path, 8, rate=2400, delay=25)
     for latency in (6000, 0):
@@ -237,6 +255,7 @@ def test_simai_example_takes_the_closed_form(simai: Path, tmp_path: Path) -> Non
         assert end_of(again) == end_of(said)
         manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
         assert manifest["flows_completed"] == manifest["flows_total"] == 2 * 8 * 14 * 8
+    assert LOST.search(run(tmp_path, simai, f"--workload={workload}", f"--network={cut(path)}", code=1))
 
 
 def chakra(name: str, collective: int, size: int) -> bytes:
@@ -281,4 +300,7 @@ def test_llmservingsim_rings_take_the_closed_form(llmservingsim: Path, tmp_path:
         assert Fraction(end[1]) == times[collective]
         manifest = json.loads((tmp_path / collective / "manifest.json").read_text())
         assert manifest["flows_completed"] == manifest["flows_total"] == int(end[2]) > 0
+        lost = run(tmp_path, llmservingsim, *arguments, code=1, XOFF_SCENARIO=str(cut(network(tmp_path, ranks))))
+        assert "nothing more happens, but messages or timers wait" in lost
+        network(tmp_path, ranks)
         assert f"{ranks} NPUs, but the scenario has 2 hosts" in run(tmp_path, llmservingsim, *arguments, code=2, XOFF_SCENARIO=str(network(tmp_path, 2)))
