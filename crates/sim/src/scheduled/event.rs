@@ -125,6 +125,12 @@ impl Events {
         self.queue.push(Event { time, nth: self.scheduled, kind, at: [a, b, c], arg });
     }
 
+    /// The event that comes `n`-th from now in the present bucket.
+    #[inline]
+    pub fn ahead(&self, n: usize) -> Option<&Event> {
+        self.queue.ahead(n)
+    }
+
     /// The next event not after `until`.
     #[inline]
     pub fn take(&mut self, until: u64) -> Option<Event> {

@@ -1,6 +1,8 @@
 //! The flows in motion. There are as many flows as pairs of ports, and few of them have something
 //! under way: a flow at rest has no state but its place, so that a fabric fits into the cache.
 
+use xoff_units::{prefetch, prefetch_whole};
+
 use crate::scheduled::flow::Flow;
 
 /// A flow at rest.
@@ -43,6 +45,18 @@ impl Flows {
             });
         }
         &mut self.moving[*place as usize]
+    }
+
+    /// Prefetches the place of a flow.
+    pub fn prefetch(&self, input: usize, output: usize) {
+        prefetch(&self.places[input * self.ports + output]);
+    }
+
+    /// Prefetches a flow in motion.
+    pub fn prefetch_moving(&self, input: usize, output: usize) {
+        if let Some(flow) = self.moving(input, output) {
+            prefetch_whole(flow);
+        }
     }
 
     /// Lets a flow rest if nothing of it is under way.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use crate::Pending as _;
 use rand_chacha::ChaCha8Rng;
-use xoff_units::Time;
+use xoff_units::{Time, prefetch, prefetch_whole};
 
 use crate::scheduled::config::{Config, Core, Problem};
 use crate::scheduled::element::{Element, Input, Output};
@@ -63,6 +63,9 @@ pub struct World {
     window: Window,
 }
 
+/// Ports from which on a fabric asks for memory ahead of its events: the second-level cache holds a
+/// smaller one.
+const LARGE: u32 = 256;
 /// Interval between progress reports of a run [events].
 const PROGRESS_EVERY: u64 = 1 << 20;
 
@@ -81,8 +84,12 @@ impl World {
     // once for all callers.
     pub fn run(mut self, progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>) -> Report {
         let until = self.config.until.0;
+        let large = self.ports_n > LARGE;
         while let Some(e) = self.events.take(until) {
             self.now = e.time();
+            if large {
+                self.prefetch();
+            }
             match e.kind {
                 Kind::Source => self.packet(e.at()),
                 Kind::Head => self.head(e.at(), e.arg),
@@ -119,6 +126,73 @@ impl World {
         // The last event may be earlier.
         self.now = until;
         self.finish()
+    }
+
+    /// Prefetches what the events after this one will touch, which the cache of a large fabric does
+    /// not hold: first the place of an event, then, when that is there, what it leads to.
+    #[inline(always)]
+    fn prefetch(&self) {
+        if let Some(e) = self.events.ahead(12) {
+            match e.kind {
+                Kind::Head | Kind::Tail | Kind::Message => {
+                    prefetch_whole(self.segments.get(e.arg));
+                    prefetch_whole(&self.links[e.at()]);
+                }
+                Kind::Crossbar => prefetch_whole(&self.outputs[e.at()]),
+                Kind::Link => prefetch_whole(&self.links[e.at()]),
+                Kind::Line | Kind::Grant => prefetch_whole(&self.ports[e.at()]),
+                Kind::Source => {
+                    prefetch(&self.announced[e.at()]);
+                    prefetch_whole(&self.sources[e.at()]);
+                }
+                _ => {}
+            }
+        }
+        if let Some(e) = self.events.ahead(6) {
+            match e.kind {
+                Kind::Tail | Kind::Message => {
+                    let s = self.segments.get(e.arg);
+                    self.flows.prefetch(s.source as usize, s.destination as usize);
+                }
+                Kind::Source => {
+                    let (destination, _) = self.announced[e.at()];
+                    let port = e.at() % self.ports_n as usize;
+                    self.flows.prefetch(port, destination as usize);
+                    prefetch_whole(&self.ports[port]);
+                }
+                Kind::Line => {
+                    if let Some(&source) = self.ports[e.at()].line.front() {
+                        self.flows.prefetch(source as usize, e.at());
+                    }
+                }
+                Kind::Link => {
+                    if let Feeder::Output(o) = self.links[e.at()].feeder {
+                        prefetch_whole(&self.outputs[o as usize]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(e) = self.events.ahead(3) {
+            match e.kind {
+                Kind::Tail | Kind::Message => {
+                    let s = self.segments.get(e.arg);
+                    self.flows.prefetch_moving(s.source as usize, s.destination as usize);
+                    prefetch_whole(&self.ports[s.destination as usize]);
+                }
+                Kind::Source => {
+                    let (destination, _) = self.announced[e.at()];
+                    let port = e.at() % self.ports_n as usize;
+                    self.flows.prefetch_moving(port, destination as usize);
+                }
+                Kind::Line => {
+                    if let Some(&source) = self.ports[e.at()].line.front() {
+                        self.flows.prefetch_moving(source as usize, e.at());
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     fn flow(&mut self, input: usize, output: usize) -> &mut Flow {
