@@ -409,11 +409,12 @@ test-docs: toolchain docs ## Only the checks of the documentation
 	bash docs/check-links.sh
 	$(call done,documentation)
 
-test-instructions: toolchain ## Only the gate on instructions per frame-hop (needs valgrind, skipped without)
+test-instructions: toolchain ## Only the gates on instructions per frame-hop and on growth (needs valgrind, skipped without)
 	@$(call step,Instructions)
 	# The features of the tests, so that nothing is built twice.
 	$(CARGO) build --release --workspace --bins $$($(mpi_feature))
 	$(BENCH) instructions
+	$(BENCH) slopes
 	$(call done,instructions)
 
 test-overflow: toolchain ## The Rust tests with overflow checks, in a target folder of their own

@@ -171,7 +171,7 @@ impl Nic {
     pub(super) fn takes_turns(&mut self, slot: u32) {
         let f = &self.flows[slot as usize];
         let (class, len) = (f.start.class, f.next_len(&self.c));
-        f.ports.iter().for_each(|p| self.ports[p].round_robin.push(class, slot, len));
+        f.ports.iter().for_each(|p| self.ports[p].takes_turns(class, slot, len));
         self.falls_asleep(slot);
     }
 
@@ -185,7 +185,7 @@ impl Nic {
             idle && f.finished(c)
                 && f.left() == 0
                 && f.timers == 0
-                && !ports.iter().any(|p| p.round_robin.of_class(f.start.class).contains(&slot))
+                && !ports.iter().any(|p| p.round_robin.has(f.start.class, slot))
         });
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
-use xoff_mech::flow_control::{FlowControl, Message, pfc};
+use xoff_mech::flow_control::{FlowControl, Gate, Message, pfc, pffc};
 use xoff_mech::rate_control::{
     Feedback, FlowFacts, Hop, Law, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn,
 };
@@ -73,6 +73,10 @@ impl Env for World {
     }
 }
 
+fn link() -> LinkFacts {
+    LinkFacts::plain(LINE, Span::from_us(1), Bytes(1048), Bytes::from_kb(300))
+}
+
 /// A NIC with its world.
 struct Bench {
     nic: Nic,
@@ -85,10 +89,17 @@ impl Bench {
     }
 
     fn with(rate_control: RateControlKind, change: impl FnOnce(&mut NicConfig)) -> Bench {
-        let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1048), Bytes::from_kb(300));
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
-        let flow_control =
-            FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
+        let pfc = pfc::Params { threshold, quanta: None, repeat: Span::ZERO };
+        Bench::over(&FlowControl::Pfc(pfc), rate_control, change)
+    }
+
+    fn over(
+        flow_control: &FlowControl,
+        rate_control: RateControlKind,
+        change: impl FnOnce(&mut NicConfig),
+    ) -> Bench {
+        let link = link();
         let mut config = NicConfig {
             clears_flows: false,
             control_delay: ControlDelay::default(),
@@ -121,7 +132,7 @@ impl Bench {
         };
         change(&mut config);
         Bench {
-            nic: Nic::new(ME, &flow_control, &link, Arc::new(config)),
+            nic: Nic::new(ME, flow_control, &link, Arc::new(config)),
             world: World { frames: FrameStore::new(), ..World::default() },
         }
     }
@@ -235,6 +246,109 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
     b.receives(Frame::control(Message::Pfc(pfc::Pause::RESUME), Class(0), 43));
     b.until(7000);
     assert_eq!(b.sent(), [(5000, Data, 0, 1000)]);
+}
+
+/// Hosts as they are by default: round robin over the flows by their start.
+fn by_start(timers: Option<roce::Timers>) -> Bench {
+    Bench::with(RateControlKind::None, |c| {
+        c.compat = Compat::default();
+        if let Transport::Roce(p) = &mut c.transport {
+            p.timers = timers;
+        }
+    })
+}
+
+fn flows(sent: &[(u64, FrameKind, u32, u64)]) -> Vec<u32> {
+    sent.iter().map(|s| s.2).collect()
+}
+
+/// Flows that have sent everything take no turns. A Nack brings one back to its place: after the
+/// flows that follow the one served last, and before the others.
+#[test]
+fn a_nack_wakes_a_flow_that_has_sent_everything() {
+    let mut b = by_start(None);
+    (0..8).for_each(|f| b.flow(FlowId(f), 1000, None, None));
+    b.until(10_000);
+    assert_eq!(flows(&b.sent()), [0, 1, 2, 3, 4, 5, 6, 7]);
+    b.ack(Nack, FlowId(3), 0, false);
+    assert_eq!(b.sent(), [(10_000, Data, 3, 0)], "nothing else is to be sent");
+
+    b.until(20_000);
+    (8..10).for_each(|f| b.flow(FlowId(f), 3000, None, None));
+    b.ack(Nack, FlowId(5), 0, false);
+    b.ack(Nack, FlowId(3), 0, false);
+    b.until(30_000);
+    assert_eq!(flows(&b.sent()), [8, 9, 3, 5, 8, 9, 8, 9]);
+}
+
+/// The same by the retransmission timer, of the one flow that was not acknowledged.
+#[test]
+fn a_timer_wakes_a_flow_that_has_sent_everything() {
+    let timer = Span::from_us(50);
+    let mut b = by_start(Some(roce::Timers { timer, timer_of_few: timer }));
+    (0..8).for_each(|f| b.flow(FlowId(f), 1000, None, None));
+    b.until(10_000);
+    b.sent();
+    (0..8).filter(|&f| f != 3).for_each(|f| b.ack(Ack, FlowId(f), 1000, false));
+    b.flow(FlowId(8), 10_000_000, None, None);
+    b.until(60_000);
+    let again: Vec<_> = b.sent().into_iter().filter(|s| s.2 == 3).collect();
+    // Its frame left at 249 ns; the frame on the wire at 50,249 ns ends at 50,255 ns.
+    assert_eq!(again, [(50_255, Data, 3, 0)]);
+    b.ack(Ack, FlowId(3), 1000, false);
+    b.until(200_000);
+    assert!(b.sent().iter().all(|s| s.2 == 8));
+}
+
+/// Flows that PFFC holds are not asked until they may send. The flow that goes next is the one that
+/// a walk over all flows finds, after thousands of messages in any order.
+#[test]
+fn held_flows_keep_their_turn() {
+    const FLOWS: u32 = 40;
+    let mut random = 1u64;
+    let mut below = |n: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % n
+    };
+    for quanta in [None, Some(200)] {
+        let pffc = FlowControl::Pffc(pffc::Params {
+            xoff_s: Bytes(20_000),
+            xon_s: Bytes(10_000),
+            queues: 3,
+            slots: 16,
+            quanta,
+            repeat: Span::ZERO,
+        });
+        let mut b = Bench::over(&pffc, RateControlKind::None, |c| c.compat = Compat::default());
+        let mut peer = pffc.halves(&link()).1;
+        let half = peer.flows_mut().unwrap();
+        (0..FLOWS).for_each(|f| b.flow(FlowId(f), 1 << 40, None, None));
+        let (mut last, mut all, mut skipped) = (0, 0, 0);
+        for step in 1..4000u64 {
+            let pause = pfc::Pause::of(quanta);
+            let order = match below(8) {
+                0..3 => pffc::Order::Pause(below(3) as u16, pause),
+                3 => pffc::Order::Resume(below(3) as u16),
+                4..7 => pffc::Order::Migrate(below(16) as u16),
+                _ => pffc::Order::MigrateBack(below(16) as u16),
+            };
+            for (at, _, flow, _) in b.sent() {
+                let now = Time::from_ns(at);
+                let open = |f: &u32| half.flow_gate(now, FlowId(*f)) == Gate::Open;
+                let next = (last + 1..FLOWS).chain(0..=last).find(open);
+                assert!(Some(flow) == next || all == 0, "{next:?} for {flow} at {at} ns");
+                skipped += u32::from(flow != (last + 1) % FLOWS);
+                (last, all) = (flow, all + 1);
+            }
+            half.on_message(b.world.now, Message::Flow(order));
+            b.receives(Frame::control(Message::Flow(order), Class(0), 64));
+            b.until(step * 700);
+        }
+        assert!(
+            all > 10_000 && skipped > 100,
+            "{all} frames, {skipped} of them after a held flow"
+        );
+    }
 }
 
 /// A frame carries its mark to the acknowledgement.

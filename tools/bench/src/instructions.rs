@@ -5,6 +5,7 @@
 //! does, so this can fail a test where a timing cannot. Start and exit count too: they are a few
 //! per cent of each run.
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -130,39 +131,48 @@ fn comparable(rustc: Option<String>, before: &Counts) -> Result<String, String> 
     }
 }
 
-fn has_valgrind() -> bool {
+pub fn has_valgrind() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
 fn measure(xoff: &Xoff, scenarios: &Path) -> Result<Vec<Count>, Failed> {
     let dir = tempfile::tempdir().map_err(|e| format!("cannot create a temporary folder: {e}"))?;
     let count = |name: &str| {
-        let mut command = Command::new("valgrind");
-        command
-            .arg("--tool=callgrind")
-            .arg(format!("--callgrind-out-file={}", dir.path().join("callgrind.out").display()));
-        command
-            .arg(&xoff.binary)
-            .args(["--json", "run"])
-            .arg(scenarios.join(format!("{name}.toml")));
-        // The gate is on the engine: the page is measured where it is made.
-        let out = command
-            .arg("--no-report")
-            .arg("--out")
-            .arg(dir.path().join("run"))
-            .output()
-            .map_err(|e| format!("cannot run valgrind: {e}"))?;
-        let stderr = String::from_utf8_lossy(&out.stderr);
-        if !matches!(out.status.code(), Some(0 | 1)) {
-            return Err(format!("{name} failed under valgrind:\n{stderr}"));
-        }
-        let answer: Answer = serde_json::from_slice(&out.stdout)
+        let scenario = scenarios.join(format!("{name}.toml"));
+        let (instructions, answer) = count(xoff, &run_of(&scenario, dir.path()), dir.path())
+            .map_err(|e| format!("{name}: {e}"))?;
+        let answer: Answer = serde_json::from_slice(&answer)
             .map_err(|e| format!("{name}: the answer of xoff is unreadable: {e}"))?;
-        let instructions = collected(&stderr)
-            .ok_or_else(|| format!("{name}: callgrind printed no count:\n{stderr}"))?;
         Ok(Count { scenario: name.into(), instructions, frame_hops: answer.frame_hops })
     };
     SCENARIOS.iter().map(|name| count(name)).collect()
+}
+
+/// Arguments of a run. The gate is on the engine: the page is measured where it is made.
+pub fn run_of(scenario: &Path, dir: &Path) -> Vec<OsString> {
+    let out = dir.join("run");
+    ["run".as_ref(), scenario.as_ref(), "--no-report".as_ref(), "--out".as_ref(), out.as_os_str()]
+        .map(OsStr::to_owned)
+        .into()
+}
+
+/// Instructions of `xoff --json` with these arguments, and its answer.
+pub fn count(xoff: &Xoff, args: &[OsString], dir: &Path) -> Result<(u64, Vec<u8>), Failed> {
+    let out = Command::new("valgrind")
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", dir.join("callgrind.out").display()))
+        .arg(&xoff.binary)
+        .arg("--json")
+        .args(args)
+        .output()
+        .map_err(|e| format!("cannot run valgrind: {e}"))?;
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    if !matches!(out.status.code(), Some(0 | 1)) {
+        return Err(format!("failed under valgrind:\n{stderr}"));
+    }
+    let instructions =
+        collected(&stderr).ok_or_else(|| format!("callgrind printed no count:\n{stderr}"))?;
+    Ok((instructions, out.stdout))
 }
 
 /// Instructions in callgrind's report: `==123== Collected : 296945569`.

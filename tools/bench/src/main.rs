@@ -5,6 +5,7 @@
 //!   run          -> runs `xoff` as a user does -> bench.json, a table next to targets and baseline
 //!   page         bench.json -> docs/performance/*.csv, out/bench/figures/*.svg
 //!   instructions -> callgrind counts per frame-hop against instructions.json; more than 3 % above: exit code 1
+//!   slopes       -> callgrind counts of three sizes of each cost; one that grows faster than the work: exit code 1
 //!   accept       -> new instructions.json, and bench.json becomes the baseline
 //! ```
 //!
@@ -23,6 +24,7 @@ mod page;
 mod queue;
 mod results;
 mod runs;
+mod slopes;
 mod table;
 mod targets;
 mod threads;
@@ -103,6 +105,12 @@ enum Command {
         #[arg(long, value_name = "FILE", default_value = INSTRUCTIONS)]
         accepted: PathBuf,
     },
+    /// Compare instructions of three sizes of each cost: none may grow faster than the work
+    Slopes {
+        /// Only costs whose name contains this
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
+    },
     /// Accept today's instruction counts, and the figures of the last `run`
     Accept {
         /// Output of `run`; ignored if the file is absent
@@ -158,6 +166,7 @@ fn execute(cli: &Cli) -> Result<ExitCode, Failed> {
         Command::Instructions { accepted } => {
             return instructions::gate(&xoff()?, &cli.scenarios, accepted);
         }
+        Command::Slopes { only } => return slopes::gate(&xoff()?, only.as_deref()),
         Command::Accept { from, baseline, accepted } => {
             instructions::accept(&xoff()?, &cli.scenarios, accepted)?;
             if from.exists() {

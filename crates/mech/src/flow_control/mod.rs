@@ -18,6 +18,7 @@ pub mod gfc_time;
 mod glue;
 mod law;
 pub mod on_off;
+mod parked;
 pub mod pfc;
 pub mod pffc;
 mod rate_limiter;
@@ -29,6 +30,8 @@ pub mod uec_cbfc;
 pub use law::{Custom, Entry, Law, Pauses, Signal, Totals};
 pub use rate_limiter::RateLimiter;
 pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx, saved_tx};
+
+use std::collections::BTreeSet;
 
 use xoff_units::state::State;
 use xoff_units::{Bytes, FlowId, Rate, Span, Time};
@@ -266,6 +269,17 @@ pub trait FlowSender {
     /// True if a frame may leave now at a source that knows priorities only, for which one paused
     /// flow pauses them all.
     fn whole_gate(&self, now: Time) -> Gate;
+    /// The source asks about a held flow no longer, until its handle is among
+    /// [`FlowSender::freed`] or it is unparked.
+    fn park(&mut self, flow: FlowId, handle: u32);
+    /// The source asks about a flow again. Returns whether it was parked.
+    fn unpark(&mut self, flow: FlowId, handle: u32) -> bool;
+    /// Parked flows that may send now; they are parked no longer.
+    fn freed(&mut self, now: Time) -> BTreeSet<u32>;
+    /// Time at which a parked flow may send without a message; never: no such flow.
+    fn parked_until(&self) -> Time;
+    /// True if a parked flow satisfies the condition.
+    fn any_parked(&self, f: &mut dyn FnMut(u32) -> bool) -> bool;
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
     /// See [`Sender::is_possible`].

@@ -14,10 +14,11 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_units::state::{Broken, Reader, State, Walk};
-use xoff_units::{Bytes, Class, PortId, Rate, Time};
+use xoff_units::{Bytes, Class, FlowId, PortId, Rate, Time};
 
 use super::NicConfig;
 use super::drain::Drain;
+use super::per_flow::Ready;
 use super::round_robin::RoundRobin;
 use super::round_robin_by_place::RoundRobinByPlace;
 use super::storm::Storm;
@@ -35,13 +36,13 @@ pub(super) enum Order {
 }
 
 impl Order {
-    pub fn push(&mut self, class: Class, slot: u32, len: u32) {
+    fn push(&mut self, class: Class, slot: u32, len: u32) {
         match self {
             Order::ByStart(t) => t.push(class, slot, len),
             Order::ByPlace(t) => t.flows.push(slot),
         }
     }
-    pub fn remove(&mut self, class: Class, slot: u32) {
+    fn remove(&mut self, class: Class, slot: u32) {
         match self {
             Order::ByStart(t) => t.remove(class, slot),
             Order::ByPlace(t) => t.flows.retain(|&s| s != slot),
@@ -62,6 +63,13 @@ impl Order {
             Order::ByPlace(t) => &t.flows,
         }
     }
+    /// True if a flow takes turns, or may not have left yet.
+    pub fn has(&self, class: Class, slot: u32) -> bool {
+        match self {
+            Order::ByStart(t) => t.of_class(class).binary_search(&slot).is_ok(),
+            Order::ByPlace(t) => t.flows.contains(&slot),
+        }
+    }
     #[inline]
     pub fn likely(&self) -> Option<u32> {
         match self {
@@ -76,13 +84,13 @@ impl Order {
         }
     }
     /// A flow of a class has nothing to send.
-    pub fn falls_asleep(&mut self, class: Class) {
+    fn falls_asleep(&mut self, class: Class) {
         if let Order::ByStart(t) = self {
             t.falls_asleep(class);
         }
     }
     /// A flow that was asleep has something to send.
-    pub fn wakes(&mut self, class: Class, slot: u32) {
+    fn wakes(&mut self, class: Class, slot: u32) {
         if let Order::ByStart(t) = self {
             t.wakes(class, slot);
         }
@@ -105,6 +113,8 @@ pub(super) struct NicPort {
     pub port: Port,
     /// Memory of a slow NIC; most NICs have none.
     pub drain: Option<Box<Drain>>,
+    /// Flows that are asked, where the peer holds single flows.
+    pub ready: Ready,
     /// Storms of a broken NIC; most NICs have none.
     pub storms: Vec<Storm>,
     /// Wake-ups that are still to come and no longer count; only where they stay
@@ -135,8 +145,43 @@ impl NicPort {
             feedback: FrameList::default(),
             port,
             drain: None,
+            ready: Ready::default(),
             storms: Vec::new(),
             cancelled_wakes: Vec::new(),
+        }
+    }
+
+    /// A flow takes turns. `len`: of its next frame [bytes].
+    #[inline]
+    pub fn takes_turns(&mut self, class: Class, slot: u32, len: u32) {
+        self.round_robin.push(class, slot, len);
+        if self.per_flow {
+            self.ready.insert(class, slot);
+        }
+    }
+
+    /// A flow goes on to another port.
+    pub fn leaves(&mut self, class: Class, slot: u32, flow: FlowId) {
+        self.round_robin.remove(class, slot);
+        if self.per_flow {
+            self.no_longer_ready(class, slot, flow);
+        }
+    }
+
+    /// A flow has nothing to send.
+    #[inline]
+    pub fn falls_asleep(&mut self, class: Class, slot: u32, flow: FlowId) {
+        self.round_robin.falls_asleep(class);
+        if self.per_flow {
+            self.no_longer_ready(class, slot, flow);
+        }
+    }
+
+    /// A flow that was asleep has something to send.
+    pub fn wakes(&mut self, class: Class, slot: u32) {
+        self.round_robin.wakes(class, slot);
+        if self.per_flow {
+            self.ready.insert(class, slot);
         }
     }
 
@@ -191,6 +236,7 @@ impl NicPort {
         use xoff_units::state::restore_each;
         self.port.restore(from)?;
         self.round_robin.restore(from)?;
+        self.ready = Ready::of(&self.round_robin);
         self.feedback.restore(from)?;
         restore_each(self.drain.iter().count(), self.drain.iter_mut(), from)?;
         restore_each(self.storms.len(), self.storms.iter_mut(), from)?;

@@ -121,11 +121,11 @@ impl Nic {
             }
             let slept = std::mem::take(&mut f.asleep);
             for p in old.iter() {
-                let round_robin = &mut self.ports[p].round_robin;
+                let p = &mut self.ports[p];
                 if slept {
-                    round_robin.wakes(start.class, slot);
+                    p.wakes(start.class, slot);
                 }
-                round_robin.remove(start.class, slot);
+                p.leaves(start.class, slot, start.flow);
             }
             self.takes_turns(slot);
             self.try_send_flow(slot, env);

@@ -37,6 +37,7 @@ impl Nic {
         };
         let before = rc.rate();
         rc.on_wake(now, which, &mut wakes);
+        self.ask_again(slot);
         self.after_rate_control(slot, before, wakes, env);
     }
 
@@ -71,6 +72,8 @@ impl Nic {
         let flow = &mut self.flows[slot as usize];
         let before = flow.acked;
         flow.acked = before.max(self.c.transport.acked(f.seq));
+        self.ask_again(slot);
+        let flow = &mut self.flows[slot as usize];
         let finished = flow.acked >= flow.start.size;
         if finished {
             // Repetitions are sent at the present rate; news on this very frame still count.
@@ -184,6 +187,7 @@ impl Nic {
         // The first news of a flow may come with its last acknowledgement: its timers are new ones
         // then.
         flow.timers_cancelled &= wakes.iter().next().is_none();
+        self.ask_again(slot);
         if wakes.moves_next_frame() {
             self.move_next_frame(slot, before, env);
         }

@@ -32,7 +32,7 @@ pub(super) enum Answer {
 pub(super) const NOTHING: u32 = u32::MAX;
 
 /// Classes that a frame can have.
-const CLASSES_MAX: usize = 8;
+pub(super) const CLASSES_MAX: usize = 8;
 
 /// The flows in round-robin order.
 pub(super) trait Flows {
@@ -245,6 +245,18 @@ impl RoundRobin {
     #[inline]
     pub fn likely(&self) -> Option<u32> {
         self.first.flows.get(self.first.next).or(self.first.flows.first()).copied()
+    }
+
+    /// Flows that are asleep leave, as before a pick. Returns the flow served last.
+    pub fn before_pick(&mut self, flows: &impl Flows) -> u32 {
+        self.first.tidy(flows);
+        self.more.iter_mut().for_each(|ring| ring.tidy(flows));
+        self.last
+    }
+
+    /// A flow was picked elsewhere.
+    pub fn served(&mut self, slot: u32) {
+        self.last = slot;
     }
 
     /// Next flow in round robin order that may send, after the one served last. Nothing is served

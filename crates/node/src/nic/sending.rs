@@ -186,14 +186,14 @@ impl Sending {
 }
 
 /// The flows of a NIC, asked whether they may send.
-struct Asked<'n> {
-    flows: &'n Senders,
-    port: &'n mut Port,
-    c: &'n NicConfig,
-    per_flow: bool,
-    now: Time,
+pub(super) struct Asked<'n> {
+    pub flows: &'n Senders,
+    pub port: &'n mut Port,
+    pub c: &'n NicConfig,
+    pub per_flow: bool,
+    pub now: Time,
     /// Earliest time at which one of the examined flows may send, if nothing happens before.
-    earliest: Time,
+    pub earliest: Time,
 }
 
 impl Flows for Asked<'_> {
@@ -222,8 +222,7 @@ impl Flows for Asked<'_> {
             Gate::Blocked if finished => return Answer::Over,
             Gate::Blocked => {}
         }
-        // Where the peer holds single flows, one held flow proves nothing of the others.
-        if gate == Gate::Open || self.per_flow { Answer::Waits(len) } else { Answer::Held(len) }
+        if gate == Gate::Open { Answer::Waits(len) } else { Answer::Held(len) }
     }
 
     #[cold]
@@ -291,7 +290,7 @@ impl Nic {
         }
         let next = p.next_flow(now, flows, c, &mut earliest);
         if p.per_flow {
-            p.note_flows(now, flows, c, env.frames());
+            p.note_flows(now, next, flows, c, env.frames());
         }
         p.port.report_holds(env);
         match next {
@@ -400,6 +399,7 @@ impl Nic {
         let flow = frame.flow;
         env.emit(self.node, NodeEvent::Sent { flow, payload });
         if !self.ports.is_single() {
+            self.ask_again(slot);
             env.emit(self.node, NodeEvent::Balanced { flow, port, len: frame.len() });
         }
     }
@@ -451,8 +451,8 @@ impl Nic {
         let f = &mut self.flows[slot as usize];
         if !f.asleep && f.next_len(&self.c) == NOTHING {
             f.asleep = true;
-            let class = f.start.class;
-            f.ports.iter().for_each(|p| self.ports[p].round_robin.falls_asleep(class));
+            let (class, flow) = (f.start.class, f.start.flow);
+            f.ports.iter().for_each(|p| self.ports[p].falls_asleep(class, slot, flow));
         }
     }
 
@@ -465,12 +465,13 @@ impl Nic {
         }
         let wakes = std::mem::take(&mut f.asleep);
         for p in f.ports.iter() {
-            let round_robin = &mut self.ports[p].round_robin;
+            let p = &mut self.ports[p];
             if wakes {
-                round_robin.wakes(class, slot);
+                p.wakes(class, slot);
             }
-            round_robin.shorter(class, len);
+            p.round_robin.shorter(class, len);
         }
+        self.ask_again(slot);
     }
 
     /// The queue of a class at a port if the peer's flow control holds it: a flow or feedback waits
@@ -521,8 +522,11 @@ impl NicPort {
         c: &NicConfig,
         earliest: &mut Time,
     ) -> Option<u32> {
-        let NicPort { port, per_flow, round_robin, .. } = self;
-        let mut asked = Asked { flows, port, c, per_flow: *per_flow, now, earliest: *earliest };
+        if self.per_flow {
+            return self.next_of_ready(now, flows, c, earliest);
+        }
+        let NicPort { port, round_robin, .. } = self;
+        let mut asked = Asked { flows, port, c, per_flow: false, now, earliest: *earliest };
         let picked = match round_robin {
             Order::ByStart(round_robin) => round_robin.pick(&mut asked),
             Order::ByPlace(round_robin) => round_robin.pick(&mut asked),

@@ -186,6 +186,7 @@ impl Nic {
             if start.size != u64::MAX {
                 start.size -= bytes;
             }
+            self.ask_again(slot);
         }
     }
 

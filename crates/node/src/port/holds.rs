@@ -33,6 +33,11 @@ impl Port {
         class_state.tx.flows()
     }
 
+    /// The same, to change it.
+    pub fn flows_mut(&mut self, class: Class) -> Option<&mut dyn FlowSender> {
+        self.class_state_if_any(class)?.tx.flows_mut()
+    }
+
     /// All flows of a class that have something to send are held, or no longer: where the peer
     /// holds single flows, their source decides the consequence for the class.
     pub fn note_flows(&mut self, now: Time, class: Class, held: bool) {

@@ -25,10 +25,22 @@ impl Filter {
     pub(super) fn contains(&self, vfid: u32) -> bool {
         bits(vfid).all(|b| self.0[b / 64] >> (b % 64) & 1 != 0)
     }
+    /// Bits that another filter does not have.
+    pub(super) fn bits_without(self, other: &Filter) -> impl Iterator<Item = usize> {
+        let other = *other;
+        (0..WORDS).flat_map(move |at| {
+            let mut left = self.0[at] & !other.0[at];
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(at * 64 + bit)
+            })
+        })
+    }
 }
 
 /// The bits of a flow.
-fn bits(vfid: u32) -> impl Iterator<Item = usize> {
+pub(super) fn bits(vfid: u32) -> impl Iterator<Item = usize> {
     (0..HASHES)
         .map(move |n| (hash(vfid.wrapping_mul(HASHES).wrapping_add(n)) % FILTER_BITS) as usize)
 }

@@ -1,12 +1,13 @@
 //! The sender half of BFC: the queues of an egress, which flow waits in which, and which goes next.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xoff_units::state::State;
 use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
+use super::super::parked::Parked;
 use super::super::{FlowSender, Gate, Message, QueueState};
-use super::filter::{Filter, FilterPart, WORDS, hash};
+use super::filter::{Filter, FilterPart, WORDS, bits, hash};
 use super::{Params, hrtt};
 use crate::LinkFacts;
 
@@ -60,6 +61,12 @@ pub struct BfcSender {
     last: usize,
     #[state(counter)]
     count: u64,
+    /// Held flows of a source, by virtual flow.
+    #[state(built)] // a source that is restored asks about all of its flows
+    parked: Parked,
+    /// Virtual flows with parked ones, by each of their bits in the filter.
+    #[state(built)]
+    watched: BTreeSet<(usize, u32)>,
 }
 
 impl BfcSender {
@@ -75,6 +82,8 @@ impl BfcSender {
             coming: VecDeque::new(),
             last: 0,
             count: 0,
+            parked: Parked::default(),
+            watched: BTreeSet::new(),
         }
     }
 
@@ -89,6 +98,24 @@ impl BfcSender {
         }
         let empty = self.queues.iter().position(|q| q.frames.is_empty() && now >= q.kept_until);
         empty.unwrap_or(hash(!vfid) as usize % self.queues.len())
+    }
+
+    /// Another filter takes effect: parked flows that it does not contain are free.
+    fn adopt(&mut self, filter: Filter) {
+        let before = std::mem::replace(&mut self.filter, filter);
+        if self.watched.is_empty() {
+            return;
+        }
+        for bit in before.bits_without(&filter) {
+            while let Some(&(_, vfid)) = self.watched.range((bit, 0)..=(bit, u32::MAX)).next() {
+                self.parked.free(vfid.into()..=vfid.into());
+                self.watch_no_longer(vfid);
+            }
+        }
+    }
+
+    fn watch_no_longer(&mut self, vfid: u32) {
+        bits(vfid).for_each(|bit| _ = self.watched.remove(&(bit, vfid)));
     }
 
     fn sends(&self, queue: usize) -> bool {
@@ -168,6 +195,32 @@ impl FlowSender for BfcSender {
     fn whole_gate(&self, _now: Time) -> Gate {
         if self.filter == Filter::default() { Gate::Open } else { Gate::Blocked }
     }
+    #[cold]
+    fn park(&mut self, flow: FlowId, handle: u32) {
+        let vfid = self.p.vfid(flow);
+        self.parked.park(vfid.into(), handle);
+        bits(vfid).for_each(|bit| _ = self.watched.insert((bit, vfid)));
+    }
+    #[cold]
+    fn unpark(&mut self, flow: FlowId, handle: u32) -> bool {
+        let vfid = self.p.vfid(flow);
+        let was = self.parked.unpark(vfid.into(), handle);
+        if was && !self.parked.has(vfid.into()..=vfid.into()) {
+            self.watch_no_longer(vfid);
+        }
+        was
+    }
+    #[cold]
+    fn freed(&mut self, _now: Time) -> BTreeSet<u32> {
+        self.parked.freed()
+    }
+    fn parked_until(&self) -> Time {
+        Time::NEVER
+    }
+    #[cold]
+    fn any_parked(&self, f: &mut dyn FnMut(u32) -> bool) -> bool {
+        self.parked.handles().any(f)
+    }
     fn on_message(&mut self, _now: Time, message: Message) {
         let Message::Filter(part) = message else { return };
         match part {
@@ -183,9 +236,10 @@ impl FlowSender for BfcSender {
             FilterPart::End(number, flows) => {
                 match self.coming.iter().position(|c| c.0 == number) {
                     Some(at) => {
-                        self.filter = self.coming.drain(..=at).next_back().expect("it is there").1
+                        let next = self.coming.drain(..=at).next_back().expect("it is there").1;
+                        self.adopt(next);
                     }
-                    None if flows == 0 => self.filter = Filter::default(),
+                    None if flows == 0 => self.adopt(Filter::default()),
                     None => {} // its words were lost
                 }
             }
@@ -198,7 +252,7 @@ impl FlowSender for BfcSender {
         }
     }
     fn restart(&mut self, _now: Time) {
-        self.filter = Filter::default();
+        self.adopt(Filter::default());
         self.coming.clear();
     }
     fn rate(&self) -> Rate {

@@ -20,11 +20,13 @@
 //! MIGRATE may come before its PAUSE, which came late or was lost and sent again: the detour then
 //! begins with the PAUSE. RESUME of an empty queue, or the end of a pause, makes it void.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 
 use xoff_units::state::{Meaning, State, Walk};
 use xoff_units::{Bytes, FlowId, Rate, Time};
 
+use super::super::parked::Parked;
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
 
@@ -97,6 +99,14 @@ pub struct PffcSender {
     filled: u64,
     /// Frames that have come.
     count: u64,
+    /// Held flows of a source, by queue and slot.
+    #[state(built)] // a source that is restored asks about all of its flows
+    parked: Parked,
+}
+
+/// Keys of a pause queue's parked flows.
+fn keys_of(queue: u16) -> RangeInclusive<u64> {
+    u64::from(queue) << 16..=u64::from(queue) << 16 | 0xffff
 }
 
 impl PffcSender {
@@ -111,6 +121,7 @@ impl PffcSender {
             queues,
             filled: 0,
             count: 0,
+            parked: Parked::default(),
         }
     }
 
@@ -158,6 +169,28 @@ impl PffcSender {
     }
 
     fn obey(&mut self, now: Time, order: Order) {
+        let queue = match order {
+            Order::Pause(queue, _) | Order::Resume(queue) => queue,
+            Order::Migrate(slot) | Order::MigrateBack(slot) => slot % self.p.queues,
+        };
+        let ended = |s: &PffcSender| s.queues.get(queue as usize).map(|q| q.emptied);
+        let before = ended(self);
+        self.carry_out(now, order);
+        if ended(self) != before {
+            self.parked.free(keys_of(queue));
+        } else if let Order::MigrateBack(slot) = order
+            && !self.is_away(now, slot)
+        {
+            self.parked.free(self.key(slot)..=self.key(slot));
+        }
+    }
+
+    /// Key of a slot's parked flows.
+    fn key(&self, slot: u16) -> u64 {
+        keys_of(slot % self.p.queues).start() | u64::from(slot)
+    }
+
+    fn carry_out(&mut self, now: Time, order: Order) {
         match order {
             Order::Pause(queue, pause) => {
                 let Some(q) = self.queues.get_mut(queue as usize) else { return };
@@ -209,7 +242,7 @@ impl PffcSender {
             counts.walk(w)?;
             if counts { w.number(Meaning::Counter, limit) } else { Ok(()) }
         }
-        let PffcSender { p, line: _, places, default, queues, filled: _, count } = self;
+        let PffcSender { p, line: _, places, default, queues, filled: _, count, parked: _ } = self;
         let away = |(slot, place): (usize, &Place)| {
             *place == Place::Away(queues[slot % p.queues as usize].emptied)
         };
@@ -285,6 +318,42 @@ impl FlowSender for PffcSender {
     #[cold]
     fn whole_gate(&self, now: Time) -> Gate {
         gate(now, self.queues.iter().map(|q| q.paused_until).max().unwrap_or(Time::ZERO))
+    }
+
+    #[cold]
+    fn park(&mut self, flow: FlowId, handle: u32) {
+        self.parked.park(self.key(self.p.slot(flow)), handle);
+    }
+
+    #[cold]
+    fn unpark(&mut self, flow: FlowId, handle: u32) -> bool {
+        self.parked.unpark(self.key(self.p.slot(flow)), handle)
+    }
+
+    #[cold]
+    fn freed(&mut self, now: Time) -> BTreeSet<u32> {
+        if self.parked.is_unused() {
+            return BTreeSet::new();
+        }
+        for (queue, q) in (0..).zip(&self.queues) {
+            if q.paused_until != Time::ZERO && now >= q.paused_until {
+                self.parked.free(keys_of(queue));
+            }
+        }
+        self.parked.freed()
+    }
+
+    #[cold]
+    fn parked_until(&self) -> Time {
+        let pauses = (0..).zip(self.queues.iter().map(|q| q.paused_until));
+        let held =
+            |&(queue, until): &(u16, Time)| until != Time::NEVER && self.parked.has(keys_of(queue));
+        pauses.filter(held).map(|(_, until)| until).min().unwrap_or(Time::NEVER)
+    }
+
+    #[cold]
+    fn any_parked(&self, f: &mut dyn FnMut(u32) -> bool) -> bool {
+        self.parked.handles().any(f)
     }
 
     #[cold] // out of line: runs without it do not pay
