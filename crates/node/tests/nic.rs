@@ -344,10 +344,7 @@ fn held_flows_keep_their_turn() {
             b.receives(Frame::control(Message::Flow(order), Class(0), 64));
             b.until(step * 700);
         }
-        assert!(
-            all > 10_000 && skipped > 100,
-            "{all} frames, {skipped} of them after a held flow"
-        );
+        assert!(all > 10_000 && skipped > 100, "{all} frames, {skipped} of them after a held flow");
     }
 }
 

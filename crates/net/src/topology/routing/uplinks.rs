@@ -6,7 +6,7 @@
 //!                     to H1  H1           no alternative
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use xoff_units::NodeId;
 
 use super::Routes;
@@ -42,13 +42,12 @@ pub fn uplinks(t: &Topology, routes: &Routes) -> Vec<Uplinks> {
             let least = *joined.first().expect("a set of ports is not empty");
             first.iter_mut().filter(|f| joined.contains(f)).for_each(|f| *f = least);
         }
-        for least in 0..ports.len() as u16 {
-            let group = (0..ports.len() as u16).filter(|&p| first[usize::from(p)] == least);
-            let ports: Vec<u16> = group.collect();
-            if ports.len() > 1 {
-                all.push(Uplinks { switch, ports });
-            }
+        let mut groups: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
+        for (port, &least) in (0..).zip(&first) {
+            groups.entry(least).or_default().push(port);
         }
+        let groups = groups.into_values().filter(|ports| ports.len() > 1);
+        all.extend(groups.map(|ports| Uplinks { switch, ports }));
     }
     all
 }
