@@ -45,8 +45,9 @@ def totals(folder: Path, m: dict[str, Any], file: str, facts: Facts, ledger: Ver
         seen.add(path)
         ledger.equal(f"{file}: {path}", at(m, path), derived, table)
 
+    manifest.inputs(m, file, tables, facts, number, ledger)
     seen.add("result_hash")
-    hashed.compare(ledger, file, m["result_hash"], lambda: hashed.of_fabric(tables))
+    hashed.compare(ledger, f"{file}: result_hash", m["result_hash"], lambda: hashed.of_fabric(tables))
     end = facts.duration
     if "(run.duration)" in m["ended_because"]:
         number("simulated_seconds", end * 1e-12, "the scenario")
@@ -55,6 +56,21 @@ def totals(folder: Path, m: dict[str, Any], file: str, facts: Facts, ledger: Ver
     number("seed", facts.param("run", "seed"), "the scenario")
     for key in ("dropped_frames", "lost_frames", "verdict.lost_frames", "verdict.work.incomplete", "verdict.losses.control_frames"):
         number(key, 0, "an adapter drops nothing")
+    v = m["verdict"]
+    stopped = m["ended_because"].startswith("interrupted")
+    for path in ("interrupted", "verdict.interrupted"):
+        number(path, stopped, f"{file}, ended_because")
+    stuck = m["fabric"]["stuck"]
+    number("verdict.deadlock.state", "found" if stuck else "none", f"{file}, fabric")
+    if stuck:
+        number("verdict.deadlock.what", stuck, f"{file}, fabric")
+        number("deadlock", v["deadlock"]["ports"], f"{file}, verdict")
+    else:
+        number("deadlock", None, f"{file}, fabric")
+    number("verdict.promises.state", manifest.broken(v), f"{file}, verdict")
+    number("verdict.work.unit", "packets", "the scenario")
+    number("verdict.answer", manifest.answer(v), f"{file}, verdict")
+    number("verdict.headline", headline(v), f"{file}, verdict")
     number("verdict.work.total", m["flows_total"], f"{file}, flows_total")
     number("verdict.work.complete", m["flows_completed"], f"{file}, flows_completed")
     for load in ("normal", "hotspot"):
@@ -68,7 +84,8 @@ def totals(folder: Path, m: dict[str, Any], file: str, facts: Facts, ledger: Ver
                 ledger.skip(f"{file}: {name}", "the rate of a line is in no table")
                 seen.add(name)
             else:
-                share = delivered * 8e12 / (line * measured * len(lines)) if len(lines) else (0.0 if load == "normal" else None)
+                time_ = line * measured * len(lines)
+                share = delivered * 8e12 / time_ if time_ else 0.0 if load == "normal" and not len(lines) else None
                 number(name, share, "fabric_ports")
     if m["fabric"]["hot_bytes_by_input"]:
         total = whole(ports.filter(pl.col("load") == "hotspot")["delivered_bytes"].sum())
@@ -101,6 +118,7 @@ def totals(folder: Path, m: dict[str, Any], file: str, facts: Facts, ledger: Ver
                 for name, other in (("packets", "packets"), ("mean", "mean_ps"), ("p99", "p99_ps"), ("max", "max_ps")):
                     number(f"{key}.{name}", f[of][other], f"{file}, fabric")
     if file == "manifest.json":
+        seen |= {f"files[{nth}].name" for nth, _ in enumerate(m["files"])}  # a file of another name cannot be read
         for nth, f in enumerate(m["files"]):
             path = folder / f["name"]
             if path.exists():
@@ -112,9 +130,19 @@ def totals(folder: Path, m: dict[str, Any], file: str, facts: Facts, ledger: Ver
     for path, value in leaves(m):
         general = re.sub(r"\[\d+\]", "[]", path)
         why = next((w for pattern, w in manifest.WHY if re.fullmatch(pattern, general)), COUNTER)
-        if path in seen or any(path.startswith(f"{s}[") for s in seen) or why == manifest.INPUT:
-            continue
-        ledger.skip(f"{file}: {path}", why, words.numbers(value) if isinstance(value, str) else 1)
+        if path not in seen and not any(path.startswith(f"{s}[") for s in seen):
+            ledger.skip(f"{file}: {path}", why, manifest.numbers(value))
+
+
+def headline(v: dict[str, Any]) -> str:
+    said = ["interrupted; partial results kept"] if v["interrupted"] else []
+    if n := v["promises"].get("violations", 0):
+        said.append(f"{count(n)} check{'' if n == 1 else 's'} violated")
+    if v["nothing_ran"]:
+        said.append(f"nothing ran: {v['nothing_ran']}")
+        if not v["deadlock"].get("what"):
+            return ", ".join(said)
+    return ", ".join([*said, v["deadlock"].get("what", "no deadlock"), "0 frames lost"])
 
 
 def rate_of(facts: Facts) -> int | None:

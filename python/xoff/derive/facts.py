@@ -69,9 +69,30 @@ class Tables:
             self._read[name] = frame
         return self._read[name]
 
+    def stated(self, key: str) -> str | None:
+        """What the Parquet files state about their run; None: there are none."""
+        found = set()
+        for file in self.files.values():
+            if file.endswith(".parquet"):
+                try:
+                    found.add(stated((self.folder / file).read_bytes(), f"xoff.{key}"))
+                except OSError as e:
+                    raise Damaged(f"{self.folder / file}: {e.strerror}") from None
+        return ", ".join(sorted(found)) or None
+
     def put(self, name: str, frame: pl.DataFrame) -> None:
         """Another table in the place of this one, for tests."""
         self._read[name] = frame
+
+
+def footer(parquet: bytes) -> bytes:
+    return parquet[-8 - int.from_bytes(parquet[-8:-4], "little") :]
+
+
+def stated(parquet: bytes, key: str) -> str:
+    """A word in the footer of a Parquet file."""
+    pair = re.search(re.escape(key.encode()) + rb"\x18.([\w.+-]*)\0", footer(parquet), re.DOTALL)
+    return pair[1].decode() if pair else "none"
 
 
 def quantile(ordered: list[float], share: float) -> float:

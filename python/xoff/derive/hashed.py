@@ -10,6 +10,7 @@ import json
 import struct
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -27,9 +28,12 @@ except ImportError:
 VERSION = 2
 NUMBERS = {"u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i64": "<q", "f64": "<d"}
 #: Columns of names, by the list that they are in: nodes, ports, labels.
-LISTS = ({"src", "dst", "switch", "host", "source"}, {"port", "next_port"}, {"label", "job", "collective", "pool"})
+LISTS = ({"src", "dst", "switch", "host", "source"}, {"port", "next_port"}, {"label", "job", "pool"})
 #: More rows than a second is enough for.
 MOST = 300_000
+#: The place of a name that no list has.
+NOWHERE = 2**32 - 1
+NO_HASH = "a hash; the package xxhash is not installed"
 
 
 class Unknown(Exception):
@@ -44,12 +48,12 @@ def declared() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def compare(ledger: Verification, file: str, printed: Any, derive: Callable[[], str]) -> None:
-    """Compares the hash in a manifest or an answer."""
+def compare(ledger: Verification, place: str, printed: Any, derive: Callable[[], str], table: str = "every table") -> None:
+    """Compares a hash, if it can be derived."""
     try:
-        ledger.equal(f"{file}: result_hash", printed, derive(), "every table")
+        ledger.equal(place, printed, derive(), table)
     except Unknown as e:
-        ledger.skip(f"{file}: result_hash", str(e))
+        ledger.skip(place, str(e))
 
 
 def of_network(facts: Facts) -> str:
@@ -60,41 +64,85 @@ def of_network(facts: Facts) -> str:
         nodes = [n["name"] for n in topology["node"]]
     elif topology["kind"] in ("custom", "file"):
         raise Unknown("nodes without a link are in no table")
-    return derived(facts.tables, "network", (nodes, ports, labels(facts)))
+    texts, of = labels(facts)
+    return derived(facts.tables, "network", (nodes, ports, texts), collectives(facts.tables["collectives"], of))
+
+
+def of_scenario(text: str) -> str:
+    """The hash of a scenario, as each Parquet file has it."""
+    data = text.encode()
+    return combined([("scenario", 1, struct.pack("<Q", len(data)) + data)])
+
+
+def of_file(data: bytes) -> str:
+    if xxh3 is None:
+        raise Unknown(NO_HASH)
+    return str(xxh3(data).hexdigest())
 
 
 def of_fabric(tables: Tables) -> str:
     return derived(tables, "fabric", (list(tables["fabric_ports"]["port"]), [], []))
 
 
-def labels(facts: Facts) -> list[str]:
-    """Names of flows, workloads, jobs with their collectives, and pools, in the order of the scenario."""
+Places = dict[tuple[str, str], list[int]]
+
+
+def labels(facts: Facts) -> tuple[list[str], Places]:
+    """Names of flows, workloads, jobs with their collectives, and pools, in the order of the scenario; and the places of each collective, whose names may repeat."""
     s = facts.scenario
+    of: Places = {}
     found = [f"flow[{n}]" for n, _ in enumerate(s.get("flow", []))]
     found += [f"workload[{n}] {w['kind']}" for n, w in enumerate(s.get("workload", []))]
+    found += ["messages", "messages of queue pairs"] if "messages" in s else []
     for nth, job in enumerate(s.get("job", [])):
         label = f"job[{nth}] {job.get('name', f'job{nth}')}"
         first = facts.tables["ranks"].filter((pl.col("job") == label) & (pl.col("iteration") == 0))
         if not len(first) or first["end_ps"].null_count():
             raise Unknown("collectives that a job never began are in no table")
-        found += [label, *facts.tables["collectives"].filter(pl.col("job") == label)["collective"].unique(maintain_order=True)]
-    return found + sorted({p["name"] for p in s.get("buffer_pool", [])})
+        found.append(label)
+        for name in facts.tables["collectives"].filter((pl.col("job") == label) & (pl.col("iteration") == 0))["collective"]:
+            of.setdefault((label, name), []).append(len(found))
+            found.append(name)
+    return found + sorted({p["name"] for p in s.get("buffer_pool", [])}), of
 
 
-def derived(tables: Tables, kind: str, names: tuple[list[str], list[str], list[str]]) -> str:
-    if xxh3 is None:
-        raise Unknown("a hash; the package xxhash is not installed")
+def collectives(frame: pl.DataFrame, of: Places) -> pl.Series:
+    """The place of each collective: in an iteration, those of one name have their order."""
+    found: list[int] = []
+    seen: Counter[tuple[str, int, str]] = Counter()
+    for job, iteration, name in frame.select("job", "iteration", "collective").iter_rows():
+        places = of.get((job, name), [])
+        nth = seen[job, iteration, name]
+        seen[job, iteration, name] += 1
+        found.append(places[nth] if nth < len(places) else NOWHERE)
+    if any(n < len(of.get((job, name), [])) for (job, _, name), n in seen.items()):
+        raise Unknown("which one of the collectives of a name has not begun is in no table")
+    return pl.Series(found, dtype=pl.UInt32)
+
+
+def derived(tables: Tables, kind: str, names: tuple[list[str], list[str], list[str]], collective: pl.Series | None = None) -> str:
     specs = declared()[kind]
     if sum(len(tables[t["name"]]) for t in specs) > MOST:
         raise Unknown("many rows")
     texts = [t.encode() for of in names for t in [str(len(of)), *of]]
-    whole = bytes([VERSION])
     parts = [("names", len(texts), b"".join(struct.pack("<Q", len(t)) + t for t in texts))]
-    parts += [(t["name"], len(tables[t["name"]]), rows(tables[t["name"]], t["columns"], names)) for t in specs]
+    for t in specs:
+        frame = tables[t["name"]]
+        if collective is not None and t["name"] == "collectives":
+            frame = frame.with_columns(collective.alias("collective"))
+        parts.append((t["name"], len(frame), rows(frame, t["columns"], names)))
+    return combined(parts)
+
+
+def combined(parts: list[tuple[str, int, bytes]]) -> str:
+    """The hash of parts: name, rows and bytes of each."""
+    if xxh3 is None:
+        raise Unknown(NO_HASH)
+    whole = bytes([VERSION])
     for name, many, data in parts:
         # Python's digest is big-endian.
         whole += struct.pack("<Q", len(name)) + name.encode() + struct.pack("<Q", many) + xxh3(data).digest()[::-1]
-    return str(xxh3(whole).hexdigest())
+    return of_file(whole)
 
 
 def rows(frame: pl.DataFrame, columns: list[dict[str, Any]], names: tuple[list[str], list[str], list[str]]) -> bytes:
@@ -110,6 +158,8 @@ def column(values: pl.Series, c: dict[str, Any], names: tuple[list[str], list[st
 
 
 def packer(c: dict[str, Any], names: tuple[list[str], list[str], list[str]]) -> Callable[[Any], bytes]:
+    if c["name"] == "collective":
+        return struct.Struct("<I").pack
     if c["type"] in NUMBERS:
         return struct.Struct(NUMBERS[c["type"]]).pack
     if c["words"]:

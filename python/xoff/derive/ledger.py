@@ -6,15 +6,18 @@ import math
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from os.path import commonprefix
 from typing import Any
 
 # Fractions: sums in another order differ in their last digits.
 DIGITS = 1e-12
+#: Letters of a difference.
+LONG = 300
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A number that does not follow from the tables."""
+    """A number or a word that does not follow from the tables."""
 
     run: str
     #: File and place in it.
@@ -55,7 +58,10 @@ class Verification:
         self.compared += 1
         if same(printed, derived):
             return True
-        self.differences.append(Difference(self.folders[-1], place, shown(printed), shown(derived), table))
+        a, b = shown(printed), shown(derived)
+        # Of long texts, the part that differs.
+        start = max(len(commonprefix([a, b])) - 20, 0) if max(len(a), len(b)) > LONG else 0
+        self.differences.append(Difference(self.folders[-1], place, a[start : start + LONG], b[start : start + LONG], table))
         return False
 
     def skip(self, place: str, why: str, numbers: int = 1) -> None:

@@ -1,8 +1,9 @@
-"""The manifest of a run of a network, and its JSON answer: each number compared with what the tables say."""
+"""The manifest of a run of a network, and its JSON answer: each number and word compared with what the tables say."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,15 +45,21 @@ LOSS_WORDS = {
     "lossy-egress": "of lossy priorities at full egress queues",
 }
 
-CLOCK, MACHINE, INPUT, COUNTER = "a clock", "how the run was made", "an input", "no table counts it"
-#: Why numbers of the manifest cannot be derived.
+CLOCK, MACHINE, INPUT, COUNTER = "a clock", "how the run was made", "what the user gave", "no table counts it"
+#: What a node of a testbed says.
+REAL, ELSEWHERE = "its frames go through real ports", "the other switches run in other processes"
+#: Why numbers and words of the manifest cannot be derived.
 WHY = (
     (r"wall_seconds|cpu_seconds|started", CLOCK),
-    (r"threads|processes|fast_forward\..*|engine.*|schema_version", MACHINE),
-    (r"scenario|scenario_folder|parameters.*|xoff_.*|fingerprint|inputs_digest|allowed.*|out", INPUT),
+    (r"threads|processes|fast_forward\..*|engine.*", MACHINE),
+    (r"scenario_folder|parameters.*|allowed.*|out", INPUT),
+    (r"xoff_.*|schema_version|fingerprint", "the program"),
+    (r"inputs_digest", "a hash of files that are not in the folder"),
+    (r"verdict\.not_kept", "files without results"),
     (r"warnings.*", "the analysis before the run"),
     (r"flows_total|verdict\.work\..*", "messages that a job never sent are in no table"),
-    (r"jobs\[\]\.(stuck|mismatch)\..*", "the plan of the job"),
+    (r"jobs\[\]\.(stuck|mismatch)(\..*)?", "the plan of the job"),
+    (r"jobs\[\].*\.paused_port", "the path of a message is in no table"),
 )
 
 
@@ -68,6 +75,8 @@ class Run:
             self.printed_end = round(float(self.manifest["simulated_seconds"]) * 1e12)
         except (KeyError, TypeError, ValueError) as e:
             raise Damaged(f"{folder / 'manifest.json'}: {type(e).__name__}: {e}") from None
+        if self.manifest.get("engine_because") == REAL and (self.verdict["deadlock"].get("why") == ELSEWHERE or self.verdict["work"]["total"] != self.manifest["flows_total"]):
+            raise Damaged(f"{folder}: the results of a node with real ports, which has the tables of its own ports only")
         if missing := [t for t in ("flows", "ports", "deadlocks", "ranks") if t not in self.tables]:
             raise Damaged(f"{folder}: no table {missing[0]}")
 
@@ -127,6 +136,7 @@ class _Checks:
         sentences.compare(self.ledger, f"{self.file}: {path}", str(at(self.m, path) or ""), self.said, why)
 
     def all(self) -> None:
+        inputs(self.m, self.file, self.run.tables, self.facts, self.number, self.ledger)
         self.totals()
         self.verdict()
         self.slowdown()
@@ -136,7 +146,7 @@ class _Checks:
         self.texts()
         self.files()
         self.seen.add("result_hash")
-        hashed.compare(self.ledger, self.file, self.m["result_hash"], lambda: self.run.hash)
+        hashed.compare(self.ledger, f"{self.file}: result_hash", self.m["result_hash"], lambda: self.run.hash)
         self.rest()
 
     def totals(self) -> None:
@@ -202,10 +212,32 @@ class _Checks:
         if v["deadlock"]["state"] == "found" or found:
             self.number("verdict.deadlock.what", f"deadlock at {words.time(found[0])}" if found else None, "deadlocks")
             self.number("verdict.deadlock.ports", found[1] if found else None, "deadlocks")
-        if v.get("nothing_ran"):
+        unchecked = None
+        if not found and not words.read_time(facts.param("run", "deadlock_interval")):
+            unchecked = "run.deadlock_interval is 0us"
+        self.number("verdict.deadlock.state", "found" if found else "not-watched" if unchecked else "none", "deadlocks, the scenario")
+        if unchecked:
+            self.number("verdict.deadlock.why", unchecked, "the scenario")
+        checks = facts.param("run", "checks")
+        self.number("verdict.promises.state", "not-checked" if not checks else broken(v), "the scenario, violations")
+        if not checks:
+            self.number("verdict.promises.why", "run.checks is false", "the scenario")
+        self.number("verdict.work.unit", "flows", "the scenario")
+        stopped = str(self.m["ended_because"]).startswith("interrupted")
+        for path in ("interrupted", "verdict.interrupted"):
+            self.number(path, stopped, f"{self.file}, ended_because")
+        self.number("verdict.answer", answer(v), f"{self.file}, verdict")
+        if v["nothing_ran"]:
             self.text("verdict.nothing_ran")
+        else:
+            ran = facts.sum("tx_frames") + lost + whole(facts.flows["bytes_arrived"].sum()) + whole(facts.tables["operations"]["end_ps"].count())
+            self.number("verdict.nothing_ran", None if ran or not facts.tables["ranks"].is_empty() else "no frame", "ports, flows, operations")
+        done = [f"job {j.name}: {len(j.iterations)} of {j.planned} iterations complete" for j in self.run.jobs if len(j.iterations) < j.planned]
+        waits = any((j or {}).get("stuck") for j in self.m.get("jobs") or [])
+        left = v["work"]["incomplete"] if self.said.unfinished is None else self.said.unfinished
+        if not waits:
+            self.number("verdict.unfinished", done if done and not left else None, "ranks")
         for nth, _ in enumerate(v.get("unfinished") or []):
-            done = [f"job {j.name}: {len(j.iterations)} of {j.planned} iterations complete" for j in self.run.jobs if len(j.iterations) < j.planned]
             self.number(f"verdict.unfinished[{nth}]", done[nth] if nth < len(done) else None, "ranks")
         self.number("verdict.headline", self.headline(v, by_cause, lost, control), "ports, flows, deadlocks")
 
@@ -249,12 +281,15 @@ class _Checks:
 
     def job(self, nth: int) -> None:
         j, at_ = self.run.jobs[nth], f"jobs[{nth}]"
+        self.number(f"{at_}.name", j.name, "the scenario")
         self.number(f"{at_}.ranks", len(j.hosts), "ranks")
         self.number(f"{at_}.iterations_planned", j.planned, "the scenario")
         self.number(f"{at_}.time_ps", j.time, "ranks")
         self.number(f"{at_}.ideal_ps", j.ideal, "ranks")
         self.number(f"{at_}.time_over_ideal", j.time / j.ideal if j.ideal else None, "ranks")
         self.number(f"{at_}.mismatches", j.mismatches, "operations")
+        if not j.mismatches:
+            self.number(f"{at_}.mismatch", None, "operations")
         printed = self.m["jobs"][nth]["iterations"]
         self.number(f"{at_}.iterations", printed if len(printed) == len(j.iterations) else f"{len(j.iterations)} iterations", "ranks")
         for i, it in enumerate(j.iterations[: len(printed)]):
@@ -293,6 +328,8 @@ class _Checks:
         names = {f["name"]: (n, f) for n, f in enumerate(self.m.get("files") or [])}
         for name, (nth, _) in names.items():
             path = self.run.folder / name
+            if self.file == "manifest.json":
+                self.seen.add(f"files[{nth}].name")  # a file of another name cannot be read
             table = name.rsplit(".", 1)[0]
             if name == "report.html" and not path.exists():
                 continue  # it may go: it is drawn from the results
@@ -308,7 +345,7 @@ class _Checks:
             self.number(f"files[{nth}].rows", rows, name)
 
     def rest(self) -> None:
-        """Numbers that nothing above compared."""
+        """Numbers and words that nothing above compared."""
         for path, value in leaves(self.m):
             if path in self.seen or any(path.startswith((f"{s}[", f"{s}.")) for s in ("verdict.deadlock.ports", "deadlock") if s in self.seen):
                 continue
@@ -317,11 +354,54 @@ class _Checks:
             if self.m is not self.run.manifest and why not in (CLOCK, MACHINE, INPUT):
                 # The same number in two places.
                 self.number(path, at(self.run.manifest, path), "manifest.json")
-            elif isinstance(value, str):
-                if why != INPUT:
-                    self.ledger.skip(f"{self.file}: {path}", why, words.numbers(value))
-            elif why != INPUT:
-                self.ledger.skip(f"{self.file}: {path}", why)
+            else:
+                self.ledger.skip(f"{self.file}: {path}", why, numbers(value))
+
+
+def inputs(m: dict[str, Any], file: str, tables: Tables, facts: Facts, number: Callable[[str, Any, str], None], ledger: Verification) -> None:
+    """The scenario of a run of any kind, each parameter as it has it, and the program, as the other files of the folder have them."""
+    resolved = tables.folder / "resolved.toml"
+    number("scenario", resolved.read_text(encoding="utf-8") if resolved.exists() else None, resolved.name)
+    if known := tables.stated("scenario_hash"):
+        hashed.compare(ledger, f"{file}: scenario, hash", known, lambda: hashed.of_scenario(m["scenario"]), "the tables")
+    for path, key, kind in (("xoff_version", "version", str), ("schema_version", "schema_version", int)):
+        if known := tables.stated(key):
+            number(path, kind(known), "the tables")
+    paths = {p["path"] for p in m["parameters"]}
+    for nth, p in enumerate(m["parameters"]):
+        value = at(facts.scenario, p["path"])
+        if value is not None and not holds(value):
+            number(f"parameters[{nth}].path", p["path"], "the scenario")
+            number(f"parameters[{nth}].value", text_of(value), "the scenario")
+    for path, value in leaves(facts.scenario):
+        ledger.equal(f"{file}: parameters", re.sub(r"(\[\d+\])+$", "", path) in paths, True, f"the scenario, {path}")
+
+
+def holds(value: Any) -> bool:
+    """Whether it is a table, or a list of tables or lists."""
+    return isinstance(value, dict) or isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)
+
+
+def text_of(value: Any) -> str:
+    """A value of a scenario, as a parameter has it."""
+    if isinstance(value, list):
+        return "\n".join(text_of(v) for v in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    # Exponents have no plus and no zero before.
+    return re.sub(r"e([+-])0*(\d)", lambda e: f"e{e[1].strip('+')}{e[2]}", str(value)) if isinstance(value, float) else str(value)
+
+
+def broken(v: dict[str, Any]) -> str:
+    """Whether checks failed, by their number."""
+    return "violated" if v["promises"].get("violations") else "kept"
+
+
+def answer(v: dict[str, Any]) -> str:
+    """The answer of a run, from the other parts of its verdict: losses of lossy classes are results."""
+    lost = any(n for cause, n in v["losses"]["by_cause"].items() if not cause.startswith("lossy-"))
+    bad = lost or v["deadlock"]["state"] == "found" or v["promises"]["state"] == "violated" or v["failures"]
+    return "interrupted" if v["interrupted"] else "no" if bad else "yes"
 
 
 def load_balance(run: Run) -> dict[str, tuple[Any, str]]:
@@ -370,10 +450,15 @@ def at(tree: Any, path: str) -> Any:
     return tree
 
 
+def numbers(value: Any) -> int:
+    """Numbers of a leaf; a text without any counts as one."""
+    return max(words.numbers(value), 1) if isinstance(value, str) else 1
+
+
 def leaves(tree: Any, path: str = "") -> list[tuple[str, Any]]:
-    """Numbers and texts with their paths."""
+    """Numbers, texts, flags and nulls with their paths."""
     if isinstance(tree, dict):
         return [x for k, v in tree.items() for x in leaves(v, f"{path}.{k}" if path else k)]
     if isinstance(tree, list):
         return [x for n, v in enumerate(tree) for x in leaves(v, f"{path}[{n}]")]
-    return [] if tree is None or isinstance(tree, bool) else [(path, tree)]
+    return [(path, tree)]

@@ -17,9 +17,9 @@ import polars as pl
 from .. import _units
 from . import sentences, words
 from .facts import UNLIMITED, Damaged, quantile
-from .jobs import CAUSES, Job
+from .jobs import CAUSES, IN_WORDS, Job
 from .ledger import Verification
-from .manifest import Run, load_balance
+from .manifest import Run, load_balance, numbers
 from .words import count, time
 
 FILE = "report.html"
@@ -27,6 +27,9 @@ FILE = "report.html"
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 #: Numbers of a kind that are listed as differences one by one.
 LISTED = 20
+#: Mechanisms, as readers see them.
+NAMES = {k: k.upper() for k in ("pfc", "cbfc", "pffc", "bfc", "dcqcn", "timely", "hpcc", "qcn")} | {"uec-cbfc": "Ultra Ethernet CBFC", "ib-cc": "IB CC"}
+NAMES |= {f"gfc-{k}": f"{w} GFC" for k, w in (("conceptual", "Conceptual"), ("buffer", "Buffer-based"), ("time", "Time-based"))}
 SAMPLES, DRAWING = "a sample that no table has", "the drawing"
 NEVER_SENT = "messages that a job never sent are in no table"
 
@@ -160,7 +163,12 @@ class _Checks:
             self.card(f"'{label}'", label, value, note)
 
     def subject(self, place: str, text: str) -> None:
-        self.equal(place, text.rpartition(" · ")[2], f"seed {self.facts.param('run', 'seed')}", "the scenario")
+        """``Ring · GFC (buffer) · seed 1``: title, mechanisms, seed."""
+        kinds = [k for k in (self.facts.param(s, "kind") for s in ("flow_control", "rate_control")) if k not in ("none", None)]
+        title, *names, seed = text.rsplit(" · ", len(kinds) + 1)
+        self.equal(place, title, self.facts.param("run", "title") or "Run", "the scenario")
+        self.equal(place, [NAMES.get(k, k) for k in kinds], names, "the scenario")
+        self.equal(place, seed, f"seed {self.facts.param('run', 'seed')}", "the scenario")
 
     def card(self, place: str, label: str, value: str, note: str) -> None:
         facts, table, why = self.facts, "flows", ""
@@ -192,12 +200,12 @@ class _Checks:
                 derived = (f"at {time(found_[0])}", f"{len(found_[1])} ports in the cycle")
             else:
                 state = self.m["verdict"]["deadlock"]["state"]
-                derived = ("none", "checked during the whole run") if state == "none" else ("not checked", note)
+                derived = ("none", "checked during the whole run") if state == "none" else ("not checked", self.m["verdict"]["deadlock"]["why"])
         else:
             why = "no such number is known"
             derived = (value, note)
         if why:
-            self.ledger.skip(f"{FILE}: {place}", why, words.numbers(value) + words.numbers(note))
+            self.ledger.skip(f"{FILE}: {place}", why, 2)
             return
         self.equal(place, value, derived[0], table)
         if label != "Simulated time" and (note or derived[1]):
@@ -207,13 +215,14 @@ class _Checks:
         about = self.page.body.first("section", ident="about")
         if about is None:
             return
-        title = ""
+        title, known = "", ("Active", "Inactive", "Warnings")
+        self.texts("lists", [e.text for e in about.all("h3") if e.text in known], [k for k in known if self.m[k.lower()]])
         for e in about.all():
             if e.tag == "h3":
                 title = e.text
             elif e.tag == "ul":
                 items = [i.text for i in e.all("li")]
-                if title in ("Active", "Inactive", "Warnings"):
+                if title in known:
                     # Those of the manifest are compared with the tables.
                     self.texts(title, items, self.m[title.lower()])
                 else:
@@ -222,7 +231,8 @@ class _Checks:
                 self.equal("parameters", e.text, f"Parameters, with where each came from ({len(self.m['parameters'])})", "manifest.json")
         rows = [[c.text for c in r.all("td")] for r in about.all("tr")]
         rows = [r for r in rows if len(r) == 4]
-        self.texts("parameters", [r[1] for r in rows], [p["value"] for p in self.m["parameters"]])
+        for n, key in enumerate(("path", "value", "origin", "source")):
+            self.texts(f"parameters, {key}", [r[n] for r in rows], [p[key] for p in self.m["parameters"]])
 
     def texts(self, place: str, printed: list[str], derived: list[str]) -> None:
         for n in range(max(len(printed), len(derived))):
@@ -252,7 +262,7 @@ class _Checks:
                 else:
                     self.equal(place, m[2], str(total), "flows" if flows else "deadlocks")
             else:
-                self.ledger.skip(f"{FILE}: what it shows[]", "what it leaves out", words.numbers(text))
+                self.ledger.skip(f"{FILE}: what it shows[]", "what it leaves out", numbers(text))
 
     def balance(self) -> None:
         section = self.page.body.first("section", ident="balance")
@@ -290,9 +300,13 @@ class _Checks:
         footer = self.page.body.first("footer")
         for row in footer.all("div") if footer else []:
             name, value = ((e.text if (e := row.first(t)) else "") for t in ("dt", "dd"))
+            commit = self.m["xoff_commit"]
             given = {"seed": str(self.facts.param("run", "seed")), "result hash": self.m["result_hash"], "started": self.m["started"]}
-            if name in given:
-                self.equal(name, value, given[name], "manifest.json")
+            given["xoff"] = self.m["xoff_version"] + (f" ({commit})" if commit else "")
+            if name == "charts":
+                self.ledger.skip(f"{FILE}: {name}", DRAWING, numbers(value))
+            else:
+                self.equal(name, value, given.get(name), "manifest.json")
 
     # The data.
 
@@ -300,8 +314,13 @@ class _Checks:
         facts = self.facts
         self.subject("data.subject", d["subject"])
         self.equal("data.end_ps", d["end_ps"], self.said.end, "flows, the scenario")
-        for f in d["facts"]:
-            self.card(f"data.facts, '{f['label']}'", f["label"], f["value"], f["note"])
+        cards = [((e.attributes.get("class") or "").split()[-1], *e.parts) for e in self.page.body.all("div", "card")]
+        shown = [(f["tone"], *(f[k] for k in ("label", "value", "note") if f[k])) for f in d["facts"]]
+        self.equal("data.facts", shown, [tuple(p if isinstance(p, str) else p.text for p in c) for c in cards], "its numbers at the top")
+        shown_lists = [i.text for e in self.page.body.all("ul", "left-out") for i in e.all("li")]
+        self.equal("data.left_out", d["left_out"], shown_lists[len(shown_lists) - len(d["left_out"]) :], "its lists")
+        for key in ("folder", "tiers", "live", "real", "served"):
+            self.ledger.skip(f"{FILE}: data.{key}", DRAWING)
         self.ledger.skip(f"{FILE}: data.nodes", DRAWING, 2 * len(d["nodes"]["x"]))
         self.ports(d)
         for key, column in (("tx", "tx_bytes"), ("egress_max", "egress_bytes_max"), ("ingress_max", "ingress_bytes_max")):
@@ -400,6 +419,8 @@ class _Checks:
 
     def job(self, v: dict[str, Any], job: Job, d: dict[str, Any]) -> None:
         names, place = d["nodes"]["name"], f"data.jobs[{job.nth}]"
+        self.equal(f"{place}.name", v["name"], job.name, "the scenario")
+        self.equal(f"{place}.causes", v["causes"], [IN_WORDS.get(c, c) for c in CAUSES], "critical_path")
         hosts = [job.hosts[r] for r in sorted(job.hosts)]
         self.equal(f"{place}.hosts", [names[h] for h in v["hosts"]], hosts, "ranks")
         self.equal(f"{place}.total", v["total"], job.begun, "ranks")

@@ -68,8 +68,14 @@ def rule(pattern: str, table: str) -> Callable[[Derive], Derive]:
     return add
 
 
-#: Sentences whose numbers are in no table.
+#: How a sentence begins whose first word is a mechanism.
+MECHANISM = r"\S+ "
+#: Sentences that no table decides.
 UNDECIDED = (
+    r"\S+ changed no rate(?:: no (?:mark reached a receiver|CNM was sent))?",
+    r"no retransmission timer expired",
+    r"no link corrupted a frame",
+    r"links resent no frame",
     r"\S+ changed flow rates .* times",
     r"retransmission timers expired .* times",
     r"links resent .* frames .* lost signals",
@@ -79,9 +85,17 @@ UNDECIDED = (
 
 
 def compare(ledger: Verification, place: str, text: str, said: Said, why: str = "no table counts it") -> None:
-    """Compares the numbers of a sentence."""
+    """Compares the numbers of a sentence, and its mechanism."""
+    first = text.partition(" ")[0]
+
+    def mechanism(pattern: str) -> None:
+        if pattern.startswith(MECHANISM):
+            used = [said.facts.param(section, "kind") for section in ("flow_control", "detection", "rate_control")]
+            ledger.equal(place, first, first if first in used else None, "the scenario")
+
     for pattern, table, derive in RULES:
         if match := pattern.fullmatch(text):
+            mechanism(pattern.pattern)
             groups = [(g, d) for g, d in zip(match.groups(), derive(said, match), strict=True) if g is not None]
             for printed, derived in groups:
                 if derived is UNKNOWN:
@@ -89,8 +103,9 @@ def compare(ledger: Verification, place: str, text: str, said: Said, why: str = 
                 else:
                     ledger.equal(place, printed, derived, table)
             return
-    known = any(re.fullmatch(p, text, re.DOTALL) for p in UNDECIDED)
-    ledger.skip(place, why if known else "a sentence that is not known", words.numbers(text))
+    known = next((p for p in UNDECIDED if re.fullmatch(p, text, re.DOTALL)), None)
+    mechanism(known or "")
+    ledger.skip(place, why if known else "a sentence that is not known", max(words.numbers(text), 1))
 
 
 def peak(s: Said, m: re.Match[str]) -> list[Any]:
@@ -189,6 +204,11 @@ def _deadlock(s: Said, m: re.Match[str]) -> list[Any]:
     named = {" waits for ".join(c["port"]): time(int(c["start_ps"][0])) for c in cycles}
     known = m[1] in named
     return [m[1] if known else None, named.get(m[1]), UNKNOWN]
+
+
+@rule(r"(no deadlock)", "deadlocks")
+def _no_deadlock(s: Said, _: Any) -> list[Any]:
+    return [None if s.facts.deadlock else "no deadlock"]
 
 
 @rule(rf"no deadlock, but slow progress: {P} was slowed down to {Q}", "ports")
@@ -300,14 +320,14 @@ def ended(s: Said) -> str:
     return time(s.end)
 
 
-@rule(rf"(?:stopped|ended) at {Q}(?: \(run\.duration\)|: no event was left|: deadlock \(run\.stop_on_deadlock\))", "flows, ranks, the scenario")
+@rule(rf"(?:stopped at {Q} \(run\.duration\)|ended at {Q}: no event was left|stopped at {Q}: (deadlock) \(run\.stop_on_deadlock\))", "flows, ranks, deadlocks, the scenario")
 def _ended(s: Said, _: Any) -> list[Any]:
-    return [ended(s)]
+    return [ended(s)] * 3 + ["deadlock" if s.facts.deadlock and s.facts.param("run", "stop_on_deadlock") else None]
 
 
 @rule(rf"ended at {Q}: (?:the flow|all {N} flows)(?: and the job| and all jobs)? (?:is|are) complete", "flows")
 def _complete(s: Said, m: re.Match[str]) -> list[Any]:
-    return [ended(s), count(s.facts.completed) if m[2] else None]
+    return [ended(s) if s.facts.unfinished.is_empty() else None, count(s.facts.completed) if m[2] else None]
 
 
 @rule(rf"interrupted at {Q} of {Q}", "the scenario")
@@ -315,14 +335,19 @@ def _interrupted(s: Said, _: Any) -> list[Any]:
     return [ended(s), time(s.facts.duration)]
 
 
-@rule(rf"none of {N} flows started in {Q}", "the scenario")
+@rule(rf"none of {N} flows started in {Q}", "flows, the scenario")
 def _none_started(s: Said, _: Any) -> list[Any]:
-    return [UNKNOWN, ended(s)]
+    return [UNKNOWN, ended(s) if s.facts.flows.is_empty() else None]
 
 
-@rule(rf"no frame was transmitted in {Q}", "the scenario")
+@rule(rf"no frame was transmitted in {Q}", "ports, the scenario")
 def _no_frame(s: Said, _: Any) -> list[Any]:
-    return [ended(s)]
+    return [None if s.facts.sum("tx_frames") else ended(s)]
+
+
+@rule(r"(the run simulated no time)", "the scenario")
+def _no_time(s: Said, m: re.Match[str]) -> list[Any]:
+    return [None if s.end else m[1]]
 
 
 # Slowdown.

@@ -7,22 +7,32 @@ import itertools
 import math
 import re
 import statistics
+import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
 from .. import _units
-from .facts import Damaged, read_json, whole
-from .ledger import Verification
+from . import hashed
+from .facts import Damaged, footer, read_json, stated, whole
+from .ledger import Verification, same
 from .page import Element, Page
 from .words import time
 
 UNITS = {"_bps": _units.rate, "_bytes": _units.size, "_ps": _units.time}
 #: Columns whose names do not say their unit.
 NAMED = {"ingress_bytes_max": _units.size, "egress_bytes_max": _units.size, "deadlock_seconds": lambda s: _units.time(s * 1e12), "simulated_seconds": lambda s: _units.time(s * 1e12)}
+NO_RUN: dict[str, Any] = {}
+#: Failed runs that are listed.
+LISTED = 100
 COUNTED = {"lost_frames": "frames", "dropped_frames": "frames", "frame_hops": "frames", "pauses": "times"}
 OWN = ("run", "seed", "status", "error")
+#: Letters of a folder's name.
+LONGEST = 240
+METHOD = "Intervals are 95 %: Student's t over the seeds for means, Wilson's for shares. Differences to the first combination are taken seed by seed."
 
 
 class Interval:
@@ -72,9 +82,19 @@ def student(degrees: int) -> float:
 def check(folder: Path, m: dict[str, Any], ledger: Verification) -> None:
     """Compares a sweep."""
     try:
-        runs = pl.read_parquet(folder / "runs.parquet")
+        data = (folder / "runs.parquet").read_bytes()
+        runs = pl.read_parquet(data)
     except (OSError, pl.exceptions.PolarsError) as e:
         raise Damaged(f"{folder / 'runs.parquet'}: {e}") from None
+
+    def equal(path: str, printed: Any, derived: Any) -> None:
+        ledger.equal(f"manifest.json: {path}", printed, derived, "runs.parquet")
+
+    hashed.compare(ledger, "manifest.json: runs_hash", m["runs_hash"], lambda: hashed.of_file(data), "runs.parquet")
+    equal("xoff_version", m["xoff_version"], stated(data, "xoff_version"))
+    equal("plan", m["plan"], m["plan"] if m["plan"].encode() + b"\0" in footer(data) else None)
+    equal("title", m["title"], tomllib.loads(m["plan"]).get("title", ""))
+    equal("parameters", m["parameters"], runs.columns[1 : runs.columns.index("seed")])
     shards(folder, runs, m, ledger)
     means = Means(runs, m["parameters"], m["seeds"])
     means.rows(ledger)
@@ -84,26 +104,61 @@ def check(folder: Path, m: dict[str, Any], ledger: Verification) -> None:
 
 
 def shards(folder: Path, runs: pl.DataFrame, m: dict[str, Any], ledger: Verification) -> None:
-    """The runs, each in a file of its own."""
-    kept: dict[str, dict[str, Any]] = {}
-    for path in sorted((folder / "finished").glob("*/*.json")):
+    """The runs, each in a file of its own, and copies of their rows and tables in folders."""
+    kept: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
+    for path in sorted((folder / "finished").glob("*/*.json"), key=lambda p: p.stat().st_mtime):
         shard = read_json(path)
-        kept[shard["cell"]] = shard
-    seconds = 0.0
+        kept.setdefault(shard["cell"], []).append((path, shard))
+    tables = tomllib.loads(m["plan"]).get("tables", [])
+    copies: dict[Path, list[dict[str, Any]]] = {}
+    seconds: float | None = 0.0
     for row in runs.iter_rows(named=True):
         cell = ", ".join([f"{p}={text(row[p])}" for p in m["parameters"] if row[p] is not None] + [f"seed={row['seed']}"])
-        shard = kept.get(cell, {})
         place = f"runs.parquet: run {row['run']}"
+        # Those of an earlier plan may have the same words.
+        of = kept.get(cell, [])
+        path, shard = max(reversed(of), key=lambda s: sum(same(row.get(k), v) for k, v in s[1].get("values", [])), default=(folder, NO_RUN))
         ledger.equal(f"{place}, status", row["status"], shard.get("status"), "finished")
+        ledger.equal(f"{place}, error", row["error"], shard.get("error"), "finished")
         values = dict(shard.get("values", []))
-        seconds += shard.get("wall_seconds", 0.0)
+        seconds = None if seconds is None or len(of) > 1 else seconds + shard.get("wall_seconds", 0.0)
         for column in runs.columns:
             if column not in OWN and column not in m["parameters"]:
                 ledger.equal(f"{place}, {column}", row[column], values.get(column), "finished")
-    ledger.equal("manifest.json: run_seconds", m["run_seconds"], seconds, "finished")
+        if path.is_file():
+            begin, _, end = path.read_bytes().rpartition(b',"hash":"')
+            hashed.compare(ledger, str(path.relative_to(folder)), end.decode().removesuffix('"}\n'), partial(hashed.of_file, begin), "its bytes")
+        names = [f"{escaped(p)}={'__HIVE_DEFAULT_PARTITION__' if row[p] is None else escaped(text(row[p]))}" for p in m["parameters"]]
+        if any(len(n) > LONGEST for n in names):
+            ledger.skip("runs and tables in folders", "a name that is too long")
+            continue
+        copies.setdefault(folder.joinpath("runs", *names, "runs.parquet"), []).append({k: v for k, v in row.items() if k not in m["parameters"]})
+        for name, known in shard.get("tables", []):
+            # Frames of a caller have no copy.
+            copy = [folder.joinpath(name, *names, f"seed={row['seed']}", f"{name}.parquet")] if name in tables else []
+            for file in (path.with_suffix(f".{name}.parquet"), *copy):
+                hashed.compare(ledger, str(file.relative_to(folder)), known, partial(hash_of, file), "its bytes")
+    for file, rows in copies.items():
+        found = pl.read_parquet(file, hive_partitioning=False).to_dicts() if file.exists() else None
+        ledger.equal(str(file.relative_to(folder)), found, rows, "runs.parquet")
+    if seconds is None:
+        ledger.skip("manifest.json: run_seconds", "a clock")
+    else:
+        ledger.equal("manifest.json: run_seconds", m["run_seconds"], seconds, "finished")
+
+
+def hash_of(file: Path) -> str:
+    return hashed.of_file(file.read_bytes()) if file.exists() else "no file"
+
+
+def escaped(name: str) -> str:
+    """A name or value as a part of a folder's name."""
+    return quote(name, safe="+").replace("~", "%7E")
 
 
 def text(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value)) if isinstance(value, float) else str(value)
@@ -123,13 +178,11 @@ def counts(m: dict[str, Any], runs: pl.DataFrame, means: Means, ledger: Verifica
     if len(runs) == total:
         equal("combinations", m["combinations"], len(means.combinations))
         equal("seeds", m["seeds"], runs["seed"].unique(maintain_order=True).to_list())
-    one = sum(1 for c in means.combinations if c["one"])
-    said = re.search(r"In (\d+) of (\d+) combinations", m["intervals"])
-    if said:
-        equal("intervals", said.groups(), (str(one), str(len(means.combinations))))
     else:
-        equal("intervals", "All seeds give the same" in m["intervals"], one > 0 and one == len(means.combinations))
-    ledger.skip("manifest.json: runs_hash", "a hash")
+        ledger.skip("manifest.json: combinations, seeds", "runs that are missing", 1 + len(m["seeds"]))
+    one, every = sum(1 for c in means.combinations if c["one"]), len(means.combinations)
+    counted = " all seeds give the same result, nothing is drawn at random: they count once, without an interval."
+    equal("intervals", m["intervals"], METHOD + (f" In {one} of {every} combinations{counted}" if 0 < one < every else counted.replace(" all", " All") if one else ""))
 
 
 def headline(total: int, done: int, failed: int) -> str:
@@ -192,13 +245,17 @@ class Means:
                 if at is None:
                     continue
                 d = self.difference(c, column)
+                kind = "share" if self.runs[column].dtype == pl.Boolean else "mean"
                 own, other = ((x.low, x.high) if x and x.n > 1 else (None, None) for x in (at, d))
-                derived.append((column, at.n, at.value, *own, d.value if d else None, *other))
+                derived.append(([text(v) for v in c["values"]], kind, (column, at.n, at.value, *own, d.value if d else None, *other)))
         ledger.equal("table.csv: lines", len(lines), len(derived), "runs.parquet")
         keys = ("column", "n", "value", "low", "high", "difference", "difference_low", "difference_high")
-        for n, (line, values) in enumerate(zip(lines, derived, strict=False)):
+        for n, (line, (named, kind, values)) in enumerate(zip(lines, derived, strict=False)):
+            # A text that a spreadsheet would take for a formula begins with an apostrophe.
+            for key, value in zip((*self.parameters, "kind"), (*named, kind), strict=True):
+                ledger.equal(f"table.csv: line {n + 2}, {key}", line[key].removeprefix("'"), value.removeprefix("'"), "runs.parquet")
             for key, value in zip(keys, values, strict=True):
-                printed: Any = line[key] if key == "column" else float(line[key]) if line[key] else None
+                printed: Any = line[key].removeprefix("'") if key == "column" else float(line[key]) if line[key] else None
                 close(ledger, f"table.csv: line {n + 2}, {key}", printed, value, values)
 
 
@@ -221,30 +278,59 @@ def page(folder: Path, m: dict[str, Any], means: Means, ledger: Verification) ->
     def equal(place: str, printed: Any, derived: Any) -> None:
         ledger.equal(f"index.html: {place}", printed, derived, "runs.parquet")
 
-    lead = body.first("p", "lead")
-    equal("lead", lead.text if lead else None, m["headline"])
+    for tag, cls, derived in (("h1", "", m["title"] or "Sweep"), ("title", "", m["title"] or "Sweep"), ("p", "lead", m["headline"])):
+        found = body.first(tag, cls)
+        equal(cls or tag, found.text if found else None, derived)
     known = {"Runs done": (str(m["runs"]["done"]), f"of {m['runs']['total']}"), "Combinations": (str(len(means.combinations)), ""), "Seeds each": (str(len(m["seeds"])), "")}
     for card in body.all("div", "card"):
         label, *printed = ((e.text if (e := card.first("div", c)) else "") for c in ("label", "value", "note"))
         equal(label, tuple(printed), known.get(label))
     shown = m["shown"]
+    code = [c.text for d in body.all("details") for c in d.all("code")]
+    equal("plan", code, [m["plan"]])
+    footer_ = body.first("footer")
+    provenance = [d.text for d in footer_.all("dd")] if footer_ else []
+    equal("footer", provenance, [m["xoff_version"], m["runs_hash"]])
+    titles = ["Results"] + ["Differences"] * (len(means.combinations) > 1 and len(m["seeds"]) > 1) + ["Failed runs"] * (m["runs"]["failed"] > 0)
+    equal("sections", [re.sub(r"\s*\(?[\d,]+\)?$", "", h.text) for s in body.all("section") for h in s.all("h2")], titles)
+    for caption in body.all("figcaption"):
+        equal("figcaption", caption.text, f"Seeds for each combination: {len(m['seeds'])}. Error bars are 95 % intervals.")
     for section in body.all("section"):
         title = (section.first("h2") or Element("", {})).text
         differences = title == "Differences"
+        if title.startswith("Failed runs"):
+            failed = [[str(r["run"]), r["error"]] for r in means.runs.filter(pl.col("status") == "failed").iter_rows(named=True)]
+            listed = [[c.text for c in r.all("td")] for r in section.all("tr")]
+            equal(title, [[r[0], r[-1]] for r in listed if r], failed[:LISTED])
         if title != "Results" and not differences:
             continue
+        heads = [h.text for h in section.all("th")]
+        equal(f"{title}, columns", heads, [*means.parameters, *([] if differences else ["runs"]), *(heading(c) for c in shown)])
+        for caption in section.all("caption"):
+            equal(f"{title}, caption", caption.text, m["intervals"])
+        if differences and (to := section.first("p")):
+            first = ", ".join(text(v) for v in means.combinations[0]["values"] if v is not None) or "all"
+            equal(f"{title}, to", to.text, f"To {first}, seed by seed.")
         rows = [[c.text for c in r.all("td")] for t in section.all("table") for r in t.all("tr")]
         rows = [r for r in rows if r]
         own = means.combinations[1 if differences else 0 :]
         for n, (row, c) in enumerate(zip(rows, own, strict=False)):
             cells = row[-len(shown) :] if shown else []
+            for p, printed_, value in zip(means.parameters, row, c["values"], strict=False):
+                equal(f"{title}, row {n}, {p}", printed_, text(value))
             if not differences:
                 equal(f"{title}, row {n}, runs", row[len(means.parameters)], str(len(c["done"])))
             for column, cell in zip(shown, cells, strict=True):
                 at = means.difference(c, column) if differences else means.of(c, column)
                 equal(f"{title}, row {n}, {column}", cell, in_words(column, at, means.runs[column].dtype == pl.Boolean))
     for svg in body.all("svg"):
-        ledger.skip("index.html: figure", "the drawing", sum(1 for t in svg.all("text") if re.search(r"\d", t.text)))
+        ledger.skip("index.html: figure", "the drawing", sum(1 for _ in svg.all("text")))
+
+
+def heading(column: str) -> str:
+    """``Throughput`` of ``throughput_bps``."""
+    name = re.sub(r"_(bps|seconds|bytes|ps)", "", column).replace("_", " ")
+    return name[:1].upper() + name[1:]
 
 
 def unit(column: str, flag: bool) -> Any:
