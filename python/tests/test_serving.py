@@ -1,9 +1,11 @@
 """Inference over a driven network: closed forms, to the picosecond."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import xoff
+from xoff._serving import _shares
 
 STAR = """[topology]
 kind = "star"
@@ -128,6 +130,19 @@ def test_a_token_goes_to_an_expert_once(star: Path, tmp_path: Path) -> None:
     sizes = {(src, dst): size for src, dst, size, flow in served.run.flows.select("src", "dst", "size_bytes", "flow").rows() if flow >= 24}
     assert set(sizes.values()) == {200_000}
     assert len(sizes) == 12
+
+
+@pytest.mark.parametrize(("experts", "each", "skew"), [(64, 64, 10.0), (256, 256, 8.0), (256, 255, 8.0), (64, 8, 5.0), (8, 7, 3.0)])
+def test_shares_of_experts_add_up_however_skewed(experts: int, each: int, skew: float) -> None:
+    """Exact fractions: each expert gets its share of the copies that are left, and no more than one of each token."""
+    model = xoff.Model(layers=1, token_bytes=1, kv_bytes_per_token=1, prefill_ps_per_token=1, decode_ps_per_step=1, experts=experts, experts_per_token=each, expert_skew=skew)
+    weights = [Fraction((e + 1) ** -skew) for e in range(experts)]
+    left, exact = Fraction(each), []
+    for e, w in enumerate(weights):
+        exact.append(min(Fraction(1), left * w / sum(weights[e:])))
+        left -= exact[-1]
+    assert left == 0
+    assert [s * each for s in _shares(model)] == pytest.approx([float(x) for x in exact], abs=1e-9)
 
 
 def test_sequences_that_are_ready_together_share_a_step(star: Path) -> None:

@@ -186,11 +186,13 @@ def _part(total: int, n: int, i: int) -> int:
 def _shares(model: Model) -> list[float]:
     """Share of each expert in all copies of tokens, by popularity. A token has one copy for an expert at most."""
     weights = [(e + 1) ** -model.expert_skew for e in range(model.experts)]
-    copies, weight, shares = float(model.experts_per_token), sum(weights), []
-    for w in weights:
-        expected = min(1.0, copies * w / weight)
+    # Each with those after it, from the smallest on: differences of sums would lose the small ones.
+    tails = list(accumulate(reversed(weights)))[::-1]
+    copies, shares = float(model.experts_per_token), []
+    for w, tail in zip(weights, tails, strict=True):
+        expected = min(1.0, copies * w / tail)
         shares.append(expected / model.experts_per_token)
-        copies, weight = copies - expected, weight - w
+        copies -= expected
     return shares
 
 
@@ -357,7 +359,8 @@ class _Service:
             # Each rank rounds at another place. Else the few tokens of a decode step would all go to the same experts.
             offset = (i + layer) % n / n
             for j in range(n):
-                copies = floor(sent * cut[j + 1] + offset) - floor(sent * cut[j] + offset)
+                # A product may lie just below the whole number that it is.
+                copies = floor(sent * cut[j + 1] + offset + 1e-6) - floor(sent * cut[j] + offset + 1e-6)
                 if i != j and copies:
                     there[i, j] = copies * self.model.token_bytes
         yield self._all_to_all(ranks, there)
