@@ -22,6 +22,9 @@ impl Filter {
     pub(super) fn insert(&mut self, vfid: u32) {
         bits(vfid).for_each(|b| self.0[b / 64] |= 1 << (b % 64));
     }
+    pub(super) fn clear(&mut self, bit: usize) {
+        self.0[bit / 64] &= !(1 << (bit % 64));
+    }
     pub(super) fn contains(&self, vfid: u32) -> bool {
         bits(vfid).all(|b| self.0[b / 64] >> (b % 64) & 1 != 0)
     }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use xoff_units::state::State;
+use xoff_units::state::{Broken, Reader, State, Walk};
 use xoff_units::{Bytes, FlowId, Span, Time};
 
 use super::super::{FlowReceiver, Message, QueueState};
-use super::filter::{Filter, FilterPart};
+use super::filter::{FILTER_BITS, Filter, FilterPart, bits};
 use super::{Params, hrtt, threshold};
 use crate::LinkFacts;
 
@@ -21,6 +21,55 @@ struct Held {
     leaving: bool,
 }
 
+/// Paused flows with their filter, whose cost does not grow with their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Paused {
+    flows: BTreeSet<u32>,
+    filter: Filter,
+    /// Number of flows that set each bit; empty until the first flow.
+    setters: Vec<u32>,
+}
+
+impl Paused {
+    fn insert(&mut self, vfid: u32) {
+        if self.flows.insert(vfid) {
+            self.note(vfid);
+        }
+    }
+
+    fn note(&mut self, vfid: u32) {
+        self.setters.resize(FILTER_BITS as usize, 0);
+        bits(vfid).for_each(|b| self.setters[b] += 1);
+        self.filter.insert(vfid);
+    }
+
+    fn remove(&mut self, vfid: u32) {
+        if !self.flows.remove(&vfid) {
+            return;
+        }
+        for b in bits(vfid) {
+            self.setters[b] -= 1;
+            if self.setters[b] == 0 {
+                self.filter.clear(b);
+            }
+        }
+    }
+}
+
+/// The flows; the rest follows from them.
+impl State for Paused {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        self.flows.walk(w)
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        *self = Paused::default();
+        self.flows.restore(from)?;
+        self.flows.clone().into_iter().for_each(|vfid| self.note(vfid));
+        Ok(())
+    }
+}
+
 /// The receiver half, for one ingress and priority.
 #[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct BfcReceiver {
@@ -29,7 +78,7 @@ pub struct BfcReceiver {
     /// HRTT + tau.
     horizon: Span,
     held: BTreeMap<FlowId, Held>,
-    paused: BTreeSet<u32>,
+    paused: Paused,
     /// Flows to be resumed, in the order in which their queues have drained.
     leaving: VecDeque<u32>,
     /// The next filter is due; never: nothing is paused, and the neighbour has been sent that.
@@ -57,7 +106,7 @@ impl BfcReceiver {
             p: p.clone(),
             horizon: hrtt(link) + p.period,
             held: BTreeMap::new(),
-            paused: BTreeSet::new(),
+            paused: Paused::default(),
             leaving: VecDeque::new(),
             due: Time::NEVER,
             number: 0,
@@ -137,16 +186,14 @@ impl FlowReceiver for BfcReceiver {
             if held.bytes == 0 {
                 self.held.remove(&FlowId(vfid));
             }
-            self.paused.remove(&vfid);
+            self.paused.remove(vfid);
             left -= 1;
         }
-        let mut filter = Filter::default();
-        self.paused.iter().for_each(|&vfid| filter.insert(vfid));
         self.number = self.number.wrapping_add(1);
-        let words = filter.0.iter().enumerate().filter(|(_, w)| **w != 0);
+        let words = self.paused.filter.0.iter().enumerate().filter(|(_, w)| **w != 0);
         self.parts = words.map(|(at, &w)| FilterPart::Word(self.number, at as u8, w)).collect();
-        self.parts.push_back(FilterPart::End(self.number, self.paused.len() as u32));
-        self.due = if self.paused.is_empty() { Time::NEVER } else { self.after(now) };
+        self.parts.push_back(FilterPart::End(self.number, self.paused.flows.len() as u32));
+        self.due = if self.paused.flows.is_empty() { Time::NEVER } else { self.after(now) };
         self.more()
     }
 
@@ -160,7 +207,7 @@ impl FlowReceiver for BfcReceiver {
 
     fn holds(&self, gone: Bytes) -> bool {
         // Any frame of a paused flow that leaves may resume it, and whose leave is not said.
-        gone.0 == 0 && self.leaving.is_empty() && !self.paused.is_empty()
+        gone.0 == 0 && self.leaving.is_empty() && !self.paused.flows.is_empty()
     }
 
     fn collisions(&self) -> u64 {
