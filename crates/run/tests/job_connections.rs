@@ -216,8 +216,16 @@ fn a_transformer_takes_what_its_layers_take() {
     assert_eq!(ends(&f), [found; 4]);
     assert!(found >= alone && found < alone + 100 * TX, "{found} {alone}");
     // Without them to the picosecond.
-    let (f, _) = run("alone", 4, "simai", &LAYERS.replace("ALLREDUCE\t100000", "NONE\t0"));
+    let without = LAYERS.replace("ALLREDUCE\t100000", "NONE\t0");
+    let (f, _) = run("alone", 4, "simai", &without);
     assert_eq!(ends(&f), [alone; 4]);
+    // Before: the update of a layer whose weight gradient has no collective took no time. That of
+    // the second layer is in parallel with the first layer, that of the first layer is the end.
+    let (f, _) = run("update", 4, "simai", &without.replace("NONE 0 0", "NONE 0 5000"));
+    assert_eq!(ends(&f), [alone + 5_000_000; 4]);
+    let (f, _) = run("updates", 4, "simai", &without.replace("\t700", "\t50000"));
+    let last = forward + 5_000_000 + 6_000_000 + 50_000_000;
+    assert_eq!(ends(&f), [last; 4]);
 }
 
 /// A pass of the written order: micro-batch, chunk, whether backward.
@@ -523,6 +531,19 @@ fn binary_goal_is_the_job_of_its_text() {
     }
     // The first message starts after the computing. The second one starts with it and shares its link.
     assert_eq!(flows(&text)[0], (0, 1, 1_500_000, 1_500_000 + step(100) + 50 * TX));
+}
+
+/// Before: "byte 0x.. is not UTF-8".
+#[test]
+fn binary_goal_in_gzip_is_refused_with_the_remedy() {
+    let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut zipped, &goal_in_binary()).unwrap();
+    let zipped = zipped.finish().unwrap();
+    for streamed in ["", "stream = true\n"] {
+        let e = load_bytes("zipped", 3, &format!("{streamed}goal"), &zipped).err().unwrap();
+        assert!(e.contains("x.txt: a binary GOAL file in gzip"), "{e}");
+        assert!(e.contains("unpack it with gunzip"), "{e}");
+    }
 }
 
 /// A file cut at each of its bytes, and one with each byte changed: read or rejected with the file's

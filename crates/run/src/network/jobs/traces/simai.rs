@@ -12,7 +12,8 @@
 //! The order is that of `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` (SimAI, `Workload.cc`):
 //! forward through the layers, each collective awaited; then back: input gradient, its collective
 //! (not of the first layer) in parallel with the computing of the weight gradient. Only the end
-//! awaits the collective of the latter. Groups are those of `MockNcclGroup.cc`: tensor parallel
+//! awaits the collective of the latter and the update after it. An update without a collective
+//! follows the weight gradient, where SimAI leaves it out. Groups are those of `MockNcclGroup.cc`: tensor parallel
 //! ranks follow each other; data parallel ones have a tensor group between them; `_EP` is one of
 //! each of `ep` consecutive tensor groups, `_DP_EP` one of each `ep`-th. xoff rejects recomputation.
 //!
@@ -479,7 +480,8 @@ fn build(
     }
     let mut b =
         Build { shape, layers, node, graph: super::graph(n, pages), at: vec![NONE; n], alone: 0 };
-    let computing = layers.iter().flat_map(|l| &l.parts).filter(|p| p.time > Span::ZERO).count();
+    let times = layers.iter().flat_map(|l| l.parts.iter().map(|p| p.time).chain([l.update]));
+    let computing = times.filter(|time| *time > Span::ZERO).count();
     b.room(&layers[0].place, (computing as u64).saturating_mul(n as u64))?;
     if shape.stages == 1 {
         b.forward(0, 0..layers.len())?;
@@ -531,7 +533,10 @@ impl Build<'_> {
                 _ => self.collective(stage, &l.parts[1], l, "input gradient")?,
             };
             self.compute(stage, l.parts[2].time);
-            let weight = self.collective(stage, &l.parts[2], l, "weight gradient")?;
+            let mut weight = self.collective(stage, &l.parts[2], l, "weight gradient")?;
+            if weight.is_empty() {
+                weight = self.ranks(stage).map(|rank| (rank, self.at[rank as usize])).collect();
+            }
             // In parallel with everything else: only the end of the iteration waits for it.
             for (rank, end) in weight.into_iter().filter(|_| l.update > Span::ZERO) {
                 let op = self.graph.add(rank, Work::Compute(l.update), Op::FREE);

@@ -14,6 +14,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use flate2::read::GzDecoder;
 use xoff_net::jobs::{BYTES_MAX, Graph, SPAN_MAX, Work};
 use xoff_scenario::{Problem, read};
 use xoff_units::Span;
@@ -29,11 +30,16 @@ const ANY: u32 = u32::MAX;
 /// Problem, and remedy.
 type Bad = (String, &'static str);
 
-/// Whether a file begins as this form does.
+/// Whether a file begins as this form does, or would without its gzip.
 pub(in crate::network::jobs) fn is_binary(path: &Path) -> bool {
-    let mut head = [0; 8];
+    let begins = |mut from: Box<dyn Read>| {
+        let mut head = [0; 8];
+        from.read_exact(&mut head).is_ok() && head == MAGIC
+    };
     let regular = path.metadata().is_ok_and(|m| m.is_file());
-    regular && read::open(path).is_ok_and(|mut f| f.read_exact(&mut head).is_ok()) && head == MAGIC
+    regular
+        && (read::open(path).is_ok_and(|f| begins(Box::new(f)))
+            || read::open(path).is_ok_and(|f| begins(Box::new(GzDecoder::new(f)))))
 }
 
 /// Numbers, one after the other.
@@ -80,6 +86,10 @@ pub(in crate::network::jobs) fn read_binary(
         Ok(data)
     };
     let behind = MAGIC.len() as u64;
+    if part(0, behind)? != MAGIC {
+        let what = "a binary GOAL file in gzip, whose ranks cannot be read at their places";
+        return Err(problem((what.into(), "unpack it with gunzip")));
+    }
     let ranks: u64 = Bytes(&part(behind, 4)?).u32().map_err(problem)?.into();
     if !(1..=RANKS_MAX).contains(&ranks) {
         let what = format!("{ranks} ranks");
