@@ -64,14 +64,15 @@ def test_what_a_testbed_refuses_ends_the_claim_at_once(tmp_path: Path) -> None:
 def test_runs_with_real_frames_have_what_only_these_show(tmp_path: Path) -> None:
     ring = claim(tmp_path, "{ capture = true }")
     try:
-        found = ring.measure(runner(tmp_path), "quick", 1)
+        cells = ring.measure(runner(tmp_path), "quick", 1)
     except RunError as e:
         missing("namespaces", str(e))
+    [(_, found)] = cells
     assert [row["seed"] for row in found.runs] == [1, 2]
     for row in found.runs:
         assert row["captured"] > 1000 and row["end"] == pytest.approx(0.2, abs=0.05) and 1 <= row["tries"] <= 3 and 0 <= row["left_out"] < 1, dict(row.values_)
-    judged = ring.judge(found)
+    judged = ring.judge(cells)
     assert judged.checks[0].what == "PFC: frames lost, 2 runs" and judged.measured.endswith("runs stayed inconclusive.")
     # Kept: the same call runs nothing.
-    again = ring.measure(runner(tmp_path), "quick", 1)
+    [(_, again)] = ring.measure(runner(tmp_path), "quick", 1)
     assert again.runs.column("left_out") == found.runs.column("left_out")

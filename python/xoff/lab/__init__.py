@@ -268,7 +268,7 @@ def _drawn(folder: Any, claim: Claim, results: Results, figure: dict[str, Any], 
 
     file = f"figures/{claim.id}.svg" if nth == 0 else f"figures/{claim.id}-{nth + 1}.svg"
     with mpl.rc_context(draw.STYLE_OF_CLAIMS):
-        function = getattr(module(claim.paper.folder, "figures"), figure["draw"])
+        function = figure["draw"] if callable(figure["draw"]) else getattr(module(claim.paper.folder, "figures"), figure["draw"])
         made = function(results)
         if not hasattr(made, "savefig"):
             raise ClaimError(f"{defined(claim.paper.folder, function)}{figure['draw']} returned {shown(made)} (expected a Matplotlib figure)")

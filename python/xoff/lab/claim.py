@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .._errors import RunError
-from . import judge, units
+from . import draw as drawing
+from . import judge, readings, units
 from .code import defined, files, module
 from .given import CLAIM, NUMBER_TEXT, PATH, TABLES, TEXT, TEXTS, UNITS, ClaimError, Names, about, band, fill, known_unit, of_mode, possible, shown, toml, whole
 from .judge import Check
+from .readings import Cell, Grid, Reading
 from .runs import Runner, Runs, cases, keywords
 from .stats import Mean, Share
 
@@ -94,6 +96,8 @@ class Results:
     def __init__(self, mode: Mode, seed: int, functions: types.ModuleType) -> None:
         self.mode, self.seed, self._functions = mode, seed, functions
         self.named: dict[str, Runs] = {}
+        self.cell: Cell = {}
+        """The value of each reading."""
         self.check: Callable[[Results], list[Check]] | None = None
         """The checks of the claim on other results, once there are any."""
         self._values: dict[str, Any] = {}
@@ -117,6 +121,7 @@ class Results:
     def checks(self, runs: str | Runs | None = None) -> list[Check]:
         """The checks of the claim; with runs, or the name of a ``[[run]]``, on these in place of the first ones: the same under another reading."""
         other = Results(self.mode, self.seed, self._functions)
+        other.cell = self.cell
         other.named = dict(self.named)
         if runs is not None:
             other.named[next(iter(self.named))] = self[runs] if isinstance(runs, str) else runs
@@ -282,7 +287,9 @@ class Claim:
             if "function" in spec:
                 seeded = "seed" in names.function(f"{where}: function", spec["function"]).parameters
                 # Other settings are known once there are results.
-                for _, settings in [] if "cases" in spec or "settings" in spec else cases(spec, 1):
+                every = self.readings(mode)
+                over = readings.settings(spec, every, readings.cells(every)[0])
+                for _, settings in [] if "cases" in spec or "settings" in spec else cases({**spec, "over": over}, 1):
                     names.takes(f"{where}: function", spec["function"], **keywords(settings, seeded))
 
     def _resolve_when(self, names: Names, where: str, given: Mapping[str, Any], args: Mapping[str, Any]) -> None:
@@ -298,10 +305,25 @@ class Claim:
                 raise ClaimError(f"{self.file}: {count} sections [[run]] have the name '{name}' (expected a name for each)")
         return named
 
-    def measure(self, runner: Runner, mode: Mode, seed: int) -> Results:
-        """Executes its runs."""
+    def readings(self, mode: Mode) -> list[Reading]:
+        """Its readings with the values of a mode."""
+
+        def one(given: Mapping[str, Any]) -> Reading:
+            values = {k: v for k, v in given["values"].items() if mode == "full" or k in given.get("quick", given["values"])}
+            return Reading(given["name"], values, given["source"])
+
+        return [one(given) for given in self.given.get("reading", [])]
+
+    def measure(self, runner: Runner, mode: Mode, seed: int) -> list[tuple[Cell, Results]]:
+        """Executes its runs, for every combination of its readings."""
+        all_ = self.readings(mode)
+        return [(cell, self._measured(runner, mode, seed, all_, cell)) for cell in readings.cells(all_)]
+
+    def _measured(self, runner: Runner, mode: Mode, seed: int, all_: list[Reading], cell: Cell) -> Results:
         results = Results(mode, seed, module(self.paper.folder, self.module))
-        for name, spec in self._specs(mode):
+        results.cell = cell
+        for name, given in self._specs(mode):
+            spec = {**given, "over": readings.settings(given, all_, cell)}
             with about(f"[[run]] {name}".rstrip()):
                 if "cases" in spec:
                     results.named[name] = self._searched(runner, spec, results, name)
@@ -325,11 +347,13 @@ class Claim:
             known |= given.keys()
             results.named[name] = Runs([*results.named[name], *runner.run(spec, self.module, new)])
 
-    def judge(self, results: Results, draw: Callable[[Claim, Results, dict[str, Any], int], str] | None = None) -> Judged:
-        """Its checks, sentences, tables and figures. ``draw`` draws a figure and returns its file."""
+    def judge(self, cells: Sequence[tuple[Cell, Results]], draw: Callable[[Claim, Results, dict[str, Any], int], str] | None = None) -> Judged:
+        """Its checks, sentences, tables and figures: those of the reading under which most holds. ``draw`` draws a figure and returns its file."""
+        for _, one in cells:
+            one.check = lambda other: self._checks(_Sentences(other))
+        grid = Grid(self.readings(cells[0][1].mode), [(cell, self._checks(_Sentences(one))) for cell, one in cells])
+        results, checks = cells[grid.shown][1], grid.judged()
         say = _Sentences(results)
-        results.check = lambda other: self._checks(_Sentences(other))
-        checks = self._checks(say)
         assumptions = list(self.given.get("assumptions", []))
         drawn: list[dict[str, str]] = []
         for figure in self.given.get("figure", []):
@@ -337,6 +361,9 @@ class Claim:
                 if self._when(say, figure, {}) and draw is not None:
                     texts = {key: say.format(figure.get(key, "")) for key in ("title", "caption")}
                     drawn.append({"file": draw(self, results, figure, len(drawn)), **texts})
+        if grid.readings and draw is not None:
+            texts = {"title": f"{self.given['title']}: readings", "caption": "Checks that hold under each combination of readings, and the distance of the one that is farthest."}
+            drawn.append({"file": draw(self, results, {"draw": lambda _: drawing.heat(*grid.heat())}, len(drawn)), **texts})
         return Judged(
             id=self.id,
             title=self.given["title"],
@@ -352,7 +379,7 @@ class Claim:
             why=judge.reasons(checks) + self._sentences(say, "why"),
             notes=self._sentences(say, "notes"),
             figures=drawn,
-            tables=list(self._tables(say)),
+            tables=[*([grid.table()] if grid.readings else []), *self._tables(say)],
         )
 
     def _tables(self, say: _Sentences) -> Iterator[dict[str, Any]]:

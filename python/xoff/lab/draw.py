@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.patches
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -53,6 +54,21 @@ def label(axes: Axes | Sequence[Axes], x: str, y: str, title: str = "") -> None:
             one.legend()
 
 
+def heat(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[tuple[float, str]]]) -> Figure:
+    """A map of shares with a text in each cell; cells of 1 have a frame."""
+    figure, axes = panels(width=2.4 + 0.9 * len(columns), height=0.9 + 0.45 * len(rows))
+    axes.imshow([[share for share, _ in row] for row in cells], vmin=0, vmax=1, cmap="Greens", aspect="auto")
+    for y, row in enumerate(cells):
+        for x, (share, text) in enumerate(row):
+            axes.text(x, y, text, ha="center", va="center", fontsize=7, color="white" if share > 0.6 else "black")
+            if share == 1:
+                axes.add_patch(mpl.patches.Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, fill=False, edgecolor="black", linewidth=1.4))
+    axes.grid(False)
+    axes.set_xticks(range(len(columns)), [c.replace(", ", "\n") for c in columns], fontsize=7)
+    axes.set_yticks(range(len(rows)), rows, fontsize=7)
+    return figure
+
+
 def svg(figure: Figure) -> bytes:
     """As SVG, with the same bytes for the same figure."""
     file = io.BytesIO()
@@ -61,4 +77,4 @@ def svg(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-__all__ = ["COLORS", "STYLE_OF_CLAIMS", "color", "instant", "label", "level", "line", "panels", "svg"]
+__all__ = ["COLORS", "STYLE_OF_CLAIMS", "color", "heat", "instant", "label", "level", "line", "panels", "svg"]

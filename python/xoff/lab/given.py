@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from .._errors import ScenarioError
 from . import judge, units
+from .readings import KINDS
 
 
 class ClaimError(ScenarioError):
@@ -76,12 +77,13 @@ def _sections(name: str) -> Kind:
 CLAIM = {
     "title": TEXT, "paper": TEXT, "band": TEXT, "cause": TEXT, "kind": _one_of("claim", "extension"), "assumptions": TEXTS, "changes": TEXTS,
     "measured": TEXT, "why": SENTENCES, "notes": SENTENCES, "module": TEXT,
-} | {name: _sections(name) for name in ("run", "check", "table", "figure")}  # fmt: skip
+} | {name: _sections(name) for name in ("reading", "run", "check", "table", "figure")}  # fmt: skip
 RUN = {
     "name": TEXT, "scenario": TEXT, "function": TEXT, "testbed": TABLE, "measure": TEXT, "settings": TEXT, "set": TABLE, "grid": LISTS,
-    "case": TABLES, "cases": TEXT, "seeds": SEEDS, "workers": COUNT, "only": _one_of("quick", "full"), "quick": TABLE, "full": TABLE,
+    "case": TABLES, "cases": TEXT, "seeds": SEEDS, "workers": COUNT, "readings": TEXTS, "only": _one_of("quick", "full"), "quick": TABLE, "full": TABLE,
 }  # fmt: skip
 OF_MODE = {k: v for k, v in RUN.items() if k not in ("only", "quick", "full")}
+READING = {"name": TEXT, "values": TABLES, "source": UNITS, "quick": TEXTS}
 TESTBED = {"observe": TEXT, "ip": TEXTS, "run": TEXTS, "capture": BOOL}
 CHECK = {
     "what": TEXT, "value": TEXT, "unit": TEXT, "low": NUMBER, "high": NUMBER, "near": NUMBER, "within": NUMBER, "off": NUMBER, "exactly": NUMBER,
@@ -143,6 +145,7 @@ def whole(file: Path, given: Mapping[str, Any]) -> None:
                 keys(f"{where}: testbed", spec["testbed"], TESTBED)
                 if "scenario" not in spec or "measure" not in spec:
                     raise ClaimError(f"{where}: testbed needs scenario and measure (a run with real frames has no other values)")
+    _readings(file, given)
     for check in given.get("check", []):
         _check(f"{file}: the check '{check.get('what', '')}'", check)
     for nth, table in enumerate(given.get("table", []), 1):
@@ -153,6 +156,34 @@ def whole(file: Path, given: Mapping[str, Any]) -> None:
         for one in given.get(key, []):
             if not isinstance(one, str):
                 keys(f"{file}: {key}", one, SENTENCE, ["text"])
+
+
+def _readings(file: Path, given: Mapping[str, Any]) -> None:
+    """Refuses readings without sources, and runs that name others."""
+    known = [r.get("name", "") for r in given.get("reading", [])]
+    if known and given.get("kind") == "extension":
+        raise ClaimError(f"{file}: an extension has no [[reading]] (expected a claim: readings decide a verdict)")
+    for reading in given.get("reading", []):
+        where = f"{file}: [[reading]] {reading.get('name', '')}"
+        keys(where, reading, READING, ["name", "values", "source"])
+        if known.count(reading["name"]) > 1:
+            raise ClaimError(f"{where}: {known.count(reading['name'])} readings have this name (expected a name for each)")
+        if len(reading["values"]) < 2:
+            raise ClaimError(f"{where}: values has {len(reading['values'])} (expected two or more; what has one value is an assumption)")
+        if [*reading["values"]] != [*reading["source"]]:
+            raise ClaimError(f"{where}: source has {', '.join(reading['source'])} (expected a source for each value, in their order: {', '.join(reading['values'])})")
+        for value, source in reading["source"].items():
+            if source.partition(":")[0] not in KINDS:
+                raise ClaimError(f"{where}: source of {value} is {shown(source)} (expected {', '.join(KINDS)}, with details after a colon)")
+        for value in reading.get("quick", []):
+            if value not in reading["values"]:
+                raise ClaimError(f"{where}: quick has '{value}' (expected some of {', '.join(reading['values'])})")
+        if not any(reading["name"] in of_mode(run, mode).get("readings", []) for run in given.get("run", []) for mode in ("quick", "full")):
+            raise ClaimError(f"{where}: no [[run]] has it (expected its name in readings of a run)")
+    for nth, run in enumerate(given.get("run", []), 1):
+        for name in run.get("readings", []):
+            if name not in known:
+                raise ClaimError(f"{file}: [[run]] {run.get('name', nth)}: readings has '{name}' (expected names of [[reading]]: {', '.join(known) or 'there are none'})")
 
 
 def of_mode(run: Mapping[str, Any], mode: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ Settings = dict[str, Any]
 
 
 def cases(spec: Mapping[str, Any], seed: int) -> list[tuple[str, Settings]]:
-    """Name and settings of every run: cases x grid x seeds. Each has its seed in ``run.seed``."""
+    """Name and settings of every run: cases x grid x seeds; ``over`` replaces settings of all. Each has its seed in ``run.seed``."""
     grid: Mapping[str, Any] = spec.get("grid", {})
     named: Mapping[str, Settings] = spec.get("case", {"": {}})
     given = spec.get("seeds", 1)
@@ -41,7 +41,7 @@ def cases(spec: Mapping[str, Any], seed: int) -> list[tuple[str, Settings]]:
     all_: list[tuple[str, Settings]] = []
     for name, own in named.items():
         for values in itertools.product(*grid.values()):
-            settings = fixed | own | dict(zip(grid, values, strict=True))
+            settings = fixed | own | dict(zip(grid, values, strict=True)) | spec.get("over", {})
             own_seed = settings.pop("run.seed", None)
             all_ += [(name, settings | {"run.seed": s}) for s in (seeds if own_seed is None else [own_seed])]
     return all_
