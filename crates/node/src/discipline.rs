@@ -7,6 +7,7 @@
 //!  Fifo         one queue per egress, FIFO: a typical shared-memory output queue
 //!  RoundRobin   one queue per egress and ingress, one frame each, round robin
 //!  Drr          the same, shared by bytes
+//!  Random       the same, an ingress drawn at random sends some frames
 //!  InputFifo    one queue per ingress, read one frame at a time; only its head may leave (head-of-line blocking)
 //! ```
 //!
@@ -37,6 +38,13 @@ pub enum DisciplineKind {
         /// Bytes an ingress gains per round.
         quantum: u32,
     },
+    /// Frames of an ingress that is drawn at random, all that wait being equally likely.
+    Random {
+        /// Frames that it sends before the next draw, if it has them.
+        batch: u32,
+        /// Seed of the draws.
+        seed: u64,
+    },
     /// One queue per ingress with head-of-line blocking: the input-queued switch of Karol, Hluchyj
     /// and Morgan (1987), whose inputs send one frame at a time.
     InputFifo,
@@ -51,20 +59,54 @@ struct PerIngress {
     order: VecDeque<u16>,
     /// Bytes an ingress may still send in its turn; only under deficit round robin.
     deficit: Vec<u32>,
+    /// Frames that the first one may still send; only under random order.
+    left: u32,
+    /// Draws so far.
+    draws: u64,
+}
+
+/// How an egress chooses among its ingresses.
+#[derive(Clone, Copy, Debug, State)]
+enum Order {
+    /// One frame each.
+    RoundRobin,
+    /// Bytes an ingress gains per round.
+    Drr(u32),
+    /// Frames of a batch, and the seed.
+    Random(u32, u64),
+}
+
+impl Order {
+    fn quantum(self) -> u32 {
+        if let Order::Drr(quantum) = self { quantum } else { 0 }
+    }
 }
 
 impl PerIngress {
     /// The frame that leaves next, and how many ingresses are passed over before: each gains a
-    /// quantum. Without a quantum it is the turn of the first.
+    /// quantum. Without a quantum it is the turn of the first, or of one that is drawn.
     #[inline]
-    fn next(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
+    fn next(&self, order: Order, store: &FrameStore) -> Option<(u64, FrameId)> {
         let first = *self.order.front()? as usize;
+        let quantum = order.quantum();
+        if let Order::Random(_, seed) = order
+            && self.left == 0
+        {
+            return self.next_by_draw(seed);
+        }
         let id = self.lists[first].front().expect("an ingress of the round robin has a frame");
         if quantum == 0 || self.deficit[first] >= store[id].len() {
             Some((0, id))
         } else {
             self.next_by_deficit(quantum, store)
         }
+    }
+
+    /// Next ingress, where one is drawn.
+    #[inline(never)]
+    fn next_by_draw(&self, seed: u64) -> Option<(u64, FrameId)> {
+        let turns = mixed(seed ^ mixed(self.draws)) % self.order.len() as u64;
+        Some((turns, self.lists[self.order[turns as usize] as usize].front()?))
     }
 
     /// Next ingress, where the first of the round robin has to wait for its next quantum.
@@ -88,10 +130,21 @@ impl PerIngress {
     fn pass(&mut self, turns: u64, quantum: u32) {
         for _ in 0..turns {
             let Some(&ingress) = self.order.front() else { return };
-            self.deficit[ingress as usize] = self.deficit[ingress as usize].saturating_add(quantum);
+            if quantum > 0 {
+                let deficit = &mut self.deficit[ingress as usize];
+                *deficit = deficit.saturating_add(quantum);
+            }
             self.order.rotate_left(1);
         }
     }
+}
+
+/// A number whose bits depend evenly on those of another one.
+fn mixed(number: u64) -> u64 {
+    [30, 27, 31].into_iter().fold(number.wrapping_add(1), |n, shift| {
+        let n = n.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        n ^ (n >> shift)
+    })
 }
 
 /// Queue of an egress and class, whatever the discipline. It is part of the class state of its
@@ -139,8 +192,8 @@ impl Egress {
 enum Queues {
     /// In the egresses themselves.
     Fifo,
-    /// By egress and class; `quantum` 0 means one frame per turn.
-    RoundRobin { queues: Vec<PerIngress>, quantum: u32 },
+    /// By egress and class.
+    Apart { queues: Vec<PerIngress>, order: Order },
     /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, round
     /// robin.
     Input { lists: Vec<FrameList>, order: Vec<VecDeque<u16>>, reading: Vec<bool> },
@@ -158,16 +211,21 @@ pub struct Discipline {
 }
 
 impl Discipline {
-    /// Empty queues.
-    pub fn new(kind: DisciplineKind, ports: usize, classes: usize) -> Self {
+    /// Empty queues of a switch; `switch` and the egress make draws differ.
+    pub fn new(kind: DisciplineKind, switch: u32, ports: usize, classes: usize) -> Self {
         let n = ports * classes;
+        let apart = |order| {
+            let queues = (0..n as u64)
+                .map(|nth| PerIngress { draws: mixed(nth) << 32, ..PerIngress::default() })
+                .collect();
+            Queues::Apart { queues, order }
+        };
         let queues = match kind {
             DisciplineKind::Fifo => Queues::Fifo,
-            DisciplineKind::RoundRobin => {
-                Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum: 0 }
-            }
-            DisciplineKind::Drr { quantum } => {
-                Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum }
+            DisciplineKind::RoundRobin => apart(Order::RoundRobin),
+            DisciplineKind::Drr { quantum } => apart(Order::Drr(quantum)),
+            DisciplineKind::Random { batch, seed } => {
+                apart(Order::Random(batch, mixed(seed ^ mixed(switch.into()))))
             }
             DisciplineKind::InputFifo => Queues::Input {
                 lists: vec![FrameList::default(); n],
@@ -222,19 +280,19 @@ impl Discipline {
         let at = self.at(f.out_port, f.class());
         match &mut self.queues {
             Queues::Fifo | Queues::OfSenders => {}
-            Queues::RoundRobin { queues, quantum } => {
-                let q = &mut queues[at];
+            Queues::Apart { queues, order } => {
+                let (q, quantum) = (&mut queues[at], order.quantum());
                 if q.lists.is_empty() {
                     q.lists = vec![FrameList::default(); self.ports];
-                    if *quantum > 0 {
+                    if quantum > 0 {
                         q.deficit = vec![0; self.ports];
                     }
                 }
                 let list = &mut q.lists[f.in_port as usize];
                 if list.front().is_none() {
                     q.order.push_back(f.in_port);
-                    if *quantum > 0 {
-                        q.deficit[f.in_port as usize] = *quantum;
+                    if quantum > 0 {
+                        q.deficit[f.in_port as usize] = quantum;
                     }
                 }
                 list.push(id, store);
@@ -261,7 +319,7 @@ impl Discipline {
         let id = match &self.queues {
             Queues::Fifo => egress.fifo.front()?,
             Queues::OfSenders => return None, // see `head_of`
-            Queues::RoundRobin { queues, quantum } => queues[at].next(*quantum, store)?.1,
+            Queues::Apart { queues, order } => queues[at].next(*order, store)?.1,
             Queues::Input { lists, order, reading } => {
                 let ingress = *order[at].iter().find(|&&i| !reading[i as usize])? as usize;
                 lists[ingress * self.classes + class.index()].front()?
@@ -286,19 +344,25 @@ impl Discipline {
         let id = match &mut self.queues {
             Queues::Fifo => egress.fifo.pop(store)?,
             Queues::OfSenders => return None, // see `pop_of`
-            Queues::RoundRobin { queues, quantum } => {
+            Queues::Apart { queues, order } => {
                 let q = &mut queues[at];
-                let turns = q.next(*quantum, store)?.0;
-                q.pass(turns, *quantum);
+                let turns = q.next(*order, store)?.0;
+                q.pass(turns, order.quantum());
                 let ingress = *q.order.front()?;
                 let list = &mut q.lists[ingress as usize];
                 let id = list.pop(store)?;
-                if *quantum > 0 {
-                    q.deficit[ingress as usize] -= store[id].len();
+                match *order {
+                    Order::RoundRobin => {}
+                    Order::Drr(_) => q.deficit[ingress as usize] -= store[id].len(),
+                    Order::Random(batch, _) => {
+                        q.draws += u64::from(q.left == 0);
+                        q.left = if q.left == 0 { batch } else { q.left } - 1;
+                    }
                 }
                 if list.front().is_none() {
                     q.order.pop_front();
-                } else if *quantum == 0 {
+                    q.left = 0;
+                } else if matches!(order, Order::RoundRobin) {
                     q.order.rotate_left(1);
                 }
                 id
@@ -400,7 +464,7 @@ impl Discipline {
             Queues::Fifo => class_states.for_each(|l| all(&[l.egress.fifo])),
             Queues::OfSenders => {}
             Queues::Input { lists, .. } => all(lists),
-            Queues::RoundRobin { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
+            Queues::Apart { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
         }
     }
 
@@ -486,7 +550,7 @@ mod tests {
     /// Frames (ingress, length) for egress 2, taken out in order.
     fn order(kind: DisciplineKind, frames: &[(u16, u32)]) -> Vec<(u16, u32)> {
         let mut store = FrameStore::new();
-        let (mut d, mut egress) = (Discipline::new(kind, 3, 1), Egress::default());
+        let (mut d, mut egress) = (Discipline::new(kind, 0, 3, 1), Egress::default());
         for &(in_port, len) in frames {
             let mut f = Frame::new(FrameKind::Data, FlowId(0), Class(0), len);
             (f.in_port, f.out_port) = (in_port, 2);
@@ -530,7 +594,7 @@ mod tests {
     fn a_deficit_does_not_wrap() {
         let (mut store, mut d, mut egress) = (
             FrameStore::new(),
-            Discipline::new(DisciplineKind::Drr { quantum: u32::MAX }, 2, 1),
+            Discipline::new(DisciplineKind::Drr { quantum: u32::MAX }, 0, 2, 1),
             Egress::default(),
         );
         for _ in 0..4 {
@@ -539,12 +603,35 @@ mod tests {
             let id = store.insert(f);
             d.push(&mut egress, id, &mut store);
         }
-        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
+        let Queues::Apart { queues, .. } = &mut d.queues else { panic!("round robin") };
         queues[1].deficit[0] = 500;
         assert_eq!(d.head(&egress, 1, Class(0), &store), Some(1000));
         assert!(d.pop(&mut egress, 1, Class(0), &store).is_some());
-        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
+        let Queues::Apart { queues, .. } = &mut d.queues else { panic!("round robin") };
         assert_eq!(queues[1].deficit[0], u32::MAX - 1000);
+    }
+
+    /// Of three ingresses with frames each leaves a third, in runs of a batch or its multiples; the
+    /// seed gives the order.
+    #[test]
+    fn random_order_is_fair_and_in_batches() {
+        let frames: Vec<(u16, u32)> = (0..9_000).map(|n| (n % 3, 100)).collect();
+        let drawn = |batch, seed| order(DisciplineKind::Random { batch, seed }, &frames);
+        for batch in [1, 8] {
+            let out = drawn(batch, 1);
+            assert_eq!(out, drawn(batch, 1));
+            assert_ne!(out, drawn(batch, 2));
+            // While all three have frames.
+            let first = &out[..6_000];
+            for ingress in 0..3 {
+                let share = first.iter().filter(|f| f.0 == ingress).count() as f64 / 6_000.0;
+                // Five standard deviations of a binomial share of batches.
+                let five = 5.0 * (2.0 / 9.0 * f64::from(batch) / 6_000.0).sqrt();
+                assert!((share - 1.0 / 3.0).abs() < five, "{batch}: {share}");
+            }
+            let runs = first.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len);
+            assert!(runs.take(500).all(|n| n as u32 % batch == 0), "{batch}");
+        }
     }
 
     /// The deadlock detector asks, and so does a port that is held: neither may move the turn on.
@@ -556,7 +643,7 @@ mod tests {
         let run = |asked: usize| {
             let mut store = FrameStore::new();
             let (mut d, mut egress) =
-                (Discipline::new(DisciplineKind::Drr { quantum: 500 }, 3, 1), Egress::default());
+                (Discipline::new(DisciplineKind::Drr { quantum: 500 }, 0, 3, 1), Egress::default());
             let mut out = Vec::new();
             for (i, &(in_port, len)) in frames.iter().enumerate() {
                 let mut f = Frame::new(FrameKind::Data, FlowId(0), Class(0), len);
@@ -583,7 +670,7 @@ mod tests {
     #[test]
     fn an_input_queue_blocks_behind_its_head() {
         let mut store = FrameStore::new();
-        let mut d = Discipline::new(DisciplineKind::InputFifo, 3, 1);
+        let mut d = Discipline::new(DisciplineKind::InputFifo, 0, 3, 1);
         let mut egress = [Egress::default(); 3];
         let add = |d: &mut Discipline,
                    egress: &mut [Egress],
@@ -607,7 +694,7 @@ mod tests {
     #[test]
     fn an_input_that_is_being_read_is_passed_over() {
         let mut store = FrameStore::new();
-        let mut d = Discipline::new(DisciplineKind::InputFifo, 3, 2);
+        let mut d = Discipline::new(DisciplineKind::InputFifo, 0, 3, 2);
         let mut egress = Egress::default();
         let add = |d: &mut Discipline,
                    egress: &mut Egress,

@@ -177,7 +177,7 @@ impl Switch {
             queues: if c.flow_control.iter().any(FlowControl::per_flow) {
                 Discipline::of_senders(n, c.classes)
             } else {
-                Discipline::new(c.discipline, n, c.classes)
+                Discipline::new(c.discipline, node.0, n, c.classes)
             },
             scheduler: c.scheduler.clone(),
             schedulers: vec![Scheduler::default(); n],

@@ -195,7 +195,8 @@ fn t_min_times(c: &Config, n: u64) -> Time {
 #[test]
 fn an_output_of_the_crossbar_gets_its_whole_speed() {
     let carried = |holds| {
-        let mut c = Config::paper(traffic(Pattern::Unbalanced { w: 1.0 }, 1.0, 9_000, 1.0));
+        let mut c =
+            Config::paper(traffic(Pattern::Unbalanced { w: 1.0, shift: 0 }, 1.0, 9_000, 1.0));
         c.fabric = Rate(c.line.0 / 10 * 11);
         c.element.holds = holds;
         (c.warm_up, c.until) = (t_min_times(&c, 20_000), t_min_times(&c, 60_000));
@@ -296,7 +297,7 @@ fn reserved_buffers_hold_no_more_than_was_reserved() {
 #[test]
 fn flows_must_be_spread() {
     let carried = |spray| {
-        let mut c = Config::paper(traffic(Pattern::Unbalanced { w: 1.0 }, 0.9, 256, 1.0));
+        let mut c = Config::paper(traffic(Pattern::Unbalanced { w: 1.0, shift: 0 }, 0.9, 256, 1.0));
         (c.spray, c.service) = (spray, Service::RoundRobin);
         (c.warm_up, c.until) = (t_min_times(&c, 5_000), t_min_times(&c, 20_000));
         let line = c.line;
@@ -308,6 +309,38 @@ fn flows_must_be_spread() {
         in_turn > 0.89 && at_random > 0.85 && permuted > 0.89 && one_path < 0.75,
         "{in_turn} {at_random} {permuted} {one_path}"
     );
+}
+
+/// One stream over one link of its own rate: a segment of 256 B with a header of h bytes leaves
+/// 256 / (256 + h) of the link to the payload.
+#[test]
+fn a_header_takes_its_share_of_a_link() {
+    for header in [0, 10, 64] {
+        let stream = Stream { input: 0, output: 63, load: 1.0, size: Bytes(256) };
+        let mut c = Config::paper(traffic(Pattern::Streams(vec![stream]), 0.0, 256, 1.0));
+        c.header = Bytes(header);
+        c.control = Control::OutOfBand { delay: Span::from_ns(50) };
+        (c.warm_up, c.until) = (t_min_times(&c, 5_000), t_min_times(&c, 20_000));
+        let line = c.line;
+        let (carried, left) = (run(c).throughput(63..64, line), 256.0 / (256.0 + header as f64));
+        assert!((carried - left).abs() < 0.002, "{header} B: {carried}, not {left}");
+    }
+}
+
+/// The heavy share of an input goes to the output of its number: then its grants and ACKs ride with
+/// its own data. With another pair some of them travel alone.
+#[test]
+fn control_of_a_pair_of_ports_rides_only_with_its_own_data() {
+    let control = |shift| {
+        let mut c = Config::paper(traffic(Pattern::Unbalanced { w: 0.9, shift }, 0.8, 40, 1.0));
+        c.fabric = Rate(c.line.0 / 10 * 11);
+        (c.warm_up, c.until) = (Time::ZERO, t_min_times(&c, 10_000));
+        let r = run(c);
+        assert!(r.balance.holds() && r.stuck.is_none());
+        r.control_bytes as f64 / (r.control_bytes + r.segment_bytes) as f64
+    };
+    let (same, next) = (control(0), control(1));
+    assert!(next > 1.5 * same, "{same} {next}");
 }
 
 /// Elements whose crossbar has no speed to spare: a first-in-first-out queue at each input loses a

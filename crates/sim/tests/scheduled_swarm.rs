@@ -63,7 +63,7 @@ fn case(number: u64) -> Config {
     let factor = 1.0 + d.below(3) as f64;
     let beside = d.draw();
     c.traffic.pattern = match d.below(5) {
-        0 => Pattern::Unbalanced { w: d.below(5) as f64 / 4.0 },
+        0 => Pattern::Unbalanced { w: d.below(5) as f64 / 4.0, shift: d.below(3) as u32 },
         1 => Pattern::Incast { inputs: (0..n / 2).collect(), output: n - 1 },
         2 if beside => Pattern::HotspotsBeside { outputs: hot.clone(), factor },
         2 | 3 => Pattern::Hotspots { outputs: hot.clone(), factor },

@@ -99,6 +99,7 @@ impl Drawn {
             DisciplineKind::Fifo => "fifo",
             DisciplineKind::RoundRobin => "round-robin",
             DisciplineKind::Drr { .. } => "drr",
+            DisciplineKind::Random { .. } => "random",
             DisciplineKind::InputFifo => "input-fifo",
         };
         let scheduler = match m.scheduler {

@@ -58,6 +58,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "queue above which growth means congestion; default: Kmax",
         "TCD section 4.1 names no value",
     ),
+    ParamSpec::new(
+        "growth",
+        Kind::Bytes,
+        "0B",
+        "a queue that is longer by at most this has not grown",
+        "not in the paper",
+    ),
     ParamSpec::optional(
         "low_threshold",
         Kind::Bytes,
@@ -82,6 +89,8 @@ pub struct Params {
     pub period: Option<Span>,
     /// Queue above which growth means congestion [bytes].
     pub threshold: Bytes,
+    /// Most by which a queue that has not grown may be longer [bytes].
+    pub growth: Bytes,
     /// Queue at or below which a released port is not congested [bytes].
     pub low_threshold: Bytes,
     /// The rule of a port that nothing stops.
@@ -98,6 +107,7 @@ impl Params {
             share: v.float("share")?,
             period: v.span_opt("period")?,
             threshold: v.bytes_opt("threshold")?.unwrap_or(red.kmax),
+            growth: v.bytes("growth")?,
             low_threshold: v.bytes_opt("low_threshold")?.unwrap_or(red.kmin),
             red,
         };
@@ -205,6 +215,7 @@ pub struct Tcd {
     red: red::Red,
     low_threshold: Bytes,
     threshold: Bytes,
+    growth: Bytes,
     /// Queue at the first departure of the running period [bytes].
     snapshot: Bytes,
     /// End of the running period; never: none has begun since the last OFF.
@@ -227,6 +238,7 @@ impl Tcd {
             red: p.red.clone(),
             low_threshold: p.low_threshold,
             threshold: p.threshold,
+            growth: p.growth,
             snapshot: Bytes::ZERO,
             period_end: Time::NEVER,
             max_ton,
@@ -260,8 +272,9 @@ impl Tcd {
         if self.period_end != Time::NEVER && now < self.period_end {
             return PortState::Undetermined;
         }
-        let grew =
-            self.period_end != Time::NEVER && queue > self.snapshot && queue > self.threshold;
+        let grew = self.period_end != Time::NEVER
+            && queue > self.snapshot + self.growth
+            && queue > self.threshold;
         self.snapshot = queue;
         let period = self.period.0.max(1);
         self.period_end =

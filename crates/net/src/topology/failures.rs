@@ -71,7 +71,8 @@ pub fn fail_random(
     }
     let mut failed = Vec::new();
     for link in 0..t.links.len() as LinkId {
-        if (host_links || is_fabric_link(t, link)) && draw(seed, &link_name(t, link)) < p {
+        let may_fail = host_links || is_fabric_link(t, link);
+        if may_fail && draw(seed, PURPOSE_LINK_FAILURE, &link_name(t, link)) < p {
             t.links[link as usize].up = false;
             failed.push(link);
         }
@@ -81,10 +82,10 @@ pub fn fail_random(
 
 /// The first number in [0, 1) of the ChaCha8 stream of this name (FNV-1a) under the key (seed,
 /// purpose).
-fn draw(seed: u64, name: &str) -> f64 {
+pub(super) fn draw(seed: u64, purpose: u64, name: &str) -> f64 {
     let mut key = *b"................xoff-random-0001";
     key[..8].copy_from_slice(&seed.to_le_bytes());
-    key[8..16].copy_from_slice(&PURPOSE_LINK_FAILURE.to_le_bytes());
+    key[8..16].copy_from_slice(&purpose.to_le_bytes());
     let mut rng = ChaCha8Rng::from_seed(key);
     rng.set_stream(
         name.bytes()

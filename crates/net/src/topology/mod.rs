@@ -7,6 +7,7 @@
 //! ```
 
 pub mod builders;
+pub mod clocks;
 pub mod failures;
 pub mod graph;
 mod leaves;

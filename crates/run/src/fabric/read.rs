@@ -368,6 +368,7 @@ fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
         .collect::<Result<_, _>>()?;
     c.segment_min = s.bytes_opt("segment_min")?.unwrap_or(c.segment_min);
     c.segment_max = s.bytes_opt("segment_max")?.unwrap_or(c.segment_max);
+    c.header = s.bytes("header")?;
     c.pack = flag(s, "pack")?.unwrap_or(c.pack);
     c.unsolicited = flag(s, "unsolicited")?.unwrap_or(c.unsolicited);
     c.spray = match s.text("spray")?.as_str() {

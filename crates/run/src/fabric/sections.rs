@@ -81,6 +81,13 @@ const COMMON: &[ParamSpec] = &[
         "largest segment; default: by kind",
         "request-grant section 4: 256 B",
     ),
+    ParamSpec::new(
+        "header",
+        Kind::Bytes,
+        "0B",
+        "header of a segment with payload, in addition to it on links and in queues",
+        "request-grant section 3.2 lists its fields and no size",
+    ),
     ParamSpec::optional(
         "pack",
         Kind::Flag,
@@ -329,11 +336,20 @@ const NETWORK: &[ParamSpec] = &[
         "",
     ),
 ];
-const UNBALANCED: &[ParamSpec] = &[ParamSpec::required(
-    "w",
-    Kind::Float,
-    "share of an input's load for the output of its number, 0 to 1",
-)];
+const UNBALANCED: &[ParamSpec] = &[
+    ParamSpec::required(
+        "w",
+        Kind::Float,
+        "share of an input's load for one output, 0 to 1; the rest goes to all",
+    ),
+    ParamSpec::new(
+        "shift",
+        Kind::Count,
+        "0",
+        "number of that output minus the number of the input, modulo the ports; 0: an input sends to the output of its number",
+        "not stated in the paper",
+    ),
+];
 const INCAST: &[ParamSpec] = &[
     ParamSpec {
         key: "inputs",

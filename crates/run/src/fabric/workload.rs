@@ -55,7 +55,10 @@ pub(super) fn read(
                     Pattern::Hotspots { outputs, factor }
                 }
             }
-            "unbalanced" => Pattern::Unbalanced { w: part(s, "w", 1.0)? },
+            "unbalanced" => Pattern::Unbalanced {
+                w: part(s, "w", 1.0)?,
+                shift: super::read::count(s, "shift", 0, u64::from(super::read::PORTS_MAX) - 1)?,
+            },
             "incast" => Pattern::Incast {
                 inputs: ports(s, "inputs")?,
                 output: count(s, "output", 0, u64::from(PORTS_MAX) - 1)?,

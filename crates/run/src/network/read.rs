@@ -14,7 +14,7 @@ use xoff_units::{Bytes, Time};
 
 use super::sections::run::Run;
 use super::sections::switch::Memory;
-use super::sections::{Context, Sections, failures, specs, topology};
+use super::sections::{Context, Sections, clocks, failures, specs, topology};
 use super::{NetworkScenario, derived};
 use crate::manifest::parameters;
 use crate::network::boundary::Boundary;
@@ -61,7 +61,9 @@ pub(crate) fn read_open(
     doc.declare(&specs());
     let run = Run::read(doc);
     let topology = topology::read(doc, folder).and_then(|mut topology| {
-        failures::fail(doc, &mut topology, run.as_ref().map_or(1, |r| r.seed))?;
+        let seed = run.as_ref().map_or(1, |r| r.seed);
+        failures::fail(doc, &mut topology, seed)?;
+        clocks::skew(doc, &mut topology, seed)?;
         Some(topology)
     });
     // Everything after this needs the network.

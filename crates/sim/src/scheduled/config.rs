@@ -135,6 +135,8 @@ pub struct Config {
     pub segment_min: Bytes,
     /// Size of the largest segment [bytes].
     pub segment_max: Bytes,
+    /// Header of a segment with payload, which its links and queues carry in addition [bytes].
+    pub header: Bytes,
     /// Way of control messages.
     pub control: Control,
     /// True if a flow may send one segment without a request (section 2.1).
@@ -226,6 +228,7 @@ impl Config {
             },
             segment_min: Bytes(40),
             segment_max: Bytes(256),
+            header: Bytes::ZERO,
             control: Control::InBand { alone: Bytes(20) },
             unsolicited: true,
             spray: Spray::RoundRobin,
@@ -391,6 +394,7 @@ impl Config {
             }
         };
         let (segment, packet) = (self.segment_max.0.max(1), self.traffic.packet_max().0);
+        let longest = self.segment_max + self.header;
         let per_packet = packet.div_ceil(segment);
         require(
             u64::from(self.requests_max) >= per_packet,
@@ -452,9 +456,9 @@ impl Config {
                 "use a Clos network or a fat tree, without spray = random".into(),
             );
             require(
-                crosspoint >= self.segment_max,
+                crosspoint >= longest,
                 "crosspoint",
-                format!("crosspoint >= segment_max: {} B < {segment} B", crosspoint.0),
+                format!("crosspoint >= segment_max + header: {} B < {} B", crosspoint.0, longest.0),
                 "expected room for at least one segment".into(),
             );
         }
@@ -502,11 +506,11 @@ impl Config {
         }
         if !matches!(self.core, Core::Ideal { .. }) {
             require(
-                self.element.input >= self.segment_max && self.element.output >= self.segment_max,
+                self.element.input >= longest && self.element.output >= longest,
                 "element",
                 format!(
-                    "queues of an element >= segment_max: {} and {} B, {segment} B",
-                    self.element.input.0, self.element.output.0
+                    "queues of an element >= segment_max + header: {} and {} B, {} B",
+                    self.element.input.0, self.element.output.0, longest.0
                 ),
                 "expected room for at least one segment".into(),
             );

@@ -269,6 +269,21 @@ fn growth_and_threshold_are_both_needed() {
     assert_eq!(leaves(&mut d, look(4), 300), Mark::Ce);
 }
 
+/// `growth`: a queue that is longer by at most that has not grown. A backlog that leaves at line rate
+/// is one frame longer at one sample than at another.
+#[test]
+fn one_frame_more_is_no_growth_with_hysteresis() {
+    let at_second_sample = |given: &[(&str, &str)], kb| {
+        let mut d = port(given);
+        off(&mut d, 0, 0, 300);
+        assert_eq!(leaves(&mut d, MAX_TON, 300), Mark::None);
+        leaves(&mut d, 2 * MAX_TON, kb)
+    };
+    assert_eq!(at_second_sample(&[], 301), Mark::Ce);
+    assert_eq!(at_second_sample(&[("growth", "1KB")], 301), Mark::None);
+    assert_eq!(at_second_sample(&[("growth", "1KB")], 302), Mark::Ce);
+}
+
 /// A period T of its own: looks at release + k T (section 4.3 recommends T = max(T_on)).
 #[test]
 fn periods_are_counted_from_the_release() {

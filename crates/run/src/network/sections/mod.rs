@@ -15,6 +15,7 @@ use xoff_units::params::ParamError;
 
 pub(super) mod buffer_pool;
 pub(super) mod buffer_profile;
+pub(super) mod clocks;
 pub(super) mod control_delay;
 pub(super) mod detection;
 pub(super) mod failure;
@@ -41,7 +42,7 @@ use run::Run;
 
 macro_rules! sections {
     ($($name:ident)*) => {
-        /// All sections after `[run]`, `[topology]` and `[failures]`.
+        /// All sections after `[run]`, `[topology]`, `[failures]` and `[clocks]`.
         #[derive(Default)]
         pub(super) struct Sections<'d> {
             $(pub $name: Read<'d, $name::Value>,)*
@@ -70,7 +71,7 @@ macro_rules! sections {
 
         /// Every section of a network's scenario, source of the JSON Schema.
         pub fn specs() -> Vec<SectionSpec> {
-            let first = [vec![run::spec()], topology::specs(), vec![failures::spec()]];
+            let first = [vec![run::spec()], topology::specs(), vec![failures::spec(), clocks::spec()]];
             first.into_iter().chain([$($name::Value::specs(),)*]).flatten().collect()
         }
     };

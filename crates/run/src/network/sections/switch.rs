@@ -66,12 +66,19 @@ const KEYS: &[ParamSpec] = &[
     ),
     ParamSpec::new(
         "discipline",
-        Kind::Choice(&["fifo", "round-robin", "drr", "input-fifo"]),
+        Kind::Choice(&["fifo", "round-robin", "drr", "random", "input-fifo"]),
         "fifo",
         "order across ingresses at an egress; decides whether a ring deadlocks",
         "not stated in the papers; see the page egress-disciplines",
     ),
     ParamSpec::new("quantum", Kind::Bytes, "1500B", "drr: bytes an ingress gains per round", ""),
+    ParamSpec::new(
+        "batch",
+        Kind::Count,
+        "1",
+        "random: frames that an ingress sends before the next one is drawn, if it has them",
+        "",
+    ),
     ParamSpec::new(
         "scheduler",
         Kind::Choice(&["strict", "round-robin", "drr", "vl-arbitration"]),
@@ -177,7 +184,7 @@ impl Part for Switch {
     fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, Switch> {
         let Some(host) = all.host.value() else { return Read::skipped(cx) };
         Read::each(cx, |s| {
-            let switch = read(s, host)?;
+            let switch = read(s, host, cx.run.seed)?;
             warn_of_cut_through(s, cx.topology, &switch, host);
             Ok(switch)
         })
@@ -215,7 +222,7 @@ impl Part for Switch {
     }
 }
 
-fn read(s: &mut Section<'_>, host: &Host) -> Result<Switch, ParamError> {
+fn read(s: &mut Section<'_>, host: &Host, seed: u64) -> Result<Switch, ParamError> {
     let mtu = Bytes((host.nic.payload_max + host.nic.header) as u64);
     let buffer = s.bytes("buffer")?;
     let positive = |key: &'static str, v: Bytes| {
@@ -252,9 +259,17 @@ fn read(s: &mut Section<'_>, host: &Host) -> Result<Switch, ParamError> {
         _ => Memory::PerIngress,
     };
     let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
+    let batch = match s.count("batch")? {
+        n @ 1..=1_000_000 => n as u32,
+        n => {
+            let what = format!("{n} frames");
+            return Err(ParamError::new("batch", what, "expected 1 to 1000000"));
+        }
+    };
     let discipline = match s.text("discipline")?.as_str() {
         "round-robin" => DisciplineKind::RoundRobin,
         "drr" => DisciplineKind::Drr { quantum },
+        "random" => DisciplineKind::Random { batch, seed },
         "input-fifo" => DisciplineKind::InputFifo,
         _ => DisciplineKind::Fifo,
     };
@@ -309,6 +324,13 @@ fn name_what_is_unread(
             &["quantum"],
             "only discipline = \"drr\" gives quanta to ingresses",
             "remove the key, or set discipline = \"drr\"",
+        );
+    }
+    if !matches!(discipline, DisciplineKind::Random { .. }) {
+        unread(
+            &["batch"],
+            "only discipline = \"random\" draws an ingress for several frames",
+            "remove the key, or set discipline = \"random\"",
         );
     }
     if !matches!(scheduler, SchedulerKind::Drr(_)) {

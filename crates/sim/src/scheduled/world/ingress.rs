@@ -170,10 +170,11 @@ impl World {
 
     /// Cuts a segment from a VOQ, or makes a control segment.
     fn segment(&mut self, port: usize, destination: usize, uplink: u32) -> Segment {
-        let (g, max, min) = (
+        let (g, max, min, header) = (
             self.config.requests_max,
             self.config.segment_max.0 as u32,
             self.config.segment_min.0 as u32,
+            self.config.header.0 as u32,
         );
         let (control, unsolicited, pack) =
             (self.config.control, self.config.unsolicited, self.config.pack);
@@ -190,7 +191,7 @@ impl World {
         let mut s = Segment { path, how, ..control_segment(port as u32, destination as u32) };
         if let Some(piece) = piece {
             flow.requester.on_sent(how);
-            (s.offset, s.payload, s.len) = (piece.offset, piece.len, piece.len.max(min));
+            (s.offset, s.payload, s.len) = (piece.offset, piece.len, piece.len.max(min) + header);
         }
         if let Control::InBand { alone: len } = control {
             (s.grant, s.acks) =
