@@ -1,16 +1,15 @@
 """Figs. 12 to 14: the fat-tree with three failed links."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 from xoff import Run
-from xoff.lab import Results, Row, Runs, observe, units
+from xoff.lab import Results, Row, observe, units
 from xoff.lab.observe import MS
 
-from .metrics import NAMES, lost, outcome, port, ring
+from .metrics import NAMES, deadlock_in_words, lost, middle, outcome, port
 
-__all__ = ["NAMES", "lost", "port"]
+__all__ = ["NAMES", "deadlock_in_words", "lost", "port"]
 
 CYCLE = ("C1->A3", "A3->C2", "C2->A7", "A7->C1")
 """The links of the cycle, each filling the buffer that the previous one waits for."""
@@ -29,31 +28,19 @@ def throughput(run: Run) -> dict[str, Any]:
     }
 
 
-def tree(r: Results) -> Mapping[str, Row]:
-    return ring(r)
-
-
 def on_cycle(r: Results) -> dict[str, int]:
     """How many links of the paper's cycle are in the deadlock."""
-    return {name: sum(link in row["cycle"].split(", ") for link in CYCLE) for name, row in tree(r).items()}
+    return {name: sum(link in row["cycle"].split(", ") for link in CYCLE) for name, row in _first(r).items()}
+
+
+def _first(r: Results) -> dict[str, Row]:
+    """The first seed of each case."""
+    return {row["case"]: row for row in reversed(r.runs)}
 
 
 def rates(r: Results) -> dict[str, list[float]]:
-    return {name: [row[f"rate_{flow}"] for flow in (1, 2, 3, 4)] for name, row in tree(r).items()}
+    return {name: [middle(row[f"rate_{flow}"]) for flow in (1, 2, 3, 4)] for name, row in port(r).items()}
 
 
 def victims(r: Results) -> str:
-    return _victims(r.runs)
-
-
-def victims_of_one_switch(r: Results) -> str:
-    return _victims(r["one switch"])
-
-
-def one_switch(r: Results) -> dict[str, float]:
-    """Rate of F5 under GFC in the switch in which PFC deadlocks."""
-    return {row["case"]: row["rate_5"] for row in r["one switch"]}
-
-
-def _victims(runs: Runs) -> str:
-    return ", ".join(f"{NAMES[row['case']]} {units.rate(row['rate_5'])}" for row in runs)
+    return ", ".join(f"{NAMES[case]} {units.rate(middle(of['rate_5']))}" for case, of in port(r).items())

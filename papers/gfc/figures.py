@@ -19,26 +19,26 @@ _TONES = ListedColormap(["#f4c7c3", "#fbe7b2", "#cde8cf"])
 
 
 def ring(r: Results) -> Figure:
-    figure, axes = draw.panels(2, 2)
-    for (discipline, title), (above, below) in zip((("fifo", "FIFO"), ("round-robin", "round robin")), axes.T, strict=True):
-        for row in r.runs.where(switch__discipline=discipline):
-            scheme = row["flow_control"]
-            draw.line(above, row["queue"], r.value("NAMES")[scheme], scheme, x=MS, y=1e3)
-            draw.line(below, row["rate_of_flow_1"], "", scheme, x=MS, y=1e9)
-        draw.label(above, "", "Queue length [KB]", f"Ingress queue of H1's port, {title}")
-        draw.label(below, "Time [ms]", "Rate [Gb/s]", f"Rate of flow 1, {title}")
+    figure, axes = draw.panels(2)
+    above, below = axes.flat
+    for row in r.runs.where(seed=1):
+        scheme = row["flow_control"]
+        draw.line(above, row["queue"], r.value("NAMES")[scheme], scheme, x=MS, y=1e3)
+        draw.line(below, row["rate_of_flow_1"], "", scheme, x=MS, y=1e9)
+    draw.label(above, "", "Queue length [KB]", "Ingress queue of H1's port")
+    draw.label(below, "Time [ms]", "Rate [Gb/s]", "Rate of flow 1")
     return figure
 
 
 def fig09(r: Results) -> Figure:
-    return _port_of_h1(r, [("PFC, FIFO", "pfc", []), ("GFC, H3 3 ms later", "late", [884, 840]), ("GFC, all at once", "sync", [])])
+    return _port_of_h1(r, [("PFC", "pfc", []), ("Buffer-based GFC", "gfc", [884, 840])])
 
 
 def _port_of_h1(r: Results, runs: list[tuple[str, str, list[float]]], until: float = 10) -> Figure:
     """Queue above, input rate below, one column a run; the paper's queue lengths as lines. ``until``: end [ms]."""
     figure, axes = draw.panels(2, len(runs))
     for (title, case, levels), (above, below) in zip(runs, axes.T, strict=True):
-        row = r.runs[case]
+        row = r.runs.row(case=case, seed=1)
         draw.line(above, row["queue"], scheme=row["flow_control"], x=MS, y=1e3)
         draw.line(below, row["rate"], scheme=row["flow_control"], x=MS, y=1e9)
         for level in levels:
@@ -86,7 +86,7 @@ def _pauses_as_rate(pauses: pl.DataFrame) -> pl.DataFrame:
 
 
 def fig10(r: Results) -> Figure:
-    return _port_of_h1(r, [("CBFC, FIFO", "cbfc", []), ("GFC, H3 3 ms later", "late", [745]), ("GFC, all at once", "sync", [745])], 25)
+    return _port_of_h1(r, [("CBFC", "cbfc", []), ("Time-based GFC", "gfc", [745])], 25)
 
 
 def ring_hosts(r: Results) -> Figure:
@@ -110,9 +110,9 @@ def _fat_tree(r: Results, stops: str, gentle: str) -> Figure:
     """Throughput of the flows, one column a run; queue of two ports below."""
     figure, axes = draw.panels(2, 2)
     names = r.value("NAMES")
-    runs = (f"{stops} fifo", f"{names[stops]}, FIFO"), (f"{gentle} round-robin", f"{names[gentle]}, round robin")
+    runs = (stops, names[stops]), (gentle, names[gentle])
     for (run, title), (above, below) in zip(runs, axes.T, strict=True):
-        row = r.value("tree")[run]
+        row = r.runs.row(case=run, seed=1)
         for flow in range(4):
             draw.line(above, row["throughput"].filter(pl.col("flow") == flow).select("time_ps", "y"), f"F{flow + 1}", x=MS, y=1e9)
         draw.level(above, 5, "paper, GFC: 5 Gb/s")
@@ -126,7 +126,7 @@ def _fat_tree(r: Results, stops: str, gentle: str) -> Figure:
 
 def fig14(r: Results) -> Figure:
     figure, axes = draw.panels()
-    for row in r.runs:
+    for row in r.runs.where(seed=1):
         of_f5 = row["throughput"].filter(pl.col("flow") == 4).select("time_ps", "y")
         draw.line(axes, of_f5, r.value("NAMES")[row["case"]], row["case"], x=MS, y=1e9)
     draw.level(axes, 5, "paper, GFC: 5 Gb/s")

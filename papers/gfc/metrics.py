@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 from xoff import Run
-from xoff.lab import Results, Row, observe, units
+from xoff.lab import Mean, Results, Row, Runs, observe, units
 from xoff.lab.observe import MS
 
 PORT = "H1->S1"
@@ -74,27 +74,11 @@ def ring_link(run: Run) -> dict[str, Any]:
 # ---- the ring -----------------------------------------------------------------------------------------------------------------
 
 
-def ring(r: Results) -> Mapping[str, Row]:
-    return {f"{row['case']} {row['switch.discipline']}": row for row in r.runs}
-
-
-def long(r: Results) -> Mapping[str, Row]:
-    return {row["case"]: row for row in r["long"]}
-
-
-def lost_in_all(r: Results) -> int:
-    return sum(sum(runs.column("lost")) for runs in r.named.values())
-
-
-def deadlocks_in_words(r: Results) -> dict[str, str]:
-    return {name: f"{row['deadlocks']} deadlocks" if row["deadlocks"] else "no deadlock" for name, row in ring(r).items()}
-
-
 def ring_table(r: Results) -> list[dict[str, Any]]:
     return [
         {
             "Flow control": NAMES[row["flow_control"]],
-            "Egress": row["switch.discipline"],
+            "Seed": str(row["seed"]),
             "Deadlock": "deadlock" if row["deadlocks"] else "none",
             "Closed at": row["deadlock_ps"],
             "Through": row["cycle"],
@@ -103,29 +87,51 @@ def ring_table(r: Results) -> list[dict[str, Any]]:
             "Messages": row["messages"],
             "Frames lost": row["lost"],
         }
-        for discipline in ("fifo", "round-robin")
-        for row in r.runs.where(switch__discipline=discipline)
+        for row in r.runs
     ]
 
 
 # ---- Figs. 9 and 10 -------------------------------------------------------------------------------------------------------------
 
 
-def port(r: Results) -> Mapping[str, Row]:
-    return {row["case"]: row for row in r.runs}
+WORST = {"deadlocks": min, "stopped": max, "fastest": max, "lost": max, "slowest": min}
+"""The seed that is farthest from the paper."""
 
 
-def mean_rate(r: Results) -> float:
-    return float(r.runs["sync"]["mean_rate"])
+def port(r: Results) -> dict[str, dict[str, Any]]:
+    """What was measured, by case: the worst of all seeds, the last deadlock, and means."""
+    cases = dict.fromkeys(row["case"] for row in r.runs)
+    return {case: {key: _of_seeds(key, r.runs.where(case=case)) for key in r.runs.where(case=case)[0].values_} for case in cases}
 
 
-def mean_rate_of_one_switch(r: Results) -> float:
-    """Under GFC in the switch in which PFC or CBFC deadlocks."""
-    return float(r["one switch"][0]["mean_rate"])
+def middle(value: float | Mean) -> float:
+    """Without its interval."""
+    return value.mean if isinstance(value, Mean) else value
+
+
+def _of_seeds(key: str, rows: Runs) -> Any:
+    values = rows.column(key)
+    if key in WORST:
+        return WORST[key](values)
+    if key == "deadlock_ps":
+        return None if None in values else max(values)
+    # Without a draw all seeds are alike, and there is no interval.
+    return Mean.of(values) if isinstance(values[0], float) and len({*values}) > 1 else values[0]
+
+
+def credits(r: Results) -> Row:
+    """Time-based GFC with the remaining buffer of section 5.2."""
+    return r["credits"].row(case="")
 
 
 def stopped_gently(r: Results) -> int:
     return sum(row["stopped"] for row in r.runs if row["flow_control"].startswith("gfc"))
+
+
+def deadlock_in_words(r: Results) -> dict[str, str]:
+    """Of each case, of its first seed."""
+    first = {row["case"]: row for row in reversed(r.runs)}
+    return {case: f"deadlocks at {units.time(row['deadlock_ps'])} through {row['cycle']}" if row["deadlocks"] else "does not deadlock" for case, row in first.items()}
 
 
 def lost(r: Results) -> int:
@@ -133,7 +139,7 @@ def lost(r: Results) -> int:
 
 
 def overshoot(r: Results) -> float:
-    return float(r.runs["late"]["peak"] - r.runs["late"]["rest"])
+    return middle(port(r)["gfc"]["peak"]) - middle(port(r)["gfc"]["rest"])
 
 
 def disturbed(r: Results) -> Mapping[str, Row]:

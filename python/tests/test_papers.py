@@ -11,7 +11,7 @@ from xoff.lab import page
 
 # Left out: claims whose quick runs take more than two seconds. The verdicts of some of them need the full runs.
 LONG = {
-    "gfc": "matrix repair tab1 fig16 fig17 fig18 fig19",
+    "gfc": "ring fig09 fig10 fig12 fig13 fig14 matrix repair tab1 fig16 fig17 fig18 fig19",
     "tcd": "fig11 tab3 fig14 fig15a fig15b fig16a fig16b fig17a fig17b fig18a fig18b fig19a fig19b fig20a fig20b abstract fig16-gfc matrix",
     "request-grant": "fig04 fig06 fig08 buffered-crossbars fig11 fig12 fig13 fig14 unbalanced-worst implicit-speedup fig15abc fig15def "
     "elements stages spray path-orders compare-incast compare-hotspots",
