@@ -1,11 +1,13 @@
 """A network that Python drives."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import xoff
+from conftest import interrupt_soon
 
 STAR = """[topology]
 kind = "star"
@@ -121,3 +123,46 @@ def test_a_network_that_cannot_be_is_refused(star: Path, tmp_path: Path) -> None
         xoff.Network(star, acknowledged=True)
     with pytest.raises(xoff.RunError, match="no message has begun"):
         xoff.Network(star).finish(tmp_path / "out")
+
+
+def test_ctrl_c_ends_a_wait_and_the_network_continues(star: Path, tmp_path: Path) -> None:
+    """Before: a message of 100 s of simulated time kept Ctrl-C waiting for hours."""
+    net = xoff.Network(star, priorities=[3])
+    net.send("H0", "H1", 10**12, tag=5)
+    interrupt_soon()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        net.next()
+    assert time.monotonic() - began < 5
+    reached = net.now_ps
+    assert reached > 0
+    net.send("H2", "H3", 1_000, tag=6)
+    assert [net.next(), net.next()] == [("sent", reached, 1, 6), ("delivered", reached + 2 * TX + 2 * CABLE, 1, 6)]
+    assert net.next(reached + 10**9) is None
+    assert len(net.finish(tmp_path / "out").flows) == 2
+
+
+def test_ctrl_c_ends_a_wait_that_has_no_end(star: Path) -> None:
+    net = xoff.Network(star, priorities=[3], flow_control="cbfc")
+    net.send("H0", "H1", 1_000_000)
+    assert net.next(1_000_000) is None
+    net.fail_link("H1-S1")
+    interrupt_soon()
+    with pytest.raises(KeyboardInterrupt):
+        list(net)
+    assert net.lost_frames > 0
+
+
+def test_ctrl_c_ends_the_second_run_of_the_messages(star: Path, tmp_path: Path) -> None:
+    net = xoff.Network(star, priorities=[3])
+    for host in range(8):
+        net.send(f"H{host}", f"H{(host + 3) % 8}", 10**12)
+    assert net.next(20 * 10**9) is None
+    interrupt_soon()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        net.finish(tmp_path / "out")
+    took = time.monotonic() - began
+    assert took < 5
+    assert net.next(20 * 10**9 + 5) is None
+    assert net.now_ps == 20 * 10**9 + 5

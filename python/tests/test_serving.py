@@ -1,10 +1,12 @@
 """Inference over a driven network: closed forms, to the picosecond."""
 
+import time
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import xoff
+from conftest import interrupt_soon
 from xoff._serving import _shares
 
 STAR = """[topology]
@@ -201,3 +203,13 @@ def test_models_that_cannot_be_are_refused(key: str, value: object) -> None:
         xoff.Model(**(DENSE | {"experts": 4, key: value}))
     with pytest.raises(ValueError, match="rate_per_s"):
         xoff.poisson_requests(0, 1, prompt_tokens=1, output_tokens=1)
+
+
+def test_ctrl_c_ends_it(star: Path) -> None:
+    """One message of keys and values that takes hours."""
+    model = xoff.Model(layers=1, token_bytes=1, kv_bytes_per_token=10**9, prefill_ps_per_token=1, decode_ps_per_step=1)
+    interrupt_soon()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        xoff.serve(star, model=model, prefill=[["H0"]], decode=[["H1"]], requests=[xoff.Request(0, 1_000, 2)])
+    assert time.monotonic() - began < 5

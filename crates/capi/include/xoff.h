@@ -60,7 +60,7 @@ typedef struct {
 xoff *xoff_new(const char *scenario, const char *folder, uint8_t priorities);
 void xoff_free(xoff *net);
 
-/* What was wrong with the last call of this thread that failed: with `net`, or, for NULL, of xoff_new. With file, line, column and a hint
+/* What was wrong with the last call of this thread that failed: with `net`, or, for NULL, of xoff_new or xoff_load. With file, line, column and a hint
  * where it is about the scenario. The text stays until the next call of this thread. Empty: nothing was. */
 const char *xoff_error(const xoff *net);
 
@@ -106,6 +106,22 @@ int64_t xoff_schedule(xoff *net, uint64_t after_ps, uint64_t tag);
  * Receivers of cbfc, uec-cbfc and gfc-time send forever: there XOFF_FOREVER does not return while a message is under way whose frames were
  * lost and are not sent again. */
 int xoff_next(xoff *net, uint64_t until_ps, xoff_event *event);
+
+/* Nothing is sent before `until_ps` (at most 2^63 - 1): the network runs until then without stops, on all its threads. That time is now then,
+ * and xoff_next returns what has happened, each event with its time; xoff_next(net, 0, &e) returns 0 after the last of them. The events are
+ * those that xoff_next alone would have returned. 0; -1: that failed. */
+int xoff_advance(xoff *net, uint64_t until_ps);
+/* So many threads for xoff_advance, before any other call that the network sees; xoff_next uses one. No result depends on their number.
+ * Returns how many it will use; fewer where the network cannot be divided so: it has fewer switches, cables shorter than 100 ns, or flows of
+ * the scenario. -1: that failed. */
+int xoff_threads(xoff *net, uint32_t threads);
+
+/* Writes the state of the network into a file, with its scenario and the events that were not taken: whole, or not at all. 0; -1: that
+ * failed. */
+int xoff_save(xoff *net, const char *path);
+/* The network of such a file. It continues as the other one would: the same events, results and numbers of messages, receives and timers.
+ * Only the same build of this library can read it. NULL: it cannot be used, and xoff_error(NULL) says why. */
+xoff *xoff_load(const char *path);
 
 /* Writes the results of the network until now into `folder`, as `xoff run` would: tables, manifest, report.html, and resolved.toml, whose
  * [messages] names the table of all messages, messages.csv. The commands of xoff work on it: view, explain, tree, export --perfetto, compare.

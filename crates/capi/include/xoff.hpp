@@ -36,6 +36,19 @@ class network {
         net_.reset(xoff_new(scenario.c_str(), folder.c_str(), bits));
         if (!net_) throw error(xoff_error(nullptr));
     }
+    // The network that `save` wrote.
+    static network load(const std::string &path) {
+        network loaded;
+        loaded.net_.reset(xoff_load(path.c_str()));
+        if (!loaded.net_) throw error(xoff_error(nullptr));
+        return loaded;
+    }
+    void save(const std::string &path) { checked(xoff_save(get(), path.c_str())); }
+
+    // Threads for `advance`; returns how many it will use.
+    unsigned threads(unsigned n) { return static_cast<unsigned>(checked(xoff_threads(get(), n))); }
+    // Nothing is sent before then; `next` returns what has happened.
+    void advance(uint64_t until_ps) { checked(xoff_advance(get(), until_ps)); }
 
     uint32_t host(const std::string &name) const {
         return static_cast<uint32_t>(checked(xoff_host(get(), name.c_str())));
@@ -74,6 +87,7 @@ class network {
     xoff *get() const { return net_.get(); }
 
   private:
+    network() = default;
     int64_t checked(int64_t answer) const {
         if (answer < 0) throw error(xoff_error(get()));
         return answer;

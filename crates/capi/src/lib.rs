@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, UnwindSafe, catch_unwind};
 use std::path::Path;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -134,6 +134,11 @@ pub unsafe extern "C" fn xoff_new(
         Driven::new("scenario", scenario, &[], Path::new(folder), &priorities)
             .map_err(|e| e.to_string())
     };
+    keep(make)
+}
+
+/// A handle of a new network; `NULL`: it cannot be made, for the reason that is noted.
+fn keep(make: impl FnOnce() -> Result<Driven, String> + UnwindSafe) -> *mut Network {
     let made = catch_unwind(make).unwrap_or_else(|_| Err("internal error in xoff".into()));
     note(0, made.as_ref().err().map_or("", String::as_str));
     let Ok(driven) = made else { return null_mut() };
@@ -141,6 +146,38 @@ pub unsafe extern "C" fn xoff_new(
     let mut networks = NETWORKS.lock().unwrap_or_else(PoisonError::into_inner);
     networks.insert(handle, Arc::new(Mutex::new(driven)));
     without_provenance_mut(handle)
+}
+
+/// `xoff_load`.
+///
+/// # Safety
+/// `path` is `NULL` or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_load(path: *const c_char) -> *mut Network {
+    // SAFETY: the caller's promise.
+    let path = unsafe { text(path) };
+    keep(|| Driven::load(Path::new(path.ok_or("path: NULL")??)).map_err(|e| e.to_string()))
+}
+
+/// `xoff_save`.
+///
+/// # Safety
+/// As [`xoff_load`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xoff_save(net: *mut Network, path: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    let path = unsafe { text(path) };
+    with(net, |driven| {
+        driven.save(Path::new(path.ok_or("path: NULL")??)).map_err(|e| e.to_string())
+    })
+    .map_or(-1, |()| 0)
+}
+
+/// `xoff_threads`.
+#[unsafe(no_mangle)]
+pub extern "C" fn xoff_threads(net: *mut Network, threads: u32) -> c_int {
+    with(net, |driven| driven.set_threads(threads as usize).map_err(words))
+        .map_or(-1, |threads| c_int::try_from(threads).unwrap_or(c_int::MAX))
 }
 
 /// `xoff_free`.
@@ -311,7 +348,8 @@ pub unsafe extern "C" fn xoff_finish(net: *mut Network, folder: *const c_char) -
     with(net, |driven| {
         let folder = folder.ok_or("folder: NULL (expected a path)")??;
         let report = |s: &_, f: &_| Some(xoff_report::view::of_network(s, f, folder));
-        let finished = driven.finish(Path::new(folder), report).map_err(|e| e.to_string())?;
+        let finished =
+            driven.finish(Path::new(folder), report, |_| true).map_err(|e| e.to_string())?;
         let verdict = finished.manifest.verdict.as_ref();
         let yes = verdict.is_some_and(|v| v.conclusion(&[]) == Conclusion::Yes);
         Ok(c_int::from(!yes))
@@ -328,6 +366,17 @@ pub extern "C" fn xoff_schedule(net: *mut Network, after_ps: u64, tag: u64) -> i
         Ok(driven.schedule(Span(after_ps), tag))
     })
     .map_or(-1, |id| id as i64)
+}
+
+/// `xoff_advance`.
+#[unsafe(no_mangle)]
+pub extern "C" fn xoff_advance(net: *mut Network, until_ps: u64) -> c_int {
+    with(net, |driven| {
+        within_reach("until_ps", until_ps)?;
+        driven.advance(Time(until_ps));
+        Ok(())
+    })
+    .map_or(-1, |()| 0)
 }
 
 /// `xoff_next`.

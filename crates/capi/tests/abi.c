@@ -26,6 +26,33 @@ static void *waits(void *net) {
     return next == 1 && e.what == XOFF_SENT ? net : NULL;
 }
 
+/* A run without stops and a checkpoint: the events of the network that goes on. */
+static int ahead_and_saved(const char *path) {
+    xoff_event e, f;
+    xoff *net = xoff_new(HEAD, NULL, 1 << 3);
+    CHECK(net && xoff_threads(net, 0) == -1 && strstr(xoff_error(net), "threads") && xoff_threads(net, 4) == 1);
+    CHECK(xoff_send(net, 0, 1, 100000, 3, 7, 1) == 0 && xoff_send(net, 0, 1, 100000, 3, 7, 2) == 1 && xoff_schedule(net, 9000000, 5) == 0);
+    CHECK(xoff_threads(net, 1) == -1 && strstr(xoff_error(net), "has begun"));
+    CHECK(xoff_advance(net, XOFF_FOREVER) == -1 && xoff_advance(NULL, 1) == -1 && xoff_now(net) == 0);
+    CHECK(xoff_advance(net, 10000000) == 0 && xoff_now(net) == 10000000);
+    CHECK(xoff_next(net, 0, &e) == 1 && e.what == XOFF_SENT && e.tag == 1 && e.time_ps < 9000000);
+    CHECK(xoff_save(net, NULL) == -1 && xoff_save(NULL, path) == -1 && xoff_save(net, "/dev/null/state") == -1);
+    CHECK(strstr(xoff_error(net), "/dev/null/state") && xoff_save(net, path) == 0);
+    CHECK(!xoff_load(NULL) && strstr(xoff_error(NULL), "NULL") && !xoff_load("/dev/null") && strstr(xoff_error(NULL), "not a checkpoint"));
+    xoff *again = xoff_load(path);
+    CHECK(again && !*xoff_error(NULL) && xoff_now(again) == 10000000);
+    int timers = 0, next;
+    do {
+        next = xoff_next(net, XOFF_FOREVER, &e);
+        CHECK(xoff_next(again, XOFF_FOREVER, &f) == next && (next == 0 || memcmp(&e, &f, sizeof e) == 0));
+        timers += next == 1 && e.what == XOFF_TIMER && e.time_ps == 9000000;
+    } while (next == 1);
+    CHECK(timers == 1 && xoff_now(net) == xoff_now(again) && xoff_send(again, 0, 1, 1, 3, 7, 3) == 2);
+    xoff_free(net);
+    xoff_free(again);
+    return 0;
+}
+
 /* A network that another thread uses, and one that was freed. */
 static int wrong_threads_and_handles(const char *folder) {
     xoff_event e;
@@ -50,7 +77,7 @@ static int wrong_threads_and_handles(const char *folder) {
 }
 
 int main(int argc, char **argv) {
-    CHECK(argc == 2); /* a folder for results */
+    CHECK(argc == 3); /* a folder for results, a file for a state */
     CHECK(sizeof(xoff_event) == 32 && offsetof(xoff_event, what) == 24 && xoff_abi() == XOFF_ABI);
     /* What is wrong with a scenario, with its place. */
     CHECK(!xoff_new(NULL, NULL, 8) && strstr(xoff_error(NULL), "NULL"));
@@ -125,7 +152,7 @@ int main(int argc, char **argv) {
     /* Counts that no machine has memory for. */
     CHECK(!xoff_new("[topology]\nkind = \"star\"\nhosts = 4000000000\n", NULL, 8) && strstr(xoff_error(NULL), "hosts"));
     CHECK(!xoff_new("[topology]\nkind = \"star\"\nhosts = 99999999999999999999\n", NULL, 8) && *xoff_error(NULL));
-    if (wrong_threads_and_handles(argv[1])) return 1;
+    if (wrong_threads_and_handles(argv[1]) || ahead_and_saved(argv[2])) return 1;
     printf("ok\n");
     return 0;
 }

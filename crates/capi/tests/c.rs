@@ -81,7 +81,8 @@ fn the_interface_is_that_of_the_header() {
     std::fs::write(&source, include_str!("abi.c")).unwrap();
     compile(&source, &program);
     let results = dir.path().join("results");
-    assert_eq!(printed(&run(Command::new(program).arg(&results))), "ok\n");
+    let state = dir.path().join("state");
+    assert_eq!(printed(&run(Command::new(program).arg(&results).arg(state))), "ok\n");
     // One of two messages has arrived, and the results say so.
     let read = |name: &str| std::fs::read_to_string(results.join(name)).unwrap();
     assert!(read("manifest.json").contains("1 of 2 flows"), "{}", read("manifest.json"));
@@ -121,7 +122,7 @@ fn valgrind_finds_no_wrong_access() {
         let checked = run(Command::new("valgrind")
             .args(["--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"])
             .arg(&program)
-            .arg(dir.path().join("results")));
+            .args([dir.path().join("results"), dir.path().join("state")]));
         printed(&checked);
     }
 }

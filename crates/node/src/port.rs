@@ -149,8 +149,7 @@ pub struct Port {
     /// Node of the port.
     #[state(built)] // constant
     node: NodeId,
-    /// Line rate [bit/s].
-    #[state(compared)]
+    /// Line rate [bit/s]. A driver may lower it.
     pub rate: Rate,
     /// The first class; most runs have no other.
     class_state: ClassState,

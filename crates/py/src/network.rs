@@ -12,6 +12,7 @@ use xoff_units::params::ParamError;
 use xoff_units::{NodeId, Rate, Span, Time};
 
 use crate::errors::Failure;
+use crate::run::Looker;
 
 /// Latest time of a wait or timer [ps], so that later times can still be told apart.
 const LAST: u64 = i64::MAX as u64;
@@ -132,13 +133,15 @@ impl Network {
         py: Python<'_>,
         until_ps: Option<u64>,
     ) -> PyResult<Option<(&'static str, u64, u64, u64)>> {
+        let mut looker = Looker::new(None);
         let next = self.with(py, |d| {
             if let Some(at) = until_ps {
                 within_reach("until_ps", at)?;
             }
-            Ok(d.next(until_ps.map_or(Time::NEVER, Time)))
+            Ok(d.next_while(until_ps.map_or(Time::NEVER, Time), || looker.goes_on(None)))
         })?;
-        Ok(next.map(|h| {
+        looker.stopped_by.map_or(Ok(()), Err)?;
+        Ok(next.unwrap_or_default().map(|h| {
             let what = match h.what {
                 What::Sent => "sent",
                 What::Delivered => "delivered",
@@ -153,11 +156,13 @@ impl Network {
 
     fn finish(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
         let name = folder.display().to_string();
+        let mut looker = Looker::new(None);
         let finished = py.detach(|| {
             let driven = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let page = |s: &_, f: &_| Some(xoff_report::view::of_network(s, f, &name));
-            driven.finish(&folder, page).map(drop)
+            driven.finish(&folder, page, |_| looker.goes_on(None)).map(drop)
         });
+        looker.stopped_by.map_or(Ok(()), Err)?;
         Ok(finished.map_err(Failure::Results)?)
     }
 }

@@ -93,7 +93,7 @@ pub fn run(
         (None, true) => Ok(Sink::Memory),
         (None, false) => Ok(Sink::Nothing),
     };
-    let mut looker = Looker { progress, last: Instant::now(), stopped_by: None };
+    let mut looker = Looker::new(progress);
     let (manifest, tables) = py.detach(|| match load_for(path, settings, &laws)? {
         Scenario::Network(mut scenario) => {
             scenario.engine = engine;
@@ -204,23 +204,31 @@ fn path_of(name: &str) -> Cow<'_, str> {
 }
 
 /// Work of a run for Python now and then.
-struct Looker {
+pub(crate) struct Looker {
     progress: Option<Py<PyAny>>,
     last: Instant,
-    stopped_by: Option<PyErr>,
+    pub stopped_by: Option<PyErr>,
 }
 
 impl Looker {
+    pub fn new(progress: Option<Py<PyAny>>) -> Looker {
+        Looker { progress, last: Instant::now(), stopped_by: None }
+    }
+
     /// Whether to go on.
     fn look(&mut self, p: &Progress) -> bool {
+        self.goes_on(Some(p))
+    }
+
+    /// Whether to go on; without progress only signals are looked for.
+    pub fn goes_on(&mut self, progress: Option<&Progress>) -> bool {
         if self.last.elapsed() < LOOK {
             return true;
         }
         let looked = Python::attach(|py| {
             py.check_signals()?;
-            let call =
-                |f: &Py<PyAny>| f.call1(py, (p.now.0, p.until.0, p.events, p.deadlocks)).map(drop);
-            self.progress.as_ref().map_or(Ok(()), call)
+            let Some((f, p)) = self.progress.as_ref().zip(progress) else { return Ok(()) };
+            f.call1(py, (p.now.0, p.until.0, p.events, p.deadlocks)).map(drop)
         });
         self.last = Instant::now();
         self.stopped_by = looked.err();

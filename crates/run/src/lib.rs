@@ -22,7 +22,7 @@ pub use fabric::{FabricFinished, FabricScenario};
 pub use manifest::{ExtraFile, ProcessTime, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
 pub use network::checkpoint::{Fork, Saved, bytes as checkpoints};
-pub use network::driven::{Driven, Happened, Message, Receive, What};
+pub use network::driven::{Driven, Happened, Interrupted, Message, Receive, What};
 pub use network::explain::{
     Circle, Explanation, How, MessageExplanation, Root, Step, explain, explain_in, explain_message,
 };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::{Driven, Happened, Message, NetworkScenario, Receive, What};
+use xoff_run::{Driven, Happened, Interrupted, Message, NetworkScenario, Receive, What};
 use xoff_units::{NodeId, Rate, Span, Time};
 
 /// Hosts around one switch: 100 Gb/s, 1 us, frames of 1000 B payload and 48 B header.
@@ -421,4 +421,42 @@ fn links_fail_and_slow_down_on_command() {
     for rate in [Rate::ZERO, Rate::from_gbps(101)] {
         assert_eq!(d.set_rate("H0-S1", rate).unwrap_err().key, "rate");
     }
+}
+
+/// Waits that a caller ends, one after the other: the same events as in one wait, and messages of
+/// both later.
+#[test]
+fn a_wait_that_was_ended_continues() {
+    let drive = |interrupts: bool| -> (Vec<Happened>, u32) {
+        let mut d = driven(&star(8, ""));
+        let hosts: Vec<NodeId> = d.hosts().collect();
+        (0..8).for_each(|i| {
+            let to = hosts[(i + 3) % 8];
+            d.send(&message(hosts[i], to, 30_000_000, i as u64)).unwrap();
+        });
+        let (mut events, mut ended) = (Vec::new(), 0);
+        loop {
+            match d.next_while(Time::NEVER, || !interrupts) {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => return (events, ended),
+                Err(Interrupted) => ended += 1,
+            }
+        }
+    };
+    let ((events, none), (again, ended)) = (drive(false), drive(true));
+    assert_eq!(events, again);
+    assert!(events.len() == 16 && none == 0 && ended > 5, "{ended}");
+    // A message that is sent then begins at the time that was reached.
+    let mut d = driven(&star(3, ""));
+    let hosts: Vec<NodeId> = d.hosts().collect();
+    d.send(&message(hosts[0], hosts[1], 100_000_000, 0)).unwrap();
+    assert_eq!(d.next_while(Time::NEVER, || false), Err(Interrupted));
+    let at = d.now().0;
+    assert!(at > 0);
+    let id = d.send(&message(hosts[2], hosts[0], 1000, 1)).unwrap();
+    let sent = Happened { what: What::Sent, at: Time(at), id, tag: 1 };
+    let delivered = Happened { what: What::Delivered, at: Time(at + 2 * TX + 2 * D), id, tag: 1 };
+    assert_eq!([d.next(Time::NEVER), d.next(Time::NEVER)], [Some(sent), Some(delivered)]);
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    d.finish(folder.path(), |_, _| None, |_| true).unwrap_or_else(|e| panic!("{e}"));
 }

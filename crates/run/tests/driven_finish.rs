@@ -91,7 +91,9 @@ fn the_results_are_those_of_the_run_that_was_driven() {
         let mut d = driven(&text(control, more));
         let mut delivered = drive(&mut d, nth as u64, 300);
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let f = d.finish(folder.path(), |_, _| None).unwrap_or_else(|e| panic!("{case}: {e}"));
+        let f = d
+            .finish(folder.path(), |_, _| None, |_| true)
+            .unwrap_or_else(|e| panic!("{case}: {e}"));
         let own = |f: &&xoff_sim::FlowRecord| more != flow || f.flow.size != 300_000;
         let mut ends: Vec<Time> =
             f.outcome.flows.iter().filter(own).filter_map(|f| f.received).collect();
@@ -102,7 +104,7 @@ fn the_results_are_those_of_the_run_that_was_driven() {
         assert!(queues > Some(0) && f.outcome.now >= *delivered.last().unwrap(), "{case}");
         // The network goes on, and its results are the same once more.
         let again = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let g = d.finish(again.path(), |_, _| None).unwrap();
+        let g = d.finish(again.path(), |_, _| None, |_| true).unwrap();
         assert_eq!(f.manifest.result_hash, g.manifest.result_hash, "{case}");
         // What a folder keeps gives the same run.
         let kept = folder.path().join("resolved.toml");
@@ -142,7 +144,7 @@ fn the_tables_are_those_of_the_same_messages_in_a_scenario() {
     }
     while d.next(Time::NEVER).is_some() {}
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let repeated = d.finish(folder.path(), |_, _| None).unwrap_or_else(|e| panic!("{e}"));
+    let repeated = d.finish(folder.path(), |_, _| None, |_| true).unwrap_or_else(|e| panic!("{e}"));
     let run = format!("[run]\nduration = \"{}ps\"\n{text}{flows}", d.now().0);
     let s = NetworkScenario::from_text("s.toml", &run, &[], Path::new(".")).unwrap();
     let listed = tables(&s);
@@ -185,7 +187,7 @@ fn messages_that_begin_at_their_times_may_run_in_another_network() {
     let delivered = drive(&mut d, 3, 100);
     d.set_rate("L1-S1", Rate::from_gbps(50)).unwrap();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let f = d.finish(folder.path(), |_, _| None).unwrap();
+    let f = d.finish(folder.path(), |_, _| None, |_| true).unwrap();
     let kept = folder.path().join("resolved.toml");
     let load = |settings: &[&str]| {
         let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
@@ -233,6 +235,10 @@ fn a_table_of_messages_that_is_wrong_is_refused_at_its_line() {
         let said = s.err().unwrap_or_else(|| panic!("{lines} is accepted")).to_string();
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
-    let e = driven(&text("pfc", "")).finish(folder.path(), |_, _| None).err().unwrap().to_string();
+    let e = driven(&text("pfc", ""))
+        .finish(folder.path(), |_, _| None, |_| true)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(e.contains("no message has begun"), "{e}");
 }

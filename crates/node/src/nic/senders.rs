@@ -21,12 +21,12 @@ const MANY: usize = 64;
 #[derive(Default)]
 pub(super) struct Senders {
     /// The first place of `all`.
-    from: usize,
-    all: Vec<Sending>,
+    pub from: usize,
+    pub all: Vec<Sending>,
     /// Before it, those that are not over.
-    others: BTreeMap<usize, Sending>,
+    pub others: BTreeMap<usize, Sending>,
     /// Number of senders at which the next search for ended ones is due.
-    look: usize,
+    pub look: usize,
 }
 
 impl Senders {
@@ -57,11 +57,6 @@ impl Senders {
     pub fn places(&self) -> impl Iterator<Item = (u32, &Sending)> {
         let others = self.others.iter().map(|(&place, s)| (place as u32, s));
         others.chain((self.from as u32..).zip(&self.all))
-    }
-
-    /// There has been none.
-    pub fn clear(&mut self) {
-        *self = Senders::default();
     }
 
     /// True if there are enough flows that completed ones should be removed.

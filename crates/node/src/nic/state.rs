@@ -6,6 +6,7 @@ use xoff_units::{FlowId, Time};
 
 use super::nic_port::PortSet;
 use super::receiving::Receiving;
+use super::senders::Senders;
 use super::sending::Sending;
 use super::{FlowStart, Nic};
 
@@ -120,43 +121,63 @@ impl State for Nic {
         #[rustfmt::skip]
         let Nic {
             c: _, node: _, // constants
-            next_port, flows, ports, slots, receiving, ahead, sinks, queue_pairs,
-            at_work: _,
-            complete: _, // a run that clears flows is not saved
+            next_port, flows, ports, slots, receiving, ahead, sinks, queue_pairs, at_work, complete,
         } = self;
         next_port.walk(w)?;
-        flows.len().walk(w)?;
-        for flow in flows.iter() {
+        let sending = |flow: &Sending, w: &mut W| {
             flow.start.walk(w)?;
             flow.ports.walk(w)?;
-            flow.walk(w)?;
+            flow.walk(w)
+        };
+        let Senders { from, all, others, look } = flows;
+        (*from, *look, others.len()).walk(w)?;
+        for (place, flow) in others {
+            place.walk(w)?;
+            sending(flow, w)?;
         }
+        all.len().walk(w)?;
+        all.iter().try_for_each(|flow| sending(flow, w))?;
         ports.iter().try_for_each(|p| p.walk(w))?;
         slots.walk(w)?;
         receiving.walk(w)?;
         ahead.walk(w)?;
         sinks.walk(w)?;
-        queue_pairs.walk(w)
+        queue_pairs.walk(w)?;
+        at_work.walk(w)?;
+        complete.walk(w)
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
         self.next_port.restore(from)?;
-        self.flows.clear();
-        for _ in 0..from.count()? {
+        let sending = |nic: &Nic, from: &mut Reader| -> Result<Sending, Broken> {
             let (start, ports) = (FlowStart::read(from)?, PortSet::read(from)?);
             // Random draws of its rate control at its start are part of the restored state.
-            let facts = self.facts(&start, ports, 0);
-            let mut flow = Sending::new(start, ports, Time::ZERO, &facts, &self.c);
+            let facts = nic.facts(&start, ports, 0);
+            let mut flow = Sending::new(start, ports, Time::ZERO, &facts, &nic.c);
             flow.restore(from)?;
-            self.flows.push(flow);
+            Ok(flow)
+        };
+        let mut flows = Senders::default();
+        let others: usize;
+        (flows.from, flows.look, others) = from.take()?;
+        for _ in 0..others {
+            let place = from.take()?;
+            flows.others.insert(place, sending(self, from)?);
         }
-        let Nic { ports, slots, receiving, ahead, sinks, queue_pairs, .. } = self;
+        for _ in 0..from.count()? {
+            flows.push(sending(self, from)?);
+        }
+        self.flows = flows;
+        let Nic { ports, slots, receiving, ahead, sinks, queue_pairs, at_work, complete, .. } =
+            self;
         ports.iter_mut().try_for_each(|p| p.restore(from))?;
         slots.restore(from)?;
         receiving.restore(from)?;
         ahead.restore(from)?;
         sinks.restore(from)?;
-        queue_pairs.restore(from)
+        queue_pairs.restore(from)?;
+        at_work.restore(from)?;
+        complete.restore(from)
     }
 }
 

@@ -10,9 +10,9 @@
 pub(in crate::network) mod calls;
 mod finish;
 mod receives;
+mod saved;
 
 use std::cmp::Reverse;
-use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::path::Path;
 
@@ -26,15 +26,16 @@ use xoff_scenario::{Problem, Problems};
 use xoff_sim::{News, PathFacts, Reached, SLICE, World, path_facts};
 use xoff_units::paged::PageFile;
 use xoff_units::params::ParamError;
+use xoff_units::state::State;
 use xoff_units::{FlowId, NodeId, PortId, Rate, Span, Time};
 
 use super::NetworkScenario;
-use super::execute::ALONE;
+use super::execute::{ALONE, Whereabouts};
 use super::read::read_driven;
 use crate::RunError;
 
 /// A message from one host to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Message {
     /// Number of the sending host, see [`Driven::host`].
     pub src: NodeId,
@@ -68,7 +69,7 @@ pub struct Receive {
 }
 
 /// Event of a driven network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum What {
     /// The source has begun to put the last frame of a message on its wire: the next one of its
     /// queue pair follows.
@@ -87,7 +88,7 @@ pub enum What {
 }
 
 /// Something that has happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Happened {
     /// Kind of the event.
     pub what: What,
@@ -100,9 +101,15 @@ pub struct Happened {
     pub tag: u64,
 }
 
+/// The caller ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
 /// A network that another program drives.
 pub struct Driven {
     scenario: NetworkScenario,
+    /// Digest of the scenario before links failed on command.
+    digest: u64,
     world: World,
     /// Routes at the start, by which the facts about a path are those of a scenario's flows.
     routes: Routes,
@@ -118,8 +125,6 @@ pub struct Driven {
     /// none.
     messages: HashMap<FlowId, (u64, Message)>,
     messages_made: u64,
-    /// By queue pair in use: the messages that wait for it.
-    behind: HashMap<(NodeId, NodeId, u16), VecDeque<(u64, Message)>>,
     /// Timers by time and number, with their tags.
     timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
     timers_made: u64,
@@ -157,10 +162,6 @@ impl Driven {
         // The last flow of the scenario is not the end, and nothing is recorded.
         scenario.model.stop_when_done = false;
         scenario.model.probes = Default::default();
-        let mut world = scenario.build(&ALONE, Default::default()).map_err(|e| match e {
-            RunError::Build(e) => Problem::new(format!("{}: {}", e.key, e.what), e.hint),
-            other => Problem::new(other.to_string(), ""),
-        })?;
         let file = tempfile::tempfile().map_err(|e| {
             let folder = std::env::temp_dir();
             Problem::new(
@@ -169,9 +170,11 @@ impl Driven {
             )
         })?;
         let file = PageFile::new(file);
-        world.keep_records_in(&file);
+        let world = build(&scenario, 1, &file)
+            .map_err(|e| Problem::new(format!("{}: {}", e.key, e.what), e.hint))?;
         let routes = scenario.model.routing.routes(&scenario.topology);
         Ok(Driven {
+            digest: scenario.digest(),
             scenario,
             world,
             routes,
@@ -182,7 +185,6 @@ impl Driven {
             waited: (0, Time::ZERO),
             messages: HashMap::new(),
             messages_made: 0,
-            behind: HashMap::new(),
             timers: BinaryHeap::new(),
             timers_made: 0,
             receives: None,
@@ -191,6 +193,40 @@ impl Driven {
             now: Time::ZERO,
             deadlocks_reported: 0,
         })
+    }
+
+    /// The network runs on so many threads where [`Self::advance_while`] lets it, if it can be
+    /// divided. Never changes a result. Returns the number of threads.
+    ///
+    /// # Errors
+    /// No thread, time has passed, or a call was made that the network saw.
+    pub fn set_threads(&mut self, threads: usize) -> Result<usize, ParamError> {
+        if threads == 0 {
+            return Err(ParamError::new("threads", "0", "expected 1 or more"));
+        }
+        if self.messages_made > 0 || self.log.len() > 0 || self.now > Time::ZERO {
+            let what = "the network has begun";
+            return Err(ParamError::new("threads", what, "ask for them before anything else"));
+        }
+        if threads != self.world.threads() {
+            self.world = build(&self.scenario, threads, self.log.file())?;
+        }
+        Ok(self.world.threads())
+    }
+
+    /// Threads that the network runs on.
+    pub fn threads(&self) -> usize {
+        self.world.threads()
+    }
+
+    /// The first of the priorities that messages may have.
+    pub fn priority(&self) -> u8 {
+        self.scenario.flows.handed_in.first().copied().unwrap_or_default()
+    }
+
+    /// Reason for one thread although more were asked for.
+    pub fn unsplit(&self) -> Option<&str> {
+        self.world.unsplit()
     }
 
     /// Number of the host with a name.
@@ -422,20 +458,6 @@ impl Driven {
         }
         let id = self.messages_made;
         self.messages_made += 1;
-        if let Some(number) = m.queue_pair {
-            match self.behind.entry((m.src, m.dst, number)) {
-                Entry::Occupied(mut before) => {
-                    before.get_mut().push_back((id, *m));
-                    return Ok(id);
-                }
-                Entry::Vacant(free) => free.insert(VecDeque::new()),
-            };
-        }
-        self.begin(id, m);
-        Ok(id)
-    }
-
-    fn begin(&mut self, id: u64, m: &Message) {
         self.note_call(Line {
             what: calls::What::Send,
             a: m.src.0,
@@ -452,18 +474,7 @@ impl Driven {
         });
         let number = self.world.hand_in(flow, facts, pair);
         self.messages.insert(FlowId(number.0), (id, *m));
-    }
-
-    /// The last frame of a message leaves: the next one of its queue pair begins.
-    fn follow_in_pair(&mut self, m: &Message) {
-        let Some(number) = m.queue_pair else { return };
-        let Entry::Occupied(mut waiting) = self.behind.entry((m.src, m.dst, number)) else {
-            return;
-        };
-        match waiting.get_mut().pop_front() {
-            Some((id, next)) => self.begin(id, &next),
-            None => drop(waiting.remove()),
-        }
+        Ok(id)
     }
 
     /// [`Self::next`] returns no later than this time from now. Returns the timer's number.
@@ -478,29 +489,71 @@ impl Driven {
     /// [`Time::NEVER`], no event ever. At equal times the network comes first, then timers in the
     /// order of their creation.
     pub fn next(&mut self, until: Time) -> Option<Happened> {
+        self.next_while(until, || true).unwrap_or_default()
+    }
+
+    /// [`Self::next`] that asks `go_on` now and then. `Err`: it said no; the network stands at an
+    /// event that is not reported, and continues with the next call.
+    pub fn next_while(
+        &mut self,
+        until: Time,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Option<Happened>, Interrupted> {
         loop {
             if let Some(next) = self.waiting.pop_front() {
-                return Some(next);
+                return Ok(Some(next));
             }
             let timer = self.timers.peek().map(|Reverse(t)| *t).filter(|t| t.0 <= until);
             let limit = timer.map_or(until, |t| t.0).max(self.now);
             // Receivers that send credits by the clock never come to rest.
             if limit == Time::NEVER && timer.is_none() && self.has_nothing_to_report() {
-                return None;
+                return Ok(None);
             }
-            self.run(limit);
+            self.run(limit, false, &mut go_on)?;
             if !self.waiting.is_empty() {
                 continue;
             }
             // Time stops while a caller waits without a limit.
             if timer.is_none() && limit == Time::NEVER {
-                return (self.deadlocks_reported > 0).then(|| self.deadlock());
+                return Ok((self.deadlocks_reported > 0).then(|| self.deadlock()));
             }
             self.reach(limit);
-            let (at, id, tag) = timer?;
+            let Some((at, id, tag)) = timer else { return Ok(None) };
             self.timers.pop();
-            return Some(Happened { what: What::Timer, at, id, tag });
+            return Ok(Some(Happened { what: What::Timer, at, id, tag }));
         }
+    }
+
+    /// Nothing is sent before `until`: the network runs until then, on all its threads, and
+    /// [`Self::next`] returns what has happened, each with its time. The present time is `until`
+    /// then. Asks `go_on` now and then. `Err`: it said no; the network has come less far.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn advance_while(
+        &mut self,
+        until: Time,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<(), Interrupted> {
+        let limit = until.max(self.now);
+        let ran = self.run(limit, true, &mut go_on);
+        if ran.is_ok() {
+            self.reach(limit);
+        }
+        while let Some(&Reverse((at, id, tag))) =
+            self.timers.peek().filter(|Reverse(t)| t.0 <= self.now)
+        {
+            self.timers.pop();
+            // At equal times the network comes first.
+            let place = self.waiting.partition_point(|h| h.at <= at);
+            self.waiting.insert(place, Happened { what: What::Timer, at, id, tag });
+        }
+        ran
+    }
+
+    /// [`Self::advance_while`] to its end.
+    pub fn advance(&mut self, until: Time) {
+        let Ok(()) = self.advance_while(until, || true) else { return };
     }
 
     /// No message is under way, and no flow of the scenario that might end in a deadlock.
@@ -508,10 +561,18 @@ impl Driven {
         self.messages.is_empty() && self.scenario.flows.flows.is_empty()
     }
 
-    /// Runs the network until something becomes known, or until `limit`.
-    fn run(&mut self, limit: Time) {
+    /// Runs the network until something becomes known, or until `limit`; `ahead`: not less far.
+    fn run(
+        &mut self,
+        limit: Time,
+        ahead: bool,
+        go_on: &mut impl FnMut() -> bool,
+    ) -> Result<(), Interrupted> {
         loop {
-            let ended = self.world.run(limit, SLICE);
+            let ended = match ahead {
+                true => self.world.run_ahead(limit, self.world.slice()),
+                false => self.world.run(limit, SLICE),
+            };
             for news in self.world.news() {
                 self.note(&news);
             }
@@ -523,8 +584,12 @@ impl Driven {
             }
             // In a blocked network, messages of flow control continue forever.
             let stands = limit == Time::NEVER && self.deadlocks_reported > 0;
-            if ended.is_some() || !self.waiting.is_empty() || stands {
-                return;
+            if ended.is_some() || !ahead && (!self.waiting.is_empty() || stands) {
+                return Ok(());
+            }
+            if !go_on() {
+                self.now = self.now.max(self.world.now());
+                return Err(Interrupted);
             }
         }
     }
@@ -536,7 +601,6 @@ impl Driven {
         let last = match (news.reached, self.reports_acknowledged) {
             (Reached::Sent, _) => {
                 self.waiting.push_back(happened(What::Sent));
-                self.follow_in_pair(&message);
                 false
             }
             (Reached::Delivered, more) => {
@@ -573,4 +637,15 @@ impl Driven {
     fn note_call(&self, call: Line) {
         self.log.push(Line { after: self.world.node_events(), at: self.now.0, ..call });
     }
+}
+
+/// The world of a driven scenario, with the records of its messages in a file.
+fn build(scenario: &NetworkScenario, threads: usize, file: &PageFile) -> Result<World, ParamError> {
+    let of = Whereabouts { threads, ..ALONE };
+    let mut world = scenario.build(&of, Default::default()).map_err(|e| match e {
+        RunError::Build(e) => e,
+        other => ParamError::new("network", other.to_string(), ""),
+    })?;
+    world.keep_records_in(file);
+    Ok(world)
 }

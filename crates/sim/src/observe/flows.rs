@@ -265,12 +265,13 @@ impl State for FlowTable {
     fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let FlowTable { records, ended, acknowledged, completions, others_from: _ } = self;
         records.len().walk(w)?;
-        if records.are_paged() {
-            w.refuse("a streamed job")?;
-        }
         for record in records.iter() {
             record.walk(w)?;
         }
+        if W::COMPARES && records.are_paged() {
+            w.refuse("a streamed job")?;
+        }
+        records.walk_messages(w)?;
         ended.walk(w)?;
         acknowledged.walk(w)?;
         completions.walk(w)
@@ -295,6 +296,7 @@ impl State for FlowTable {
         } else {
             self.others_from
         };
+        self.records.restore_messages(from)?;
         self.ended.restore(from)?;
         self.acknowledged.restore(from)?;
         self.completions.restore(from)

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use xoff_net::jobs::Jobs;
 use xoff_net::workload::{Flow, message_flow};
 use xoff_units::paged::{Flat, PageFile, Paged};
+use xoff_units::state::{Broken, Reader, State, Walk};
 use xoff_units::{FlowId, NodeId, Time};
 
 use crate::observe::flows::{FlowRecord, Seen};
@@ -120,6 +121,22 @@ impl Records {
     /// True if the records of messages are in pages.
     pub fn are_paged(&self) -> bool {
         self.messages.is_some()
+    }
+
+    /// Goes through the records of messages, if they are in pages.
+    pub fn walk_messages<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        let Some(messages) = &self.messages else { return Ok(()) };
+        messages.len().walk(w)?;
+        messages.range(0, messages.len()).try_for_each(|record| record.walk(w))
+    }
+
+    /// Adds the records that [`Self::walk_messages`] went through, where there are none yet.
+    pub fn restore_messages(&self, from: &mut Reader) -> Result<(), Broken> {
+        let Some(messages) = &self.messages else { return Ok(()) };
+        for _ in 0..from.take::<u64>()? {
+            messages.push(from.take()?);
+        }
+        Ok(())
     }
 
     /// Adds the record of another partition of the network.

@@ -260,6 +260,7 @@ impl World {
                 Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()));
             partition.starts.facts_of_ends = facts_of_ends.clone();
             partition.news = listens.then(Vec::new);
+            partition.stops_at_news = listens;
             partition
         };
         let partitions = nodes.into_iter().enumerate().map(partition).collect();

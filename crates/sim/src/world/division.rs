@@ -27,7 +27,10 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
         _ if !flows.loops.is_empty() => {
             "a closed loop numbers its flows in the order in which flows of the whole network end"
         }
-        _ if !flows.handed_in.is_empty() => "another program adds flows during the run",
+        _ if flows.calls.is_some() => "the calls of a driver have places in one order of events",
+        _ if !flows.handed_in.is_empty() && !flows.flows.is_empty() => {
+            "flows of the scenario are numbered as they begin, among those of another program"
+        }
         _ if flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().any(|j| j.sends_inside())) => {
             "ranks of one node exchange messages without a cable between them"
         }
@@ -43,6 +46,12 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     })
 }
 
+/// Reason for one order of events where partitions may run on threads: between two calls, each of
+/// their events may be the last one.
+fn driven(flows: &Flows) -> Option<&'static str> {
+    (!flows.handed_in.is_empty()).then_some("another program adds flows during the run")
+}
+
 /// The shares of several processes. It is a refusal where threads would stay one: a process cannot
 /// do the work of the others.
 pub(super) fn shares(
@@ -55,7 +64,7 @@ pub(super) fn shares(
         let what = format!("this run cannot be spread over {} processes: {why}", share.count);
         Err(ParamError::new("processes", what, "run it in one process, with xoff run"))
     };
-    if let Some(why) = obstacle(m, flows) {
+    if let Some(why) = obstacle(m, flows).or(driven(flows)) {
         return refused(why);
     }
     if !m.probes.frames.is_none() {
@@ -96,7 +105,7 @@ pub(super) fn units(topology: &Topology, flows: &Flows, m: &Model) -> Result<Uni
     if m.engine == Engine::Events {
         return Err("that was asked for".into());
     }
-    if let Some(why) = obstacle(m, flows) {
+    if let Some(why) = obstacle(m, flows).or(driven(flows)) {
         return Err(why.into());
     }
     let units = Units::new(topology)?;

@@ -6,7 +6,11 @@
 //! ```
 //!
 //! The run stops right after an event that is news, before anything else happens, so a flow that is
-//! added then begins as if its host had decided so itself: the ranks of a job do the same.
+//! added then begins as if its host had decided so itself: the ranks of a job do the same. On several
+//! partitions the next event is then the first one of all of them ([`World::step`]).
+//!
+//! A driver that adds nothing before a time runs until then without stops ([`World::run_ahead`]), as
+//! any other run does, on threads too. It gets the same news in the same order.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -18,6 +22,7 @@ use xoff_units::paged::PageFile;
 use xoff_units::{FlowId, PortId, Rate, Span, Time};
 
 use crate::engine::calendar::Calendar;
+use crate::engine::clock::Clock;
 use crate::engine::event::{Event, FLOWS_MAX, Kind};
 use crate::engine::queue::Pending;
 use crate::observe::flows::{FlowRecord, Stage};
@@ -51,6 +56,8 @@ pub struct News {
     pub flow: FlowId,
     /// How far it has come.
     pub reached: Reached,
+    /// Place of the event.
+    pub(crate) place: EventKey,
 }
 
 /// Recorded calls, and how many of them have been made.
@@ -99,14 +106,14 @@ impl Partition {
     /// Flows have come further.
     #[cold]
     pub(crate) fn note_news(&mut self) {
-        let at = self.core.clock.now;
+        let (at, place) = (self.core.clock.now, self.core.clock.place());
         for (flow, stage) in std::mem::take(&mut self.core.monitor.flows.ended) {
             let reached = match stage {
                 Stage::Sent => Reached::Sent,
                 Stage::Delivered | Stage::Arrived => Reached::Delivered,
                 Stage::Acknowledged => Reached::Acknowledged,
             };
-            self.news.get_or_insert_default().push(News { at, flow, reached });
+            self.news.get_or_insert_default().push(News { at, flow, reached, place });
         }
     }
 }
@@ -118,18 +125,67 @@ impl World {
     /// between hosts that have a route.
     pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u32>) -> FlowId {
         flow.start = self.now();
-        let only = &mut self.partitions[0];
-        let number = only.core.monitor.flows.records.append(FlowRecord::new(flow, 0));
-        only.begin_in(number, facts, queue_pair, None);
-        if only.news.is_some() {
-            only.note_news();
+        self.stand_together();
+        let mut number = FlowId(0);
+        for p in &mut self.partitions {
+            number = p.core.monitor.flows.records.append(FlowRecord::new(flow.clone(), 0));
         }
+        let home = self.layout.partition_of[flow.src.index()];
+        let home = &mut self.partitions[home as usize];
+        home.begin_in(number, facts, queue_pair, None);
+        if home.news.is_some() {
+            home.note_news();
+        }
+        self.exchange();
         number
+    }
+
+    /// All partitions stand at the latest event.
+    fn stand_together(&mut self) {
+        let Some(latest) = self.partitions.iter().map(|p| p.core.clock).max_by_key(Clock::place)
+        else {
+            return;
+        };
+        self.partitions.iter_mut().for_each(|p| p.core.clock = latest);
     }
 
     /// Events of the nodes so far: the place of the next call of a driver.
     pub fn node_events(&self) -> u64 {
-        self.partitions[0].core.events
+        self.partitions.iter().map(|p| p.core.events).sum()
+    }
+
+    /// [`World::run`] of a driver that adds nothing before `until`: it does not stop at news.
+    pub fn run_ahead(&mut self, until: Time, events: u64) -> Option<Ended> {
+        self.partitions.iter_mut().for_each(|p| p.stops_at_news = false);
+        let ended = self.run(until, events);
+        self.partitions.iter_mut().for_each(|p| p.stops_at_news = true);
+        ended
+    }
+
+    /// Handles events one after the other, in the order of the network, before `bound` and to the
+    /// first news; about `events` of them.
+    pub(super) fn step(&mut self, bound: EventKey, events: u64) {
+        let stop = self.node_events().saturating_add(events);
+        while !self.has_news() && self.node_events() < stop {
+            let (mut first, mut second) = ((EventKey::NEVER, 0), bound);
+            for (nth, p) in self.partitions.iter_mut().enumerate() {
+                let next = (p.peek().unwrap_or(EventKey::NEVER), nth);
+                second = second.min(next.0.max(first.0));
+                first = first.min(next);
+            }
+            if first.0 >= bound {
+                return;
+            }
+            let left = stop - self.node_events();
+            let p = &mut self.partitions[first.1];
+            let stop = p.core.events + left;
+            // Its frames may arrive elsewhere before the next event there.
+            while p.core.events < stop && p.news.as_ref().is_some_and(Vec::is_empty) {
+                let Some(e) = p.core.next(second.min(p.core.first_outgoing)) else { break };
+                p.handle(e);
+            }
+            self.exchange();
+        }
     }
 
     /// The first recorded call that did not come at its time: that time, and the one at which its
@@ -187,7 +243,9 @@ impl World {
 
     /// Keeps the records of flows in pages of this file. Before the first flow begins.
     pub fn keep_records_in(&mut self, file: &PageFile) {
-        self.partitions[0].core.monitor.flows.records = Records::paged(file);
+        for p in &mut self.partitions {
+            p.core.monitor.flows.records = Records::paged(file);
+        }
     }
 
     /// As many flows can be handed in: more could not be distinguished.
@@ -197,16 +255,21 @@ impl World {
 
     /// News of flows since the last call, in order; also of flows of the scenario.
     pub fn news(&mut self) -> Vec<News> {
-        self.partitions[0].news.as_mut().map_or(Vec::new(), std::mem::take)
+        let of_all = self.partitions.iter_mut().filter_map(|p| p.news.as_mut());
+        let mut news: Vec<News> = of_all.flat_map(std::mem::take).collect();
+        // Stable: news of one event stay in their order.
+        news.sort_by_key(|n| n.place);
+        news
     }
 
     /// True if results of flows have not been fetched.
     pub(crate) fn has_news(&self) -> bool {
-        self.partitions[0].news.as_ref().is_some_and(|n| !n.is_empty())
+        self.partitions.iter().any(|p| p.news.as_ref().is_some_and(|n| !n.is_empty()))
     }
 
     /// A link fails now, in both directions, for the rest of the run.
     pub fn fail_now(&mut self, link: LinkId) {
+        self.stand_together();
         self.fail_link(link);
         self.exchange();
         self.put_in_order();

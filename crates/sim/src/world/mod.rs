@@ -309,6 +309,7 @@ impl World {
         );
         let stop = self.events_handled().saturating_add(events);
         let until_of_run = until;
+        let known = self.deadlocks.len();
         loop {
             let pause = self.look_ahead(until_of_run);
             if std::mem::take(&mut self.paused) && events < u64::MAX {
@@ -377,7 +378,8 @@ impl World {
                 }
             }
             self.put_in_order();
-            if self.has_news() {
+            let is_driven = self.partitions[0].news.is_some();
+            if self.has_news() || is_driven && self.deadlocks.len() > known {
                 return None;
             }
             let failed = self.recorder.as_ref().is_some_and(|r| r.failed());
@@ -441,6 +443,7 @@ impl World {
                     }
                 }
             }
+            partitions if partitions[0].stops_at_news => self.step(task.bound, task.events),
             partitions => {
                 let before = partitions.iter().map(|p| p.core.events).sum::<u64>();
                 let n = partitions.len() as u64;

@@ -219,7 +219,8 @@ impl World {
         PortId { node, port }: PortId,
         f: impl FnOnce(&mut Port, &mut Core),
     ) {
-        let Partition { nodes, core, .. } = &mut self.partitions[0];
+        let home = self.layout.partition_of[node.index()] as usize;
+        let Partition { nodes, core, .. } = &mut self.partitions[home];
         match &mut nodes[node.index()] {
             Node::Switch(s) => f(s.port_mut(port), core),
             Node::Nic(n) => f(n.port_mut(port), core),

@@ -129,8 +129,11 @@ pub(crate) struct Partition {
     #[state(each)]
     pub jobs: Option<Box<Ranks>>,
     /// News of flows from outside since the last call; `None`: there are no such flows.
-    #[state(built)] // a world that has any is not saved
+    #[state(built)] // who drives the world has taken them before it is saved
     pub news: Option<Vec<News>>,
+    /// It stops right after news.
+    #[state(built)]
+    pub stops_at_news: bool,
     /// Events prefetch the memory of their ports and nodes.
     #[state(built)]
     large: bool,
@@ -162,6 +165,7 @@ impl Partition {
             starts,
             jobs: None,
             news: None,
+            stops_at_news: false,
             large,
             acted: Time::ZERO,
             asked: 0,
@@ -174,7 +178,7 @@ impl Partition {
             return self.run_windows(bound, events, ROWS_MAX);
         }
         let stop = self.core.events.saturating_add(events);
-        if self.news.is_some() {
+        if self.stops_at_news {
             return self.run_to_news(bound, stop);
         }
         while self.core.events < stop && !self.has_many_rows() {

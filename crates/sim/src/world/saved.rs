@@ -21,11 +21,11 @@ impl World {
         };
         let reasons = [
             (
-                self.streamed_from.is_some(),
+                self.jobs.as_ref().is_some_and(|j| j.are_streamed()),
                 "a streamed job, whose operations and messages are in a file of their own",
             ),
             (self.outside, "nodes that act in real time"),
-            (self.partitions[0].news.is_some(), "flows that another program adds during the run"),
+            (self.has_news(), "news that a driver has not taken"),
             (self.others.exist() || self.share.is_some(), "a network that several processes share"),
             (first.loses_by_other(), "frames lost in the order of another simulator"),
             (
@@ -52,11 +52,11 @@ impl World {
         let World {
             // Built, or none of them exist here.
             layout: _, probes: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
-            deadlock_interval: _, stop_on_deadlock: _, outside: _, over: _, streamed_from: _, messages_complete: _,
+            deadlock_interval: _, stop_on_deadlock: _, outside: _, over: _, streamed_from: _,
             // Rebuilt: caches, and the states that a search has seen.
             noted: _, rerouting: _, paused: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, complete_at, disturbed, skipped, events_skipped, forward,
-            failures, completions, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn, calls,
+            failures, completions, messages_complete, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn, calls,
         } = self;
         let Ok(()) = to.list(partitions.iter());
         to.put(&(*elsewhere, *met, *threads_pay, *now));
@@ -65,6 +65,7 @@ impl World {
         to.put(&(*skipped, *events_skipped, *failures));
         to.put(&forward.as_ref().map(|f| f.done().clone()));
         to.put(completions);
+        to.put(messages_complete);
         to.put(complete_at);
         to.put(ranks_left);
         to.put(leaps);
@@ -99,6 +100,7 @@ impl World {
         (self.skipped, self.events_skipped, self.failures) = from.take()?;
         let done: Option<FastForwarded> = from.take()?;
         self.completions = from.take()?;
+        self.messages_complete = from.take()?;
         self.complete_at = from.take()?;
         self.ranks_left = from.take()?;
         self.leaps = from.take()?;

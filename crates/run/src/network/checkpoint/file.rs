@@ -22,7 +22,7 @@ use super::packed::{pack, unpack};
 /// The first bytes of a checkpoint.
 const MAGIC: &[u8; 16] = b"xoff checkpoint\n";
 /// Grows when the file or a state in it means something else.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 /// Bytes before the header.
 const HEAD: usize = 16 + 4 + 8 + 8;
 /// Bytes after the state.
@@ -32,7 +32,7 @@ const HEADER_MAX: u64 = 64 << 20;
 
 /// The scenario of a run as it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Given {
+pub(in crate::network) struct Given {
     /// Name in messages: the path of the file.
     pub name: String,
     /// Text of the file.
@@ -45,7 +45,7 @@ pub(super) struct Given {
 
 /// Extent of the recorded rows of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(in crate::network) struct Mark {
     /// Rows.
     pub rows: u64,
     /// Bytes of the rows in their file.
@@ -56,7 +56,7 @@ pub(super) struct Mark {
 
 /// Header of a checkpoint, before the state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(in crate::network) struct Header {
     /// Version of xoff.
     pub xoff: String,
     /// Hash of the program that wrote it, 32 hexadecimal digits: another build may count otherwise.

@@ -277,7 +277,7 @@ impl Saved {
             for k in &kept {
                 owned(&sub, &super::name(k.slot)).map_err(|e| problems(RunError::Record(e)))?;
             }
-            let mut header = s.header(format, self.threads(), &running.clocks);
+            let mut header = s.header(format.name, self.threads(), &running.clocks);
             header.build.clone_from(&self.header.build);
             running.keep(Checkpoints::new(every, sub, header, log, kept));
         }
@@ -309,7 +309,7 @@ impl Saved {
 }
 
 /// Header and state, if this build of xoff can use them.
-fn usable(header: Header, path: &Path) -> Result<(Header, Vec<u8>), String> {
+pub(super) fn usable(header: Header, path: &Path) -> Result<(Header, Vec<u8>), String> {
     if header.xoff != crate::VERSION {
         return Err(format!(
             "xoff {} wrote the file, but this is xoff {}",

@@ -33,6 +33,35 @@ mod go_on;
 mod packed;
 mod rows;
 
+/// The format of tables of a driven network: it has none.
+const DRIVEN: &str = "driven";
+
+/// Writes the state of a driven network into a file: whole, or not at all.
+pub(super) fn write_driven(
+    path: &Path,
+    (s, digest): (&NetworkScenario, u64),
+    world: &World,
+    state: &[u8],
+) -> std::io::Result<()> {
+    let header = Header {
+        build: file::build().into(),
+        digest,
+        time_ps: world.now().0,
+        events: world.events(),
+        ..s.header(DRIVEN, world.threads(), &Clocks::start())
+    };
+    file::put(&std::path::absolute(path)?, &file::encode(&header, state)?)
+}
+
+/// Header and state of such a file, if this build of xoff can use it.
+pub(super) fn read_driven(path: &Path) -> Result<(Header, Vec<u8>), String> {
+    let header = file::header(path).map_err(|e| e.to_string())?;
+    if header.format != DRIVEN {
+        return Err("it is a checkpoint of a run, not of a driven network".into());
+    }
+    go_on::usable(header, path)
+}
+
 /// Free room of the disk of a file [bytes]; `None`: the system does not say.
 #[cfg(not(target_family = "wasm"))]
 fn room_left(path: &Path) -> Option<u64> {
@@ -173,7 +202,7 @@ impl Checkpoints {
         let log = owned(&folder, ROWS).and_then(|path| {
             RowLog::create(&path).map_err(|e| RecordError::new("create", &path, e))
         });
-        let header = s.header(format, threads, clocks);
+        let header = s.header(format.name, threads, clocks);
         Ok(Some(Checkpoints::new(
             every,
             folder,
@@ -349,7 +378,7 @@ fn engine_word(engine: Engine) -> &'static str {
 
 impl NetworkScenario {
     /// The header of the checkpoints of a run that begins.
-    fn header(&self, format: &Format, threads: usize, clocks: &Clocks) -> Header {
+    fn header(&self, format: &str, threads: usize, clocks: &Clocks) -> Header {
         let settings = self
             .settings
             .iter()
@@ -375,7 +404,7 @@ impl NetworkScenario {
             rows: Default::default(),
             threads,
             engine: engine_word(self.engine).into(),
-            format: format.name.into(),
+            format: format.into(),
             page: false,
             note: String::new(),
         }

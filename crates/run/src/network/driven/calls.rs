@@ -17,6 +17,7 @@ use xoff_net::workload::{Act, Call, DST_PORT, Flow, UNLIMITED, src_port};
 use xoff_scenario::table::{self, Fields, Refusal};
 use xoff_scenario::{Problems, Source};
 use xoff_units::paged::{PageFile, Paged};
+use xoff_units::state::State;
 use xoff_units::{NodeId, Rate, Time, flat};
 
 use super::Message;
@@ -36,7 +37,7 @@ const COLUMNS: [&str; 10] = [
 ];
 
 /// Turns messages into flows: counts those without a queue pair, and the queue pairs of each host.
-#[derive(Default)]
+#[derive(Default, State)]
 pub(in crate::network) struct Numbering {
     /// Messages without a queue pair of their own, by source and destination.
     sent: HashMap<(NodeId, NodeId), u64>,
@@ -89,7 +90,7 @@ pub(super) fn flow_of(m: &Message, nth: u64, label: u32) -> Flow {
 }
 
 /// A call, as the log keeps it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(super) struct Line {
     /// Events of the nodes before it.
     pub after: u64,
@@ -106,7 +107,7 @@ pub(super) struct Line {
 }
 
 /// Kinds of calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub(super) enum What {
     #[default]
     Wait,
@@ -159,6 +160,21 @@ impl Log {
         self.lines.push(line);
     }
 
+    /// Number of calls.
+    pub fn len(&self) -> u64 {
+        self.lines.len()
+    }
+
+    /// All calls.
+    pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        self.lines.range(0, self.lines.len())
+    }
+
+    /// The file that it is in.
+    pub fn file(&self) -> &PageFile {
+        &self.file
+    }
+
     /// Writes the table.
     pub fn write(&self, path: &Path, topology: &Topology) -> io::Result<()> {
         if let Some(failed) = self.file.failed() {
@@ -168,7 +184,7 @@ impl Log {
         writeln!(to, "{}", COLUMNS.join(","))?;
         let node = |n: u32| topology.name(NodeId(n));
         let mut line = String::new();
-        for e in self.lines.range(0, self.lines.len()) {
+        for e in self.lines() {
             line.clear();
             let name = NAMES.iter().find(|n| n.0 == e.what).map_or("", |n| n.1);
             _ = write!(line, "{},{},{name},", e.after, e.at);

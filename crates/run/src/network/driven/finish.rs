@@ -9,7 +9,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
 use super::Driven;
-use crate::manifest::ExtraFile;
+use crate::manifest::{ExtraFile, Progress};
 use crate::network::{Finished, NetworkScenario};
 
 /// The table of calls in a folder of results.
@@ -18,7 +18,8 @@ const MESSAGES: &str = "messages.csv";
 impl Driven {
     /// Writes the results of the network until now into a folder, as those of a run of a scenario
     /// that has the same messages at the same places; the network stays as it is. It takes as long
-    /// as driving the network took, without the driver. `page` draws the report.
+    /// as driving the network took, without the driver. `page` draws the report. `look` is called now
+    /// and then; when it returns false, the results end there.
     ///
     /// # Errors
     /// No message has begun; the folder, or a file in it, cannot be written.
@@ -26,6 +27,7 @@ impl Driven {
         &self,
         folder: &Path,
         page: impl FnOnce(&NetworkScenario, &Finished) -> Option<ExtraFile>,
+        look: impl FnMut(&Progress) -> bool,
     ) -> Result<Finished, Problems> {
         if self.messages_made == 0 {
             let hint = "finish after the first message";
@@ -58,6 +60,6 @@ impl Driven {
         let running = s
             .start(Sink::Files(claimed, &FORMATS[0]), Some(1))
             .map_err(|e| refused(e.to_string(), ""))?;
-        running.with_page(|f| page(&s, f)).run(|_| true).map_err(|e| refused(e.to_string(), ""))
+        running.with_page(|f| page(&s, f)).run(look).map_err(|e| refused(e.to_string(), ""))
     }
 }

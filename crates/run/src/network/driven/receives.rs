@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use xoff_units::NodeId;
+use xoff_units::state::State;
 
 use super::{Message, Receive};
 
@@ -10,14 +11,14 @@ use super::{Message, Receive};
 type Key = (NodeId, NodeId, u64);
 
 /// Receives that wait, and bytes that wait for a receive.
-#[derive(Default)]
+#[derive(Default, State)]
 pub(super) struct Receives {
     open: HashMap<Key, Open>,
     made: u64,
 }
 
 /// One of both waits.
-#[derive(Default)]
+#[derive(Default, State)]
 struct Open {
     /// Bytes that have been delivered and not been received.
     bytes: u64,
