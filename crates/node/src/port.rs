@@ -239,7 +239,7 @@ impl Port {
     /// State of a class; the unpaused control class, which travels with the control frames, has
     /// none.
     #[inline]
-    fn class_state_if_any(&mut self, class: Class) -> Option<&mut ClassState> {
+    pub(crate) fn class_state_if_any(&mut self, class: Class) -> Option<&mut ClassState> {
         if class == Class(0) {
             Some(&mut self.class_state)
         } else {

@@ -335,8 +335,8 @@ impl Switch {
     fn drop_arrived(&mut self, port: u16, id: FrameId, why: Drop, env: &mut impl Env) {
         let frame = env.discard(id);
         let (class, len, kind) = (frame.class(), frame.len(), frame.kind());
-        let rx = &mut self.ports[port as usize].class_state_mut(class).rx;
-        let message = rx.on_dropped(env.now(), frame.bytes());
+        let state = self.ports[port as usize].class_state_if_any(class);
+        let message = state.and_then(|c| c.rx.on_dropped(env.now(), frame.bytes()));
         env.emit(self.node, NodeEvent::Dropped { port, class, flow: frame.flow, len, kind, why });
         if let Some(message) = message {
             self.send_control(port, class, message, env);
