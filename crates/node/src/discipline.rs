@@ -630,7 +630,7 @@ mod tests {
                 assert!((share - 1.0 / 3.0).abs() < five, "{batch}: {share}");
             }
             let runs = first.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len);
-            assert!(runs.take(500).all(|n| n as u32 % batch == 0), "{batch}");
+            assert!(runs.take(500).all(|n| (n as u32).is_multiple_of(batch)), "{batch}");
         }
     }
 

@@ -219,6 +219,41 @@ fn a_loaded_network_continues_as_the_saved_one() {
     }
 }
 
+/// Messages of one frame begin to leave as they are sent. The caller is told in the order of its
+/// calls, wherever the hosts are, and what it has not been told yet is in a saved file too.
+#[test]
+fn a_message_that_leaves_at_once_is_told_in_the_order_of_calls() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("state");
+    let run = |threads: usize, saves: bool, ahead: bool| {
+        let mut d = driven(&text("pfc", ""), threads);
+        let hosts: Vec<_> = d.hosts().collect();
+        for (tag, from) in [5, 2, 0, 7, 3].into_iter().enumerate() {
+            let (src, dst) = (hosts[from], hosts[(from + 4) % 8]);
+            let tag = tag as u64;
+            let message = Message { src, dst, bytes: 700, priority: 3, queue_pair: None, tag };
+            d.send(&message).unwrap();
+            if saves {
+                d.save(&path).unwrap_or_else(|e| panic!("{e}"));
+                d = Driven::load(&path).unwrap_or_else(|e| panic!("{e}"));
+            }
+        }
+        if ahead {
+            d.advance(Time::from_us(50));
+        }
+        let events: Vec<_> = std::iter::from_fn(|| d.next(Time::from_us(50))).collect();
+        let sent = events.iter().filter(|h| h.what == What::Sent).map(|h| h.tag);
+        assert!(sent.eq(0..5), "{threads} threads: {events:?}");
+        (events, hash(&d, "pfc"))
+    };
+    let wanted = run(1, false, false);
+    for threads in [1, 2, 3] {
+        for (saves, ahead) in [(false, true), (true, false), (true, true)] {
+            assert_eq!(run(threads, saves, ahead), wanted, "{threads} threads, {saves}, {ahead}");
+        }
+    }
+}
+
 /// A file of another kind, of another build, cut, changed, or with inputs that have changed.
 #[test]
 fn a_file_that_cannot_be_used_is_refused() {

@@ -19,6 +19,7 @@ use xoff_net::topology::{LinkId, Topology};
 use xoff_net::workload::{Act, Call, Flow};
 use xoff_node::EventKey;
 use xoff_units::paged::PageFile;
+use xoff_units::state::State;
 use xoff_units::{FlowId, PortId, Rate, Span, Time};
 
 use crate::engine::calendar::Calendar;
@@ -37,7 +38,7 @@ use crate::world::partition::Partition;
 const MADE_UP_MAX: Span = Span::from_ms(10);
 
 /// How far a flow has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum Reached {
     /// Its last frame has left its source.
     Sent,
@@ -48,7 +49,7 @@ pub enum Reached {
 }
 
 /// News of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct News {
     /// Time of the news.
     pub at: Time,
@@ -135,6 +136,9 @@ impl World {
         home.begin_in(number, facts, queue_pair, None);
         if home.news.is_some() {
             home.note_news();
+            // In the order of the calls, wherever their sources are.
+            let begun = home.news.as_mut().map(std::mem::take).unwrap_or_default();
+            self.partitions[0].news.get_or_insert_default().extend(begun);
         }
         self.exchange();
         number

@@ -129,7 +129,6 @@ pub(crate) struct Partition {
     #[state(each)]
     pub jobs: Option<Box<Ranks>>,
     /// News of flows from outside since the last call; `None`: there are no such flows.
-    #[state(built)] // who drives the world has taken them before it is saved
     pub news: Option<Vec<News>>,
     /// It stops right after news.
     #[state(built)]

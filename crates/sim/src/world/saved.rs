@@ -25,7 +25,6 @@ impl World {
                 "a streamed job, whose operations and messages are in a file of their own",
             ),
             (self.outside, "nodes that act in real time"),
-            (self.has_news(), "news that a driver has not taken"),
             (self.others.exist() || self.share.is_some(), "a network that several processes share"),
             (first.loses_by_other(), "frames lost in the order of another simulator"),
             (
