@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 import shutil
 import struct
@@ -394,6 +395,31 @@ def test_the_command_answers_and_its_exit_code_is_the_answer(tmp_path: Path, rin
         xoff.verify(tmp_path)
 
 
+def test_parts_that_are_missing_are_noticed(tmp_path: Path, ring: Path) -> None:
+    """A summary that is cut, an answer that is none, a file that never ends, a time that no run has; a report may go."""
+    made = Made(tmp_path / "made", *SCENARIOS["deadlock"])
+    lines = made.text.splitlines()
+    for text in ("\n".join(lines[:n]) for n in (1, 5, 12)):
+        assert not made.check(text=text).ok, text
+    folder = made.folder
+    with pytest.raises(xoff.ScenarioError, match="no JSON object"):
+        xoff.verify(folder, answer="null")
+    (folder / "report.html").unlink()
+    found = xoff.verify(folder)
+    assert found.ok and ("report.html", "the folder has none") in found.not_derived
+    with pytest.raises(xoff.ScenarioError, match="OverflowError"):
+        (folder / "manifest.json").write_text(json.dumps({**made.manifest, "simulated_seconds": 1e308}))
+        xoff.verify(folder)
+    (folder / "manifest.json").write_text(json.dumps(made.manifest))
+    for name in ("flows.parquet", "manifest.json"):
+        (folder / name).rename(tmp_path / name)
+        os.mkfifo(folder / name)
+        with pytest.raises(xoff.ScenarioError, match="not a regular file"):
+            xoff.verify(folder)
+        (folder / name).unlink()
+        (tmp_path / name).rename(folder / name)
+
+
 def command(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "xoff", "verify", *map(str, words)], capture_output=True, text=True, check=False)
 
@@ -526,6 +552,19 @@ def test_storms_of_one_pause_are_told_apart(tmp_path: Path) -> None:
     assert run.frame("storms")["start_ps"].to_list() == [5_105_120] * 3
     found = xoff.verify(tmp_path / "run")
     assert found.ok, found.differences[:5]
+    text = (tmp_path / "run" / "manifest.json").read_text()
+    (tmp_path / "run" / "manifest.json").write_text(text.replace("(priority 0, from 5 us)", "(priority 0, from 6 us)"))
+    assert any("active" in d.place for d in xoff.verify(tmp_path / "run").differences)
+
+
+def test_messages_that_a_job_never_sent_have_nothing(tmp_path: Path) -> None:
+    """Their rows in the summary are not in the table of flows."""
+    (tmp_path / "job.toml").write_text(JOB.replace("hosts = 4", "hosts = 2").replace("[[job]]", "[[job]]\niterations = 2"))
+    made = Made(tmp_path / "run", tmp_path / "job.toml", ["run.duration=300us"])
+    assert made.check(text=made.text).ok
+    changed_ = made.text.replace("0 b/s", "9 b/s", 1)
+    assert changed_ != made.text
+    assert not made.check(text=changed_).ok
 
 
 def test_messages_of_conweave_are_no_data(tmp_path: Path) -> None:

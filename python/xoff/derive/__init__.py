@@ -12,7 +12,7 @@ from typing import Any
 
 from .._errors import ScenarioError
 from . import fabric, manifest, page, printed, sweep
-from .facts import Damaged, consistent, read_json
+from .facts import Damaged, consistent, read_json, regular
 from .ledger import Difference, Verification
 
 __all__ = ["Difference", "Verification", "verify"]
@@ -32,7 +32,10 @@ def verify(
     found = Verification()
     try:
         for folder in folders:
-            found.add(_folder(Path(folder), json.loads(answer) if isinstance(answer, str) else answer, printed))
+            given = json.loads(answer) if isinstance(answer, str) else answer
+            if answer is not None and not isinstance(given, dict):
+                raise Damaged("the answer is no JSON object")
+            found.add(_folder(Path(folder), given, printed))
     except (Damaged, json.JSONDecodeError) as e:
         raise ScenarioError(str(e)) from None
     return found
@@ -46,6 +49,9 @@ def _folder(folder: Path, answer: dict[str, Any] | None, text: str | None) -> Ve
             sweep.check(folder, m, ledger)
             return ledger
         report = folder / page.FILE
+        regular(report)
+        if not report.exists():
+            ledger.skip(page.FILE, "the folder has none")
         html = page.read(report.read_text(encoding="utf-8"), str(report)) if report.exists() else None
         if fabric.is_one(m):
             fabric.check(folder, m, ledger, html, answer)
@@ -59,6 +65,6 @@ def _folder(folder: Path, answer: dict[str, Any] | None, text: str | None) -> Ve
             manifest.check(run, ledger, answer, "answer")
         if text is not None:
             printed.check(run, text, ledger)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as e:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as e:
         raise Damaged(f"{folder}: not the results of a run or a sweep of this version ({type(e).__name__}: {e})") from e
     return ledger

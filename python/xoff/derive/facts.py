@@ -55,6 +55,7 @@ class Tables:
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in self._read:
             path = self.folder / self.files[name]
+            regular(path)
             try:
                 if path.suffix == ".parquet":
                     frame = pl.read_parquet(path)
@@ -74,6 +75,7 @@ class Tables:
         found = set()
         for file in self.files.values():
             if file.endswith(".parquet"):
+                regular(self.folder / file)
                 try:
                     found.add(stated((self.folder / file).read_bytes(), f"xoff.{key}"))
                 except OSError as e:
@@ -313,7 +315,14 @@ def consistent(facts: Facts, ledger: Verification) -> None:
             ledger.compared += max(len(wrong) - 20, 0)
 
 
+def regular(path: Path) -> None:
+    """Reading from anything else may wait forever."""
+    if path.exists() and not path.is_file():
+        raise Damaged(f"{path}: not a regular file")
+
+
 def read_json(path: Path) -> dict[str, Any]:
+    regular(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:

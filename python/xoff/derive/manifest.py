@@ -73,7 +73,7 @@ class Run:
             self.tables = tables or Tables(folder, [f["name"] for f in self.manifest["files"]])
             self.facts = Facts(self.tables, self.manifest["scenario"])
             self.printed_end = round(float(self.manifest["simulated_seconds"]) * 1e12)
-        except (KeyError, TypeError, ValueError) as e:
+        except (KeyError, TypeError, ValueError, OverflowError) as e:
             raise Damaged(f"{folder / 'manifest.json'}: {type(e).__name__}: {e}") from None
         if self.manifest.get("engine_because") == REAL and (self.verdict["deadlock"].get("why") == ELSEWHERE or self.verdict["work"]["total"] != self.manifest["flows_total"]):
             raise Damaged(f"{folder}: the results of a node with real ports, which has the tables of its own ports only")

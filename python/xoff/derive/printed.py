@@ -29,6 +29,10 @@ def check(run: Run, text: str, ledger: Verification) -> None:
     headline = m["verdict"]["headline"]
     # Names of --allow follow the headline.
     equal("headline", head.removeprefix(f"{title}: ")[: len(headline)], headline, "manifest.json, verdict")
+    # The last row is that of the tables.
+    equal("rows", [label for label in ("Run", "Tables") if label in dict(rows)], ["Run", "Tables"], "the summary of a run")
+    if m["flows_total"] <= LISTED:
+        equal("flows", len(flows), m["flows_total"], "manifest.json, flows_total")
     for label, value in rows:
         place = label.lower()
         if label == "Run":
@@ -37,6 +41,8 @@ def check(run: Run, text: str, ledger: Verification) -> None:
             total = m["flows_total"] if said.flows is None else said.flows
             equal(place, value, f"{count(facts.completed)} of {count(total)} complete", "flows")
         elif label in ("Active", "Inactive", "Slowdown"):
+            if label != "Slowdown":
+                equal(place, value, value if value in m[label.lower()] else None, f"manifest.json, {label.lower()}")
             sentences.compare(ledger, f"{FILE}: {place}", value, said, COUNTER)
         elif label == "":
             shown = sum(1 for one, _ in rows if one == "Active")
@@ -72,7 +78,8 @@ def check(run: Run, text: str, ledger: Verification) -> None:
         f = begun.get(str(nth))
         if f is None:
             equal(f"flow {nth}", row[0], str(nth), "flows")
-            ledger.skip(f"{FILE}: flows", "a message that was never sent is in no table", sum(words.numbers(c) for c in row[1:]))
+            equal(f"flow {nth}", row[4:], ["0 B", "0 b/s", "-"] if len(row) == 7 else row[4:], "flows")
+            ledger.skip(f"{FILE}: flows", "a message that was never sent is in no table", sum(words.numbers(c) for c in row[1:4]))
             continue
         own = (said.end if f["end_ps"] is None else f["end_ps"]) - f["start_ps"]
         mean = f["bytes_delivered"] * 8 * 10**12 // own if own else 0

@@ -270,13 +270,14 @@ BLOCKS = rf"blocked frames (once|{N[1:-1]} times)(?:, for {Q} in total)?"
 def fault(s: Said, text: str) -> str | None:
     """Hosts with a fault, with their parameters and fullest queues."""
     parts = re.split(r" and (?=pause storm|slow receiver)", text)
+    storms = [f"pause storm of {x['host']} (priority {x['priority']}, from {time(words.read_time(x['start']))})" for x in s.facts.param("pause_storm") or []]
     found = []
     for part in parts:
         if m := re.fullmatch(r"slow receiver (\S+) \((.*), at most .* queued\)", part):
             to = s.facts.ports.filter(pl.col("port").str.contains(f"->{re.escape(m[1])}(#\\d+)?$"))
             found.append(f"slow receiver {m[1]} ({m[2]}, at most {size(whole(to['ingress_bytes_max'].max()))} queued)")
         else:
-            found.append(part)
+            found.append(part if part in storms else "no storm of the scenario")
     return " and ".join(found)
 
 
@@ -412,7 +413,7 @@ def _critical(s: Said, m: re.Match[str]) -> list[Any]:
 
 @rule(
     rf"job (.+): the message waited for longest there is flow {N}, rank {N} on (\S+) to rank {N} on (\S+), under way from {Q} to {Q}"
-    rf"(?:; nothing delayed it|, (.+?) of it)(?:; {P} was not allowed to transmit for {Q})?(?:; it shared {P} with {N} flows? of other hosts)?(?:\. Why: .*)?",
+    rf"(?:; nothing delayed it|, (.+?) of it)(?:; {P} was not allowed to transmit for {Q})?(?:; it shared {P} with {N} flows? of other hosts)?(?:\. Why: xoff explain DIR --straggler)?",
     "critical_path",
 )
 def _straggler(s: Said, m: re.Match[str]) -> list[Any]:

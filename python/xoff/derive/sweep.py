@@ -17,7 +17,7 @@ import polars as pl
 
 from .. import _units
 from . import hashed
-from .facts import Damaged, footer, read_json, stated, whole
+from .facts import Damaged, footer, read_json, regular, stated, whole
 from .ledger import Verification, same
 from .page import Element, Page
 from .words import time
@@ -81,6 +81,8 @@ def student(degrees: int) -> float:
 
 def check(folder: Path, m: dict[str, Any], ledger: Verification) -> None:
     """Compares a sweep."""
+    for name in ("runs.parquet", "table.csv", "index.html"):
+        regular(folder / name)
     try:
         data = (folder / "runs.parquet").read_bytes()
         runs = pl.read_parquet(data)
@@ -273,6 +275,7 @@ def page(folder: Path, m: dict[str, Any], means: Means, ledger: Verification) ->
     try:
         body = Page((folder / "index.html").read_text(encoding="utf-8")).body
     except OSError:
+        ledger.skip("index.html", "the folder has none")
         return
 
     def equal(place: str, printed: Any, derived: Any) -> None:
