@@ -302,10 +302,14 @@ fn a_file_that_cannot_be_used_is_refused() {
     assert!(load().contains("input files of"), "{}", load());
     std::fs::remove_file(folder.path().join("net.toml")).unwrap();
     assert!(load().contains("net.toml"), "{}", load());
-    // A folder that is not there, and one in the place of the file.
-    for wrong in ["none/state", "."] {
+    // A folder that is not there, one in the place of the file, and a device.
+    for wrong in ["none/state", ".", "/dev/null"] {
         let e = d.save(&folder.path().join(wrong)).unwrap_err().to_string();
         assert!(e.contains("cannot write"), "{e}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    d.save(&link).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink() && Driven::load(&link).is_ok());
 }

@@ -242,3 +242,28 @@ fn a_table_of_messages_that_is_wrong_is_refused_at_its_line() {
         .to_string();
     assert!(e.contains("no message has begun"), "{e}");
 }
+
+/// A run ahead may handle a timer that finds nothing due, at its very end; the repeated run handles
+/// it too before the next call.
+#[test]
+fn a_timer_that_finds_nothing_due_is_repeated() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for recovery in ["go-back-n", "selective"] {
+        let mut d = driven(&format!(
+            "[topology]\nkind = \"star\"\nhosts = 3\n[host]\nacks = \"per-frame\"\nrecovery = \"{recovery}\"\n"
+        ));
+        let hosts: Vec<NodeId> = d.hosts().collect();
+        let send = |d: &mut Driven, to: usize, bytes, until| {
+            let (src, dst) = (hosts[1], hosts[to]);
+            d.send(&Message { src, dst, bytes, priority: 3, queue_pair: None, tag: 0 }).unwrap();
+            d.advance(Time::from_us(until));
+            while d.next(Time::ZERO).is_some() {}
+        };
+        send(&mut d, 2, 80_574, 300);
+        send(&mut d, 0, 0, 320);
+        send(&mut d, 2, 137_144, 700);
+        let out = folder.path().join(recovery);
+        let finished = d.finish(&out, |_, _| None, |_| true).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(finished.outcome.completions.len(), 3);
+    }
+}

@@ -351,6 +351,20 @@ fn micro_batches_are_equal() {
     assert_eq!((of(5_000), of(1_000)), (2 * 2 * 4, 2 * 2 * 2));
 }
 
+/// SimAI's generator writes `pp_comm: 0` without a pipeline, and sizes as floats.
+#[test]
+fn the_first_line_is_as_the_generator_writes_it() {
+    let same = |name, from: &str, to: &str, wanted: &str| {
+        let hash = |text: &str| run(name, 8, "simai", text).0.manifest.result_hash;
+        assert_eq!(hash(&LAYERS.replace(from, to)), hash(wanted), "{to}");
+    };
+    same("nothing handed on", " pp: 1", " pp: 1 pp_comm: 0", LAYERS);
+    let pipeline =
+        |comm: &str| LAYERS.replace(" pp: 1", comm).replace("all_gpus: 4", "all_gpus: 8");
+    let wanted = pipeline(" pp: 2 pp_comm: 1000");
+    same("a float", LAYERS, &pipeline(" pp: 2 pp_comm: 1000.0"), &wanted);
+}
+
 /// Stages of a pipeline are consecutive ranks, with their groups inside.
 #[test]
 fn groups_stay_in_their_stage() {

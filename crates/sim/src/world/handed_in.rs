@@ -219,6 +219,12 @@ impl World {
         }
     }
 
+    /// True if the next recorded call came after events that have not happened yet: also those that
+    /// found nothing due count.
+    pub(super) fn owes_events(&self) -> bool {
+        self.calls.next().is_some_and(|call| self.partitions[0].core.events < call.after)
+    }
+
     /// Makes the next recorded call.
     pub(super) fn call(&mut self) {
         let Some(call) = self.calls.next().cloned() else { return };

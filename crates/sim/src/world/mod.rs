@@ -614,7 +614,8 @@ impl World {
     fn next_time(&mut self) -> Option<Time> {
         // Calls that will find nothing due are no reason to continue. Frames outside are not known
         // here.
-        let rests = !self.outside && self.partitions.iter().all(Partition::rests);
+        let rests =
+            !self.outside && !self.owes_events() && self.partitions.iter().all(Partition::rests);
         let rests = self.others.joined(rests, |a, b| a & b);
         let next = if rests {
             None

@@ -50,7 +50,12 @@ pub(super) fn write_driven(
         events: world.events(),
         ..s.header(DRIVEN, world.threads(), &Clocks::start())
     };
-    file::put(&std::path::absolute(path)?, &file::encode(&header, state)?)
+    // A link stays, and what it leads to is written.
+    let path = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path))?;
+    if std::fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
+        return Err(std::io::Error::other("it is there, and no regular file"));
+    }
+    file::put(&path, &file::encode(&header, state)?)
 }
 
 /// Header and state of such a file, if this build of xoff can use it.

@@ -224,7 +224,8 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
                 "expected a whole number after the key",
             );
         };
-        let Ok(n) = value.parse::<u32>() else {
+        // SimAI's generator divides sizes as floats.
+        let Ok(n) = value.strip_suffix(".0").unwrap_or(value).parse::<u32>() else {
             return bad(
                 place.clone(),
                 format!("{key}: '{}' is not a whole number", suggest::clip(value)),
@@ -259,6 +260,8 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
         None if stages.0 > 1 => {
             return bad(stages.1, "pp_comm is missing", "expected the bytes between two stages");
         }
+        // SimAI's generator writes the key without a pipeline too.
+        Some((0, _)) if stages.0 == 1 => 0,
         Some((0, place)) => return bad(place.clone(), "pp_comm is 0", "expected 1 or more"),
         Some((_, place)) if stages.0 == 1 => {
             return bad(place.clone(), "pp_comm needs a pipeline", "remove the key");
