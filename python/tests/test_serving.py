@@ -153,12 +153,22 @@ def test_sequences_that_are_ready_together_share_a_step(star: Path) -> None:
     assert times(served) == [[MS, 2 * MS]] * 2
 
 
-def test_a_cut_network_is_named(star: Path) -> None:
+@pytest.mark.parametrize("control", ["pfc", "cbfc", "gfc-time", "uec-cbfc"])
+def test_a_cut_network_is_named(star: Path, control: str) -> None:
+    """Receivers of some flow controls send credits for ever."""
     cut = star.with_name("cut.toml")
-    cut.write_text(STAR + '[[failure]]\nlink = "H0-S1"\nat = "10us"\n')
+    cut.write_text(STAR.replace('"pfc"', f'"{control}"') + '[[failure]]\nlink = "H0-S1"\nat = "10us"\n')
     served = xoff.serve(cut, model=xoff.Model(**DENSE), prefill=[["H0"]], decode=[["H1"]], requests=[xoff.Request(0, 100, 2)])
     assert not served
     assert "a message is lost or has no route" in served.headline
+
+
+def test_a_service_without_messages_has_no_results(star: Path, tmp_path: Path) -> None:
+    model = xoff.Model(**DENSE | {"kv_bytes_per_token": 0})
+    served = xoff.serve(star, model=model, prefill=[["H0"]], decode=[["H1"]], requests=[xoff.Request(0, 100, 2)], out=tmp_path / "out")
+    assert served
+    assert served.run is None
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_deadlock_ends_it() -> None:

@@ -21,7 +21,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _units
-from ._network import Network
+from ._network import Happened, Network
 from ._numbers import shown, whole
 from ._progress import Line, Step, StepCallback
 
@@ -202,10 +202,12 @@ class _Service:
         self.prefill, self.decode = [_Instance(p) for p in prefill], [_Instance(d) for d in decode]
         self.batch_max: int = options["batch_max"]
         self.kv_by_layer: bool = options["kv_by_layer"]
-        self.sent: dict[int, Callable[[], None]] = {}
+        self.sent: dict[int, tuple[int, Callable[[], None]]] = {}
+        self.rate = min(net.host_rate_bps(host) for pool in (prefill, decode) for ranks in pool for host in ranks)
         self.timers: dict[int, Callable[[], None]] = {}
         self.open = 0
         self.deadlock_ps: int | None = None
+        self.last_ps = self.messages = 0
         draw = random.Random(options["seed"])
         shares = _shares(model)
         # By layer: share of the copies of tokens that goes to each expert.
@@ -220,9 +222,10 @@ class _Service:
         for instance in self.decode:
             self._go(self._decodes(instance))
         shown = 0
-        while self.open and (event := self.net.next()) is not None:
+        while self.open and (event := self._next()) is not None:
+            self.last_ps = event.time_ps
             if event.what == "delivered":
-                self.sent.pop(event.id)()
+                self.sent.pop(event.id)[1]()
             elif event.what == "timer":
                 self.timers.pop(event.id)()
             elif event.what == "deadlock":
@@ -232,6 +235,15 @@ class _Service:
             if done > shown:
                 shown = done
                 progress(Step(done / len(sequences), f"{done:,} of {len(sequences):,} requests"))
+
+    def _next(self) -> Happened | None:
+        """What happens next; ``None``: nothing. Where receivers send credits by the clock, a network that has lost a message never comes to
+        rest. There a second without an event, and ten times as long as all that is under way takes, is the end."""
+        bits = 8 * sum(size for size, _ in self.sent.values())
+        silence = 10**12 + 10 * bits * 10**12 // max(self.rate, 1)
+        while (event := self.net.next(self.net.now_ps + silence)) is None and self.timers:
+            pass
+        return event
 
     def _go(self, process: _Process) -> None:
         """Runs a process until it has to wait."""
@@ -249,7 +261,8 @@ class _Service:
         return self._timer(ps) if ps else _Wait(0)
 
     def _send(self, src: str, dst: str, size: int, queue_pair: int, done: Callable[[], None]) -> None:
-        self.sent[self.net.send(src, dst, size, queue_pair=queue_pair)] = done
+        self.sent[self.net.send(src, dst, size, queue_pair=queue_pair)] = (size, done)
+        self.messages += 1
 
     def _arrived(self, s: _Sequence) -> None:
         """A request goes to the prefill instance with the fewest tokens and the decode instance with the fewest sequences, the first of these."""
@@ -412,7 +425,7 @@ def serve(
 
     ``prefill``, ``decode``: the hosts of each instance, one for each rank. ``batch_max``: sequences of a decode instance at a time.
     ``kv_by_layer``: keys and values leave after each layer, not after the last one. ``seed``: which experts are popular. ``priority``: of
-    all messages. ``out``: also write tables and report of the network there. ``progress``: a line on
+    all messages. ``out``: also write tables and report of the network there, if it had a message. ``progress``: a line on
     stderr if that is a terminal; or a function that is called with :class:`xoff.Step`. The other arguments are those of :class:`xoff.Network`.
 
     Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, ``ValueError`` and ``TypeError`` for the other arguments, and
@@ -434,7 +447,7 @@ def serve(
     line = Line()
     service.run(sequences, progress if callable(progress) else line.step("requests") if progress else lambda _: None)
     line.clear()
-    return _answer(service, sequences, None if out is None else net.finish(out))
+    return _answer(service, sequences, None if out is None or not service.messages else net.finish(out))
 
 
 def _pool(name: str, pool: Any) -> list[list[str]]:
@@ -482,7 +495,7 @@ def _answer(service: _Service, sequences: list[_Sequence], run: Run | None) -> S
     if service.deadlock_ps is not None:
         parts.append(f"stopped at {_units.time(service.deadlock_ps)} by a deadlock")
     elif service.open:
-        parts.append(f"nothing more arrives from {_units.time(service.net.now_ps)} on: a message is lost or has no route")
+        parts.append(f"nothing more arrives from {_units.time(service.last_ps)} on: a message is lost or has no route")
     if lost:
         parts.append(f"{lost:,} frames lost")
     if first:
