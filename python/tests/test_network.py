@@ -1,5 +1,6 @@
 """A network that Python drives."""
 
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -166,3 +167,108 @@ def test_ctrl_c_ends_the_second_run_of_the_messages(star: Path, tmp_path: Path) 
     assert took < 5
     assert net.next(20 * 10**9 + 5) is None
     assert net.now_ps == 20 * 10**9 + 5
+
+
+LEAVES = """[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+rate = "100Gbps"
+delay = "1us"
+[flow_control]
+kind = "pfc"
+"""
+
+
+def by_the_clock(net: xoff.Network, rounds: int, *, saved: Path | None = None) -> tuple[list[xoff.Happened], xoff.Network]:
+    """Each host sends to the next one at each multiple of 5 us."""
+    events: list[xoff.Happened] = []
+    for nth in range(rounds + 1):
+        # What is under way after the last round arrives.
+        for i, host in enumerate(net.hosts if nth < rounds else []):
+            net.send(host, net.hosts[(i + 1) % 4], 10_000 + 3_000 * i, tag=nth, queue_pair=i % 2)
+        net.schedule(2_500_000, tag=99)
+        net.advance(net.now_ps + 5_000_000)
+        if saved:
+            net.save(saved)
+            net = xoff.Network.load(saved)
+        while event := net.next(0):
+            events.append(event)
+    return events, net
+
+
+def test_running_ahead_and_loading_change_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "leaves.toml"
+    path.write_text(LEAVES)
+    one, net = by_the_clock(xoff.Network(path), 20)
+    assert len(one) == 20 * (4 * 2 + 1) + 1
+    assert [e for e in one if e.what == "timer"][:2] == [("timer", 2_500_000, 0, 99), ("timer", 7_500_000, 1, 99)]
+    assert [e.time_ps for e in one] == sorted(e.time_ps for e in one)
+    assert net.threads == 1
+    first = net.finish(tmp_path / "one")
+    # Two leaves and two spines are two parts at most.
+    for threads in (2, 3):
+        several = xoff.Network(path, threads=threads)
+        assert several.threads == 2
+        events, several = by_the_clock(several, 20, saved=tmp_path / "state")
+        assert events == one
+        assert several.threads == 2
+        assert several.finish(tmp_path / f"of{threads}").result_hash == first.result_hash
+    # A loaded network has the priority of the other one.
+    net = xoff.Network(path, priorities=[3])
+    net.save(tmp_path / "state")
+    assert xoff.Network.load(tmp_path / "state").send("H0", "H1", 1) == 0
+
+
+def test_a_checkpoint_that_cannot_be_is_refused(star: Path, tmp_path: Path) -> None:
+    net = xoff.Network(star)
+    net.send("H0", "H1", 1_000_000)
+    net.advance(5_000_000)
+    state = tmp_path / "state"
+    net.save(state)
+    whole = state.read_bytes()
+    state.write_bytes(whole[:-20])
+    with pytest.raises(xoff.RunError, match="truncated"):
+        xoff.Network.load(state)
+    with pytest.raises(xoff.RunError, match="not a checkpoint"):
+        xoff.Network.load(star)
+    with pytest.raises(xoff.RunError, match="No such file"):
+        xoff.Network.load(tmp_path / "none")
+    # As on a full disk: the file stays as it was, and so does the network.
+    state.write_bytes(whole)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(xoff.RunError, match="cannot write"):
+            net.save(state)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert state.read_bytes() == whole
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("state")] == ["state"]
+    assert list(xoff.Network.load(state)) == list(net)
+
+
+def test_ctrl_c_ends_a_run_ahead(tmp_path: Path) -> None:
+    path = tmp_path / "leaves.toml"
+    path.write_text(LEAVES)
+    net = xoff.Network(path, threads=2)
+    for i, host in enumerate(net.hosts):
+        net.send(host, net.hosts[(i + 2) % 4], 10**12)
+    interrupt_soon()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        net.advance(10**14)
+    assert time.monotonic() - began < 5
+    reached = net.now_ps
+    assert 0 < reached < 10**14
+    assert net.next(reached + 1_000) is None
+    assert net.now_ps == reached + 1_000
+
+
+def test_threads_are_a_number(star: Path) -> None:
+    assert xoff.Network(star, threads=4).threads == 1
+    with pytest.raises(ValueError, match="threads: expected 1 to"):
+        xoff.Network(star, threads=0)
+    with pytest.raises(ValueError, match="until_ps"):
+        xoff.Network(star).advance(2**63)

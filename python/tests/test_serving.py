@@ -172,11 +172,11 @@ def test_a_service_without_messages_has_no_results(star: Path, tmp_path: Path) -
 
 
 def test_a_deadlock_ends_it() -> None:
-    """The flows of the scenario deadlock at 2.795 ms. The service sees it at the end of its first layer."""
+    """The flows of the scenario deadlock at 2.795 ms. The detector sees it at its next poll."""
     request = xoff.Request(0, 1_000, 2)
     served = xoff.serve("scenarios/tutorial/ring.toml", model=xoff.Model(**DENSE), prefill=[["H1"]], decode=[["H2"]], requests=[request])
     assert not served
-    assert served.headline == "0 of 1 requests complete; stopped at 5 ms by a deadlock"
+    assert served.headline == "0 of 1 requests complete; stopped at 2.8 ms by a deadlock"
     assert served.requests["end_ps"].to_list() == [None]
 
 

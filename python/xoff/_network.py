@@ -47,20 +47,45 @@ class Network:
         *,
         priorities: Sequence[int] = (0,),
         acknowledged: bool = False,
+        threads: int = 1,
         **overrides: Any,
     ) -> None:
         """A network at rest, from a scenario file, which needs no flows; ``run.duration`` ends nothing. Overrides are those of :func:`xoff.run`.
 
         ``priorities``: those that messages may have. ``acknowledged``: acknowledgements are events too (the scenario needs ``host.acks``).
+        ``threads``: for :meth:`advance`; no result depends on it.
         Raises :class:`xoff.ScenarioError` if something is wrong with the scenario.
         """
-        self._net = _core.Network(fspath(scenario), settings(settings_ or {}, overrides), [whole("priorities", p, 0, 255) for p in priorities], acknowledged)
-        self._priority = priorities[0]
+        all_settings = settings(settings_ or {}, overrides)
+        numbers = [whole("priorities", p, 0, 255) for p in priorities]
+        self._net = _core.Network(fspath(scenario), all_settings, numbers, acknowledged, whole("threads", threads, 1, 65_535))
+        self._priority = self._net.priority()
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Network:
+        """The network that :meth:`save` wrote into a file. It continues as the other one would: the same events, results and numbers.
+
+        Raises :class:`xoff.RunError` if the file cannot be used; only the same build of xoff can read it.
+        """
+        net = cls.__new__(cls)
+        net._net = _core.Network.load(fspath(path))
+        net._priority = net._net.priority()
+        return net
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the state into a file, with the scenario and the events that were not taken: whole, or not at all. Raises
+        :class:`xoff.RunError` if that is not possible."""
+        self._net.save(fspath(path))
 
     @property
     def hosts(self) -> list[str]:
         """Names of the hosts, in their order."""
         return self._net.hosts()
+
+    @property
+    def threads(self) -> int:
+        """Threads that :meth:`advance` uses: fewer than were asked for where the network cannot be divided so."""
+        return self._net.threads()
 
     @property
     def now_ps(self) -> int:
@@ -103,9 +128,17 @@ class Network:
         self._net.set_rate(link, whole("rate_bps", rate_bps))
 
     def next(self, until_ps: int | None = None) -> Happened | None:
-        """What happens next; ``None``: nothing until ``until_ps``, which is now then, or, without it, nothing ever."""
+        """What happens next; ``None``: nothing until ``until_ps``, which is now then, or, without it, nothing ever.
+
+        Ctrl-C ends the wait, and the network continues with the next call.
+        """
         event = self._net.next(perhaps("until_ps", until_ps))
         return None if event is None else Happened(*event)
+
+    def advance(self, until_ps: int) -> None:
+        """Nothing is sent before ``until_ps``: the network runs until then without stops, on all its threads. That time is now then, and
+        :meth:`next` returns what has happened, each event with its time; ``next(0)`` returns ``None`` after the last of them."""
+        self._net.advance(whole("until_ps", until_ps))
 
     def __iter__(self) -> Iterator[Happened]:
         """All events until nothing happens any more, or until a deadlock."""

@@ -46,6 +46,7 @@ impl Network {
         settings: Vec<(String, String)>,
         priorities: Vec<u8>,
         acknowledged: bool,
+        threads: usize,
     ) -> PyResult<Network> {
         let made = py.detach(|| {
             let source = Source::read_document(&path)?;
@@ -61,7 +62,38 @@ impl Network {
             driven.report_acknowledged().map_err(refused)?;
         }
         driven.match_receives().map_err(refused)?;
+        driven.set_threads(threads).map_err(refused)?;
         Ok(Network(Mutex::new(driven)))
+    }
+
+    /// The network in a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Network> {
+        let loaded = py.detach(|| Driven::load(&path));
+        Ok(Network(Mutex::new(loaded.map_err(Failure::Results)?)))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let saved = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).save(&path));
+        Ok(saved.map_err(|e| Failure::Results(e.into()))?)
+    }
+
+    fn threads(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |d| Ok(d.threads()))
+    }
+
+    /// Priority of messages without one.
+    fn priority(&self, py: Python<'_>) -> PyResult<u8> {
+        self.with(py, |d| Ok(d.priority()))
+    }
+
+    fn advance(&self, py: Python<'_>, until_ps: u64) -> PyResult<()> {
+        let mut looker = Looker::new(None);
+        _ = self.with(py, |d| {
+            within_reach("until_ps", until_ps)?;
+            Ok(d.advance_while(Time(until_ps), || looker.goes_on(None)))
+        })?;
+        looker.stopped_by.map_or(Ok(()), Err)
     }
 
     fn hosts(&self, py: Python<'_>) -> PyResult<Vec<String>> {
