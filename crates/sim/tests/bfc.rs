@@ -39,7 +39,7 @@ fn incast(delay: Span) -> (Topology, Flows) {
     };
     let mut flows: Vec<Flow> = h.iter().map(|&src| flow(src, r, 1)).collect();
     flows.push(flow(r, h[0], 2));
-    (t, Flows { flows, labels: vec!["incast".into()], ..Flows::default() })
+    (t, Flows { flows: flows.into(), labels: vec!["incast".into()], ..Flows::default() })
 }
 
 /// The largest queue of a flow over all events, at both switches, and the bound of

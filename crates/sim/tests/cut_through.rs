@@ -43,7 +43,8 @@ fn flow(src: NodeId, dst: NodeId, size: u64, start: Time) -> Flow {
 }
 
 fn run(t: &Topology, flows: &[Flow], cut_through: Option<Bytes>) -> Outcome {
-    let flows = Flows { flows: flows.to_vec(), labels: vec!["test".into()], ..Flows::default() };
+    let flows =
+        Flows { flows: flows.to_vec().into(), labels: vec!["test".into()], ..Flows::default() };
     let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
     m.cut_through = cut_through;
     let mut w = World::build(t, flows, &m).unwrap();

@@ -56,7 +56,7 @@ fn run(m: Model<'_>) -> Outcome {
         label: 0,
     };
     let flows = Flows {
-        flows: vec![flow(NodeId(0), NodeId(2)), flow(NodeId(1), NodeId(3))],
+        flows: vec![flow(NodeId(0), NodeId(2)), flow(NodeId(1), NodeId(3))].into(),
         labels: vec!["pairs".into()],
         ..Flows::default()
     };

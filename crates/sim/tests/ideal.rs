@@ -39,7 +39,7 @@ fn lone(links: &[(Rate, Span)], f: &Lone, start: Time, cut_through: Option<Bytes
         path: None,
         label: 0,
     };
-    let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
+    let flows = Flows { flows: vec![flow].into(), labels: vec!["test".into()], ..Flows::default() };
     let mut m = Model::plain(Bytes(1 << 30), |_| Ok(FlowControl::None));
     (m.cut_through, m.nic.payload_max, m.nic.header, m.deadlock_interval) =
         (cut_through, f.payload_max, f.header, Span::ZERO);
@@ -127,7 +127,7 @@ fn a_run_to_the_end_of_time_ends() {
         path: None,
         label: 0,
     };
-    let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
+    let flows = Flows { flows: vec![flow].into(), labels: vec!["test".into()], ..Flows::default() };
     for engine in [Engine::Windows, Engine::Events] {
         let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
         (m.engine, m.deadlock_interval) = (engine, Span::ZERO);

@@ -43,7 +43,8 @@ fn world(t: &Topology, flows: Vec<Flow>, payload_max: u32, discipline: Disciplin
     let mut m = Model::plain(Bytes::from_kb(100_000), |_| Ok(FlowControl::None));
     m.discipline = discipline;
     m.nic.payload_max = payload_max;
-    World::build(t, Flows { flows, labels: vec!["x".into()], ..Flows::default() }, &m).unwrap()
+    World::build(t, Flows { flows: flows.into(), labels: vec!["x".into()], ..Flows::default() }, &m)
+        .unwrap()
 }
 
 /// Two frames of one input for two idle outputs: 9000 B are in the switch at 8.2 us, 64 B right

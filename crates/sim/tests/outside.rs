@@ -39,7 +39,7 @@ fn ring() -> (Topology, Flows) {
         label: 0,
     };
     let flows = (0..3).map(flow).collect();
-    (t, Flows { flows, paths, labels: vec!["ring".into()], ..Flows::default() })
+    (t, Flows { flows: flows.into(), paths, labels: vec!["ring".into()], ..Flows::default() })
 }
 
 fn build(kind: &str, discipline: DisciplineKind, here: Option<Vec<bool>>) -> World {

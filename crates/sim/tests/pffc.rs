@@ -45,7 +45,7 @@ fn victim() -> (Topology, Flows) {
     }
     let offered = Some(Rate::from_gbps(3));
     let flows = vec![flow(h1, h3, offered, None), flow(h2, h4, offered, None)];
-    (t, Flows { flows, labels: vec!["victim".into()], ..Flows::default() })
+    (t, Flows { flows: flows.into(), labels: vec!["victim".into()], ..Flows::default() })
 }
 
 /// The ring of GFC Fig. 1, as in `ring.rs`.
@@ -65,7 +65,7 @@ fn ring() -> (Topology, Flows) {
         paths.add(&t, &names).unwrap();
     }
     let flows = (0..3).map(|i| flow(h[i], h[(i + 2) % 3], None, Some(i as u32))).collect();
-    (t, Flows { flows, paths, labels: vec!["ring".into()], ..Flows::default() })
+    (t, Flows { flows: flows.into(), paths, labels: vec!["ring".into()], ..Flows::default() })
 }
 
 type Set = &'static [(&'static str, &'static str)];
@@ -196,7 +196,7 @@ fn a_threshold_below_the_loop_costs_throughput_and_one_above_it_memory() {
         t.add_link(h1, s1, C, Span::from_us(1));
         t.add_link(s1, h2, Rate::from_gbps(5), Span::from_us(1));
         let flows = Flows {
-            flows: vec![flow(h1, h2, None, None)],
+            flows: vec![flow(h1, h2, None, None)].into(),
             labels: vec!["one".into()],
             ..Flows::default()
         };

@@ -48,7 +48,7 @@ fn ring(hosts: usize) -> (Topology, Flows) {
             label: 0,
         })
         .collect();
-    (t, Flows { flows, paths, labels: vec!["ring".into()], ..Flows::default() })
+    (t, Flows { flows: flows.into(), paths, labels: vec!["ring".into()], ..Flows::default() })
 }
 
 fn run(

@@ -80,7 +80,7 @@ fn host(
     t.add_link(h, s, C, Span::from_us(1));
     t.add_link(s, d, C, Span::from_us(1));
     let flows = Flows {
-        flows: vec![flow(h, d, 3, 0), flow(h, d, 1, 30 * US), flow(h, d, 1, 90 * US)],
+        flows: vec![flow(h, d, 3, 0), flow(h, d, 1, 30 * US), flow(h, d, 1, 90 * US)].into(),
         labels: vec!["x".into()],
         ..Flows::default()
     };
@@ -226,7 +226,7 @@ fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
         t.add_link(leaf, s, C, Span::from_us(20));
     }
     let flows = Flows {
-        flows: h[1..].iter().map(|&src| flow(src, h[0], 1000, 0)).collect(),
+        flows: h[1..].iter().map(|&src| flow(src, h[0], 1000, 0)).collect::<Vec<_>>().into(),
         labels: vec!["x".into()],
         ..Flows::default()
     };

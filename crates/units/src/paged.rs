@@ -385,6 +385,12 @@ impl<T: Flat> Paged<T> {
         held(&self.0).grow(len);
     }
 
+    /// Removes the items from `len` on; none of them was ever changed.
+    pub fn truncate(&self, len: u64) {
+        let mut pages = held(&self.0);
+        pages.len = pages.len.min(len);
+    }
+
     /// Items from `from` to before `to`, a page after the other.
     pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = T> + '_ {
         let shift = held(&self.0).shift;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::jobs::{Job, Jobs};
+use crate::jobs::{Job, Jobs, Pages};
 use crate::topology::Topology;
 use crate::topology::routing::{ExplicitPaths, FlowKey};
 use xoff_units::params::ParamError;
@@ -109,8 +109,10 @@ pub struct Generated {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flows {
     /// Sorted by start; equal starts in the order in which they were given. A flow's number is its
-    /// index here.
-    pub flows: Vec<Flow>,
+    /// index here. Shared by a scenario and its runs, because there may be many.
+    pub flows: Arc<Vec<Flow>>,
+    /// Temporary file for the records of flows that are over; `None`: they stay in memory.
+    pub pages: Option<Pages>,
     /// Explicit paths.
     pub paths: ExplicitPaths,
     /// Sources that are asked for flows during the run.
@@ -134,6 +136,11 @@ impl Flows {
     /// flows during the run.
     pub fn all_listed(&self) -> bool {
         self.loops.is_empty() && self.handed_in.is_empty() && self.jobs.is_none()
+    }
+
+    /// Temporary file of a run that does not keep its flows or the messages of its jobs in memory.
+    pub fn pages(&self) -> Option<&Pages> {
+        self.pages.as_ref().or_else(|| self.jobs.as_ref()?.pages())
     }
 
     /// Label of messages that a driver hands in; the next one is that of messages of queue pairs.
@@ -161,6 +168,7 @@ impl Flows {
         parts: Vec<Generated>,
     ) -> Result<Flows, ParamError> {
         let mut all = Flows { labels, ..Flows::default() };
+        let mut listed: Vec<Flow> = Vec::new();
         let mut used: HashMap<(NodeId, NodeId), u16> = HashMap::new();
         for (i, part) in parts.into_iter().enumerate() {
             let first_path = all.paths.len() as u32;
@@ -180,11 +188,14 @@ impl Flows {
                 f
             });
             match part.repeat {
-                Some(repeat) => all.flows.extend(repeat.of(once.collect())),
-                None => all.flows.extend(once),
+                Some(repeat) => listed.extend(repeat.of(once.collect())),
+                // In the memory of the part.
+                None if listed.is_empty() => listed = once.collect(),
+                None => listed.extend(once),
             }
         }
-        all.flows.sort_by_key(|f| f.start);
+        listed.sort_by_key(|f| f.start);
+        all.flows = Arc::new(listed);
         Ok(all)
     }
 
@@ -206,8 +217,9 @@ impl Flows {
             if !job.is_streamed() {
                 let of_an_iteration: Vec<Flow> =
                     job.messages.iter().map(|m| flow_of(&job, &m)).collect();
-                self.flows.reserve(job.flows() as usize);
-                (0..job.iterations).for_each(|_| self.flows.extend_from_slice(&of_an_iteration));
+                let listed = Arc::make_mut(&mut self.flows);
+                listed.reserve(job.flows() as usize);
+                (0..job.iterations).for_each(|_| listed.extend_from_slice(&of_an_iteration));
             }
             all.jobs.push(Arc::new(job));
         }

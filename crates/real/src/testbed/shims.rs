@@ -192,7 +192,7 @@ mod tests {
         }
         t.links[1].up = false;
         s.topology = t;
-        s.flows.flows.clear();
+        s.flows.flows = Default::default();
         let (shims, _) = insert(&mut s, &["H0".into(), "H1".into(), "H2".into()]).unwrap();
         let t = &s.topology;
         links_end_where_their_ports_have_them(t);

@@ -86,7 +86,7 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
 /// Source ports count from 10000 per pair of hosts, in the order of the file.
 fn flows(case: &HpccCase) -> Flows {
     let mut next_port = std::collections::HashMap::new();
-    let flows = case
+    let flows: Vec<Flow> = case
         .flows
         .iter()
         .map(|f| {
@@ -109,7 +109,7 @@ fn flows(case: &HpccCase) -> Flows {
             }
         })
         .collect();
-    Flows { flows, labels: vec!["flow file".into()], ..Flows::default() }
+    Flows { flows: flows.into(), labels: vec!["flow file".into()], ..Flows::default() }
 }
 
 /// Window and round-trip time of each pair of hosts, or with `GLOBAL_T` the largest of all for

@@ -1,5 +1,7 @@
 //! A scenario among others: some of its nodes are of another process, and their frames are real.
 
+use std::sync::Arc;
+
 use xoff_net::topology::LinkId;
 use xoff_net::workload::Flow;
 use xoff_units::Time;
@@ -23,7 +25,7 @@ impl NetworkScenario {
         let before = self.flows.flows.len();
         let left = self.flows.flows.iter().filter(|f| which(f)).map(|f| f.priority);
         self.boundary.priorities.extend(left);
-        self.flows.flows.retain(|f| !which(f));
+        Arc::make_mut(&mut self.flows.flows).retain(|f| !which(f));
         // A run that ends with its last flow would end before it begins.
         self.model.stop_when_done &= !self.flows.flows.is_empty();
         before - self.flows.flows.len()

@@ -39,7 +39,7 @@ pub struct Running<'s> {
     pub(super) again: Option<Course>,
     /// Draws the report next to the tables.
     page: Option<Page<'s>>,
-    /// Set if a report was requested that would need all messages of a streamed job.
+    /// Set if a report was requested that would need all flows of a streamed run or messages of a streamed job.
     without_page: bool,
     course: Option<Course>,
 }
@@ -272,7 +272,7 @@ impl<'s> Running<'s> {
         let slice = world.slice();
         let step =
             |course: &Option<Course>, w: &World| course.as_ref().map_or(slice, |c| c.step(w));
-        let file = self.scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
+        let file = self.scenario.flows.pages().map(|p| &p.file);
         let mut shown = world.events_handled();
         let first = step(course, world);
         let ended = world.drive_by(until, first, |w| {
@@ -387,7 +387,7 @@ impl<'s> Running<'s> {
         let jobs = super::jobs::write(scenario, &outcome, (&ports, &pauses, &balance), &mut tables)
             .unwrap_or_default();
         let closed = tables.close();
-        let file = scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
+        let file = scenario.flows.pages().map(|p| &p.file);
         if let Some(e) = file.and_then(|f| f.failed()) {
             let folder = crate::temporary();
             return Err(RunError::Record(RecordError::new(
@@ -422,7 +422,11 @@ impl<'s> Running<'s> {
         if without_page {
             of_all
                 .warnings
-                .push("no report.html was written: it would hold all messages, and those of a streamed job are not kept".to_owned());
+                .push(if scenario.flows.pages.is_some() {
+                    "no report.html was written: it would hold all flows, and run.stream does not keep them".to_owned()
+                } else {
+                    "no report.html was written: it would hold all messages, and those of a streamed job are not kept".to_owned()
+                });
         }
         let manifest = Manifest {
             // Whoever repeats the run may do so from elsewhere.

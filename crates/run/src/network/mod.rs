@@ -177,16 +177,25 @@ impl NetworkScenario {
         (!all.is_empty()).then_some(all)
     }
 
-    /// True if the operations and messages of its jobs are in a file, and not in memory.
+    /// True if its flows, or the operations and messages of its jobs, are in a file, and not in
+    /// memory.
     pub fn is_streamed(&self) -> bool {
-        self.flows.jobs.as_ref().is_some_and(|j| j.are_streamed())
+        self.flows.pages().is_some()
     }
 
-    /// Refuses a question about single flows of a run that does not keep its messages.
+    /// Refuses a question about single flows of a run that does not keep its flows.
     ///
     /// # Errors
-    /// The job is streamed.
+    /// The run or its job is streamed.
     pub fn keeps_flows(&self) -> Result<(), ParamError> {
+        if self.flows.pages.is_some() {
+            let what = "a run with run.stream = true does not keep its flows";
+            return Err(ParamError::new(
+                "run.stream",
+                what,
+                "run it without the key, for less time",
+            ));
+        }
         if self.is_streamed() {
             let what = "a run does not keep the messages of a streamed job";
             return Err(ParamError::new(

@@ -48,7 +48,7 @@ impl NetworkScenario {
                 .into_iter()
                 .for_each(|n| h.write_u64(n));
         }
-        for f in &self.flows.flows {
+        for f in self.flows.flows.iter() {
             [
                 u64::from(f.src),
                 u64::from(f.dst),

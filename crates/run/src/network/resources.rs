@@ -46,6 +46,11 @@ impl NetworkScenario {
             priorities.len().max(1),
             threads,
         );
+        if self.flows.pages.is_some() {
+            // Their records are in a file.
+            let each = size_of::<xoff_net::workload::Flow>() as u64;
+            m.flows = Bytes(self.flows.flows.len() as u64 * each);
+        }
         // Messages of streamed jobs are in a file; their pages and the messages under way are not
         // known before.
         m.flows.0 += self.flows.jobs.iter().flat_map(|j| &j.jobs).map(|j| j.bytes()).sum::<u64>();

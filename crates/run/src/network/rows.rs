@@ -43,7 +43,7 @@ impl Slowdowns {
 pub(super) struct Totals {
     /// Slowdown of the flows.
     pub slowdown: Option<Slowdown>,
-    /// Ideal time of each flow that is not a message of a streamed job.
+    /// Ideal time of each flow that is in memory at the end.
     pub ideals: Vec<Option<Span>>,
     /// Balance of load.
     pub balance: Balance,
@@ -57,7 +57,7 @@ pub(super) fn write_rows(
     samples: Option<Samples>,
     tables: &mut Tables,
 ) -> Result<Totals, RecordError> {
-    let pages = s.flows.jobs.as_ref().and_then(|j| j.pages());
+    let pages = s.flows.pages();
     let (mut slowdowns, mut all) = (Slowdowns::new(pages), Vec::with_capacity(o.flows.len()));
     let ideals = Ideals::new(s, o.now);
     let balance = uplinks::write(s, o, (&ideals, ports), samples, tables)?;

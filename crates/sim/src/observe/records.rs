@@ -1,5 +1,5 @@
-//! The records of flows by number: those of the list in memory, those of messages of streamed jobs
-//! and of other programs in pages.
+//! The records of flows by number: those of the list in memory, or in pages where flows that are
+//! over leave memory; those of messages of streamed jobs and of other programs in pages.
 //!
 //! ```text
 //!   number   0 ... listed - 1 | listed ...
@@ -10,7 +10,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use xoff_net::jobs::Jobs;
+use xoff_net::jobs::{Jobs, Pages};
 use xoff_net::workload::{Flow, message_flow};
 use xoff_units::paged::{Flat, PageFile, Paged};
 use xoff_units::state::{Broken, Reader, State, Walk};
@@ -30,6 +30,9 @@ impl Flat for FlowRecord {
     }
 }
 
+/// Records of a page, and pages in memory: some 20 MB.
+const IN_MEMORY: (usize, usize) = (1024, 64);
+
 /// Records of flows.
 #[derive(Default)]
 pub(crate) struct Records {
@@ -40,7 +43,9 @@ pub(crate) struct Records {
 impl Records {
     /// Records of these flows, and of the messages of streamed jobs, which have the numbers after
     /// them.
-    pub fn new(listed: Vec<FlowRecord>, jobs: Option<&Arc<Jobs>>) -> Records {
+    pub fn new(listed: &[Flow], jobs: Option<&Arc<Jobs>>) -> Records {
+        let listed: Vec<FlowRecord> =
+            listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
         let messages = jobs.and_then(|j| Some((j, j.pages()?))).map(|(jobs, pages)| {
             // Every rank stands somewhere else in its own, as a sender and as a receiver of others.
             let (page, most) = (pages.page / 4, 16 * jobs.ranks() + 16);
@@ -52,7 +57,20 @@ impl Records {
         Records { listed, messages }
     }
 
-    /// Records of flows that begin later, in pages of this file, with some 20 MB of them in memory.
+    /// The same, all in pages of a file.
+    pub fn streamed(listed: &Arc<Vec<Flow>>, jobs: Option<&Arc<Jobs>>, pages: &Pages) -> Records {
+        let jobs = jobs.filter(|j| j.are_streamed()).cloned();
+        let many = listed.len() as u64 + jobs.as_ref().map_or(0, |j| j.flows());
+        let listed = listed.clone();
+        let made = move |n: u64| {
+            let message = || message_flow(jobs.as_ref().expect("its flow is listed"), n as u32);
+            FlowRecord::new(listed.get(n as usize).cloned().unwrap_or_else(message), 0)
+        };
+        let messages = Paged::new(&pages.file, many, IN_MEMORY, made);
+        Records { listed: Vec::new(), messages: Some(Box::new(messages)) }
+    }
+
+    /// Records of flows that begin later, in pages of this file.
     pub fn paged(file: &PageFile) -> Records {
         // A place before its flow.
         let made = |_| {
@@ -73,7 +91,7 @@ impl Records {
         };
         Records {
             listed: Vec::new(),
-            messages: Some(Box::new(Paged::new(file, 0, (1024, 64), made))),
+            messages: Some(Box::new(Paged::new(file, 0, IN_MEMORY, made))),
         }
     }
 

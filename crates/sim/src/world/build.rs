@@ -36,30 +36,38 @@ fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Rejects clearing of messages if one of their frames may arrive after their end.
-fn clears_messages(m: &Model) -> Result<(), ParamError> {
+/// Rejects clearing of flows, or of messages of jobs, if one of their frames may arrive after their
+/// end.
+fn clears_flows(flows: &Flows, m: &Model) -> Result<(), ParamError> {
     let f = &m.faults;
     let reasons = [
         (
             m.nic.transport.has_timer(),
-            "hosts that recover from losses may send a frame of a message again once it is complete",
+            "hosts that recover from losses may send a frame again after the end of its flow",
         ),
-        (!f.failures.is_empty(), "frames of a message may come by two paths where a link fails"),
+        (!f.failures.is_empty(), "frames of a flow may come by two paths where a link fails"),
         (
             !f.errors.is_empty() || f.losses.is_some(),
-            "frames that are lost go again, perhaps once their message is complete",
+            "frames that are lost go again, perhaps after the end of their flow",
         ),
         (
             !m.lossy.is_empty(),
-            "frames of lossy priorities that are dropped go again, perhaps once their message is complete",
+            "frames of lossy priorities that are dropped go again, perhaps after the end of their flow",
         ),
-        (m.probes.flow_rates, "a sample of the rates of flows has a value for every message"),
+        (
+            m.probes.flow_rates,
+            "a sample of the rates of flows has a value for every message, over or not",
+        ),
         (m.order == EventOrder::Insertion, "another simulator's order of events is followed"),
     ];
+    let (key, which) = match flows.pages {
+        Some(_) => ("run.stream", "flows"),
+        None => ("job.stream", "messages of a streamed job"),
+    };
     match reasons.into_iter().find(|r| r.0) {
         Some((_, why)) => Err(ParamError::new(
-            "job.stream",
-            format!("messages of a streamed job are cleared, and {why}"),
+            key,
+            format!("{which} that are over leave memory, and {why}"),
             "remove the key",
         )),
         None => Ok(()),
@@ -140,8 +148,8 @@ impl World {
             let what = "its ranks send real frames to hosts that know nothing of it";
             return Err(ParamError::new("job", what, "xoff run simulates it"));
         }
-        if flows.jobs.as_ref().is_some_and(|j| j.are_streamed()) {
-            clears_messages(m)?;
+        if flows.pages().is_some() {
+            clears_flows(&flows, m)?;
         }
         let (classes, scheduler, acks) = classes(&flows, m)?;
         let (split, unsplit) = match m.share {
@@ -156,8 +164,7 @@ impl World {
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let driven = !flows.handed_in.is_empty();
         let listens = driven && flows.calls.is_none();
-        let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
-        let streamed = streamed || listens && clears_messages(m).is_ok();
+        let streamed = flows.pages().is_some() || listens && clears_flows(&flows, m).is_ok();
         let nic = Arc::new(nic_config(m, &classes, acks, m.reorders(topology), streamed));
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) = nodes(
@@ -168,9 +175,12 @@ impl World {
         )?;
         let routes = Arc::new(m.routing.routes(topology));
         routed(topology, &routes, &flows)?;
-        let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
-        flows.flows.append(&mut initial);
-        flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
+        let initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
+        if !initial.is_empty() || !flows.flows.is_sorted_by_key(|f| f.start) {
+            let listed = Arc::make_mut(&mut flows.flows);
+            listed.extend(initial);
+            listed.sort_by_key(|f| f.start); // stable: ties keep the order given
+        }
         let messages = flows.len() - flows.flows.len() as u64;
         let sends = flows.sends().count();
         let mut facts_of_ends = FxHashMap::default();
@@ -226,7 +236,7 @@ impl World {
         let outside = m.outside.is_some();
         // Messages of jobs are the last ones, and begin when their ranks send them.
         let planned = flows.flows.partition_point(|f| f.start < Time::NEVER) as u32;
-        let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
+        let (listed, path_facts) = (flows.flows, Arc::new(path_facts));
         let checks = Checks::new(m.checks);
         let partitions = nodes.len();
         let partition = |(partition, nodes): (usize, Vec<Node>)| {
@@ -235,10 +245,13 @@ impl World {
             };
             let own = (0..planned).filter(|&i| begins(&listed[i as usize])).collect();
             let mut monitor = Monitor::new(layout.clone(), probes.clone(), Checks::new(m.checks));
-            if !layout.loops {
-                let records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
-                monitor.flows.records = Records::new(records, flows.jobs.as_ref());
-            }
+            let jobs = flows.jobs.as_ref();
+            monitor.flows.records = match &flows.pages {
+                Some(pages) if layout.loops => Records::paged(&pages.file),
+                Some(pages) => Records::streamed(&listed, jobs, pages),
+                None if layout.loops => Records::default(),
+                None => Records::new(&listed, jobs),
+            };
             let queue = event_queue(topology, m, partitions);
             let pending = match &engine {
                 Ok(units) => {
@@ -297,7 +310,7 @@ impl World {
             recorder: None,
             completions: Vec::new(),
             messages_complete: 0,
-            streamed_from: match listens {
+            streamed_from: match listens || flows.pages.is_some() {
                 true => Some(0),
                 false => streamed.then_some(listed.len() as u32),
             },

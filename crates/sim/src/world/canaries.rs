@@ -112,8 +112,11 @@ fn world_with(fc: FlowControl, buffer: Bytes) -> World {
         path: None,
         label: 0,
     };
-    let flows =
-        Flows { flows: vec![flow(h1), flow(h2)], labels: vec!["pair".into()], ..Flows::default() };
+    let flows = Flows {
+        flows: vec![flow(h1), flow(h2)].into(),
+        labels: vec!["pair".into()],
+        ..Flows::default()
+    };
     let m = Model::plain(buffer, move |_| Ok(fc.clone()));
     World::build(&t, flows, &m).unwrap()
 }

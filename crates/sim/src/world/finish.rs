@@ -88,7 +88,10 @@ impl World {
                 leaps::unfold_ranks(&leapt, jobs, &mut ranks);
             }
             Some(_) => {}
-            None => flows.truncate(begun),
+            None => {
+                flows.truncate(begun);
+                messages.iter().for_each(|m| m.truncate(begun as u64));
+            }
         }
         storms.retain(|storm| storm.found <= of_run);
         storms.iter_mut().for_each(|s| s.over = s.over.filter(|over| *over <= of_run));

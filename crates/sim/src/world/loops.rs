@@ -1,5 +1,6 @@
 //! Closed loops: when the source of a flow starts the next one.
 
+use xoff_net::workload::Flow;
 use xoff_net::workload::generators::closed_loop::NextAfter;
 use xoff_node::{Env, EventKey, Frame, FrameKind};
 use xoff_units::{Class, FlowId, PortId, Span};
@@ -40,19 +41,19 @@ impl Partition {
     }
 
     fn loop_of(&self, flow: FlowId) -> Option<usize> {
-        let label = self.core.monitor.flows.records[flow.index()].flow.label;
+        if self.starts.loops.is_empty() {
+            return None;
+        }
+        let label = self.core.monitor.flows.records.known(flow)?.label;
         self.starts.loops.iter().position(|l| l.label() == label)
     }
 
     fn start_successor(&mut self, index: usize, flow: FlowId) {
-        let host = self.core.monitor.flows.records[flow.index()].flow.src;
+        let host = self.core.monitor.flows.records.at(flow).flow.src;
         let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
         if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.clock.now) {
-            self.core.monitor.flows.records.push(FlowRecord::new(next, 0));
-            self.begin(
-                FlowId(self.core.monitor.flows.records.len() as u32 - 1),
-                PathFacts::default(),
-            );
+            let number = self.core.monitor.flows.records.append(FlowRecord::new(next, 0));
+            self.begin(number, PathFacts::default());
         }
     }
 
@@ -72,10 +73,7 @@ impl Partition {
     /// Delay of the links of a flow's way, as frames take it now.
     fn propagation(&mut self, flow: FlowId) -> Span {
         let core: &mut Core = &mut self.core;
-        let (src, dst) = (
-            core.monitor.flows.records[flow.index()].flow.src,
-            core.monitor.flows.records[flow.index()].flow.dst,
-        );
+        let Flow { src, dst, .. } = core.monitor.flows.records.at(flow).flow;
         let frame = Frame::new(FrameKind::Data, flow, Class(0), 1);
         let (mut node, mut delay) = (src, Span::ZERO);
         // A way has no more hops than there are nodes.

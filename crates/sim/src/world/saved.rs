@@ -24,6 +24,10 @@ impl World {
                 self.jobs.as_ref().is_some_and(|j| j.are_streamed()),
                 "a streamed job, whose operations and messages are in a file of their own",
             ),
+            (
+                self.streamed_from == Some(0) && self.partitions[0].news.is_none(),
+                "flows whose records are in a file of their own",
+            ),
             (self.outside, "nodes that act in real time"),
             (self.others.exist() || self.share.is_some(), "a network that several processes share"),
             (first.loses_by_other(), "frames lost in the order of another simulator"),

@@ -15,7 +15,7 @@ pub(super) use account::Pauses;
 pub use account::Stretch;
 pub(super) use answer::write;
 pub use answer::{CAUSES, Iteration, JobSummary};
-pub(super) use read::read_jobs;
+pub(super) use read::{page_file, read_jobs};
 pub use states::{RankState, rank_states};
 pub use straggler::Straggler;
 pub(super) use straggler::shared;

@@ -59,7 +59,8 @@ pub(in crate::network) fn read_jobs(
     let streamed = sections
         .iter_mut()
         .any(|s| s.take(|s| Ok(s.given("stream") && s.flag("stream")?)) == Some(true));
-    let pages = match streamed.then(page_file).transpose() {
+    let of_run = flows.pages.as_ref().map(|pages| Ok(pages.file.clone()));
+    let pages = match of_run.or_else(|| streamed.then(page_file)).transpose() {
         Ok(pages) => pages,
         Err(problem) => {
             doc.push(problem.at(doc.source().place(0..0)));
@@ -148,11 +149,14 @@ pub(in crate::network) fn read_jobs(
 
 /// A temporary file for data that does not fit into memory. It has no name, and disappears with
 /// this process.
-fn page_file() -> Result<PageFile, Problem> {
+pub(in crate::network) fn page_file() -> Result<PageFile, Problem> {
     tempfile::tempfile_in(crate::temporary()).map(PageFile::new).map_err(|e| {
         let what =
             format!("cannot create a temporary file in '{}': {e}", crate::temporary().display());
-        Problem::new(what, "set TMPDIR to another folder: a streamed job needs a temporary file")
+        Problem::new(
+            what,
+            "set TMPDIR to another folder: a streamed run or job needs a temporary file",
+        )
     })
 }
 

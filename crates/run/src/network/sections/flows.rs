@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use xoff_net::jobs::Pages;
 use xoff_net::topology::Topology;
 use xoff_net::workload::{
     Act, Context as Generation, Flow, Flows, GENERATORS, Generated, Repeat, SizeCdf, generators,
@@ -17,6 +18,7 @@ use xoff_units::params::ParamError;
 use xoff_units::{NodeId, Time};
 
 use super::messages::Messages;
+use super::run::Run;
 use super::{Context, Part, Read, Sections, messages};
 use crate::network::jobs;
 
@@ -59,13 +61,7 @@ impl Part for Flows {
     }
 
     fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Flows> {
-        let flows = read(
-            cx.doc,
-            cx.topology,
-            (cx.run.seed, Time(cx.run.duration.0)),
-            cx.folder,
-            cx.handed_in,
-        );
+        let flows = read(cx.doc, cx.topology, cx.run, cx.folder, cx.handed_in);
         Read { sections: Vec::new(), values: vec![flows] }
     }
 
@@ -88,10 +84,11 @@ pub(super) fn receives(flows: &Flows, answers: bool, host: NodeId, priority: Opt
 fn read(
     doc: &Document,
     topology: &Topology,
-    (seed, end): (u64, Time),
+    run: &Run,
     folder: &Path,
     handed_in: &[u8],
 ) -> Option<Flows> {
+    let (seed, end) = (run.seed, Time(run.duration.0));
     let cdfs = |name: &str| -> Result<SizeCdf, ParamError> {
         let points = xoff_scenario::cdf::find(name, folder).map_err(|problems| {
             let (what, hint) = problems
@@ -146,12 +143,19 @@ fn read(
         }
         return driven_flows(doc, topology, labels, parts, handed_in);
     }
+    let pages = match run.stream.then(jobs::page_file).transpose() {
+        Ok(file) => file.map(|file| Pages::new(file, 1)),
+        Err(problem) => {
+            doc.push(problem.at(doc.source().place(0..0)));
+            return None;
+        }
+    };
     let jobs = doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective());
     match repeated {
         None => {}
         Some(Messages { priorities, calls, exact: true }) => {
             let flows = driven_flows(doc, topology, labels, parts, &priorities)?;
-            return Some(Flows { calls: Some(Arc::new(calls)), ..flows });
+            return Some(Flows { calls: Some(Arc::new(calls)), pages, ..flows });
         }
         Some(Messages { calls, .. }) => {
             labels.push("messages".into());
@@ -175,6 +179,7 @@ fn read(
     }
     match Flows::new(topology, labels, parts) {
         Ok(mut flows) => {
+            flows.pages = pages;
             jobs::read_jobs(doc, topology, (seed, end), folder, &mut flows).map(|()| flows)
         }
         Err(e) => {

@@ -22,6 +22,13 @@ const KEYS: &[ParamSpec] = &[
         "",
     ),
     ParamSpec::new(
+        "stream",
+        Kind::Flag,
+        "false",
+        "flows that are over leave memory, so that a run can have more of them (docs/performance.md); no report, no checkpoints",
+        "",
+    ),
+    ParamSpec::new(
         "checks",
         Kind::Flag,
         "true",
@@ -60,6 +67,8 @@ pub(in crate::network) struct Run {
     deadlock_interval: Span,
     fast_forward: bool,
     pub checkpoint: Option<Duration>,
+    /// Flows that are over leave memory.
+    pub stream: bool,
 }
 
 impl Run {
@@ -85,6 +94,7 @@ impl Run {
             seed: s.count("seed")?,
             stop_when_done: s.flag("stop_when_done")?,
             stop_on_deadlock: s.flag("stop_on_deadlock")?,
+            stream: s.flag("stream")?,
             checks: s.flag("checks")?,
             deadlock_interval: s.span("deadlock_interval")?,
             fast_forward: s.text("fast_forward")? == "auto",
