@@ -38,7 +38,7 @@ fn ring() -> (Topology, Flows) {
         path: Some(i as u32),
         label: 0,
     };
-    let flows = (0..3).map(flow).collect();
+    let flows: Vec<_> = (0..3).map(flow).collect();
     (t, Flows { flows: flows.into(), paths, labels: vec!["ring".into()], ..Flows::default() })
 }
 

@@ -64,7 +64,7 @@ fn ring() -> (Topology, Flows) {
             .map(|n| t.name(n).to_owned());
         paths.add(&t, &names).unwrap();
     }
-    let flows = (0..3).map(|i| flow(h[i], h[(i + 2) % 3], None, Some(i as u32))).collect();
+    let flows: Vec<_> = (0..3).map(|i| flow(h[i], h[(i + 2) % 3], None, Some(i as u32))).collect();
     (t, Flows { flows: flows.into(), paths, labels: vec!["ring".into()], ..Flows::default() })
 }
 
@@ -139,10 +139,11 @@ fn a_neighbour_of_a_paused_flow_is_not_slowed() {
 /// Flows of one source to two destinations are held apart too: a host obeys by flow.
 #[test]
 fn a_source_holds_back_one_of_its_flows() {
-    let (t, mut f) = victim();
-    f.flows[1].src = f.flows[0].src;
+    let (t, f) = victim();
+    let mut flows = f.flows.to_vec();
+    flows[1].src = flows[0].src;
     let o = run(
-        (t.clone(), Flows { flows: f.flows.clone(), labels: f.labels.clone(), ..Flows::default() }),
+        (t.clone(), Flows { flows: flows.into(), labels: f.labels.clone(), ..Flows::default() }),
         "pfc",
         &[],
         Span::ZERO,

@@ -33,7 +33,7 @@ fn ring(hosts: usize) -> (Topology, Flows) {
             [h[i], s[i % 3], s[(i + 1) % 3], s[(i + 2) % 3], to(i)].map(|n| t.name(n).to_owned());
         paths.add(&t, &names).unwrap();
     }
-    let flows = (0..3 * hosts)
+    let flows: Vec<_> = (0..3 * hosts)
         .map(|i| Flow {
             src: h[i],
             dst: to(i),
