@@ -249,7 +249,8 @@ fn long(dir: &Path) -> (PathBuf, PathBuf) {
     let head = "[run]\nduration = \"10s\"\nstop_when_done = false\n[topology]\nkind = \"fat-tree\"\nk = 4\n[flow_control]\nkind = \"pfc\"\n";
     std::fs::write(&path, format!("{head}[[workload]]\nkind = \"permutation\"\n[probes]\ninterval = \"10us\"\nqueues = [\"all\"]\n"))
         .unwrap();
-    (path, dir.join("out"))
+    // No earlier run of a test is there.
+    (path, dir.join("long"))
 }
 
 /// The processes of a run that continues: those that its `mpirun` has started, in the order in
