@@ -108,7 +108,7 @@ impl NicPort {
         earliest: &mut Time,
     ) -> Option<u32> {
         let NicPort { port, round_robin: Order::ByStart(round_robin), ready, .. } = self else {
-            unreachable!("the order by place belongs to PFC")
+            unreachable!("the order by place holds back no single flows")
         };
         for (class, ready) in (0..).zip(&mut ready.0) {
             if let Some(half) = port.flows_mut(Class(class)) {
