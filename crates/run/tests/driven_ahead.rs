@@ -219,8 +219,8 @@ fn a_loaded_network_continues_as_the_saved_one() {
     }
 }
 
-/// Messages of one frame begin to leave as they are sent. The caller is told in the order of its
-/// calls, wherever the hosts are, and what it has not been told yet is in a saved file too.
+/// Messages of one frame begin to leave as they are sent. The caller gets these events in the order
+/// of its calls, on any thread. A saved file contains the events that the caller has not taken.
 #[test]
 fn a_message_that_leaves_at_once_is_told_in_the_order_of_calls() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

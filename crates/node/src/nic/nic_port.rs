@@ -160,7 +160,7 @@ impl NicPort {
         }
     }
 
-    /// A flow goes on to another port.
+    /// A flow moves to another port.
     pub fn leaves(&mut self, class: Class, slot: u32, flow: FlowId) {
         self.round_robin.remove(class, slot);
         if self.per_flow {

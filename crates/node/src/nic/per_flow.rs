@@ -62,7 +62,7 @@ impl Ready {
 }
 
 impl Nic {
-    /// What decides about the next frame of a flow has changed: it is asked again.
+    /// A flow is asked again: it has new data, or an acknowledgement, message or timer changed it.
     #[inline]
     pub(super) fn ask_again(&mut self, slot: u32) {
         if !self.ports.is_single() || self.ports[0].per_flow {

@@ -196,7 +196,7 @@ impl RoundRobin {
         }
     }
 
-    /// A flow goes on to another port.
+    /// A flow moves to another port.
     pub fn remove(&mut self, class: Class, slot: u32) {
         if let Some(ring) = self.ring_mut(class) {
             ring.flows.retain(|&f| f != slot);
