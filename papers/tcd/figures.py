@@ -154,22 +154,22 @@ def roles(r: Results) -> Figure:
 
 
 def covered_root(r: Results) -> Figure:
-    """P2's queue around its release, and the delay by the period T."""
-    figure, (above, below) = draw.panels(2, 1)
-    above, below = above[0], below[0]
-    row, period = r.runs["CEE"], r.value("swing")["period"]
-    queue = row["queue"].filter(port="P2").filter(pl.col("time_ps").is_between(row["last_off"] - 0.1 * MS, row["first_ce"] + 0.15 * MS))
-    draw.line(above, queue, "queue of P2", y=1e3)
-    times = [row["last_off"] + n * period for n in range(1, 99) if row["last_off"] + n * period < row["first_ce"] + 0.15 * MS]
-    at = [queue.filter(pl.col("time_ps") >= t)["y"][0] / 1e3 for t in times]
-    above.plot([t / MS for t in times], at, "o", markersize=3, label="looks")
-    draw.instant(above, row["last_off"] / MS, "last OFF")
-    draw.instant(above, row["first_ce"] / MS, "first CE")
-    draw.label(above, "Time [ms]", "Queue of P2 [KB]", "CEE: P2's queue around its release")
-    delays = r.value("delays")
-    below.plot([t / 1e6 for t in delays], [d / MS for d in delays.values()], "o", markersize=3, label="measured")
+    """P2's queue around its release under each order, and the delay by the period T."""
+    figure, axes = draw.panels(3, 1)
+    *above, below = axes.flat
+    for (name, swing), one in zip(r.value("swing").items(), above, strict=True):
+        row, period = r.runs[name], swing["period"]
+        queue = row["queue"].filter(port="P2").filter(pl.col("time_ps").is_between(row["last_off"] - 0.1 * MS, row["first_ce"] + 0.15 * MS))
+        draw.line(one, queue, "queue of P2", y=1e3)
+        times = [row["last_off"] + n * period for n in range(1, 99) if row["last_off"] + n * period < row["first_ce"] + 0.15 * MS]
+        one.plot([t / MS for t in times], [queue.filter(pl.col("time_ps") >= t)["y"][0] / 1e3 for t in times], "o", markersize=3, label="samples")
+        draw.instant(one, row["last_off"] / MS, "last OFF")
+        draw.instant(one, row["first_ce"] / MS, "first CE")
+        draw.label(one, "Time [ms]", "Queue of P2 [KB]", name if "," in name else f"{name}, FIFO")
+    for name, delays in r.value("delays").items():
+        below.plot([t / 1e6 for t in delays], [d / MS for d in delays.values()], "o", markersize=3, label=name if "," in name else f"{name}, FIFO")
     below.plot([t / 1e6 for t in delays], [(period + 2 * t) / MS for t in delays], label="max(T_on) + 2 T")
-    draw.label(below, "Period T [us]", "Delay [ms]", "CEE: first CE after the last OFF")
+    draw.label(below, "Period T [us]", "Delay [ms]", "First CE after the last OFF")
     return figure
 
 

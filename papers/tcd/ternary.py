@@ -10,11 +10,10 @@ from xoff.lab.observe import MS, US
 from . import fig2
 from .fig2 import PORTS, marked, max_ton, share
 from .fig2 import seen as measured
-from .second_reading import second_reading, under_fifo
 
 FABRICS: list[dict[str, Any]] = [
     # Above the threshold an ordinary port marks everything: Kmax, or FECN's threshold.
-    {"name": "CEE", "threshold": 200e3, "period": max_ton("CEE"), "assume": "read"},
+    {"name": "CEE", "threshold": 200e3, "period": max_ton("CEE"), "assume": "rounds"},
     {"name": "InfiniBand", "threshold": 50e3, "period": max_ton("InfiniBand"), "assume": "full-rate"},
 ]
 
@@ -83,9 +82,9 @@ ROLES = {"root": "congestion", "leaf": "undetermined", "not in a tree": "non_con
 
 
 def stands(r: Results) -> dict[str, tuple[float, float | None]]:
-    """When each tree stands. That of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 is released; that of P2 stands from its first CE on."""
+    """When each tree stands. That of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 emerges with its first CE; from then on that of P2."""
     (row,) = r.runs
-    return {"P3": (0.5 * MS, row["last_off"]), "P2": (row["first_ce"], row["end"])}
+    return {"P3": (0.5 * MS, row["first_ce"]), "P2": (row["first_ce"], row["end"])}
 
 
 def roles(r: Results) -> dict[str, dict[str, tuple[str, float]]]:
@@ -125,45 +124,44 @@ def emerges(r: Results) -> dict[str, float]:
 
 # ---- beyond the paper: the covered root -------------------------------------------------------------------------------------------
 
+ROOTS = {"CEE": "CEE", "CEE, round robin": "CEE", "InfiniBand": "InfiniBand"}
+"""Fabric of each run."""
+PERIODS = {"CEE": "periods", "CEE, round robin": "periods, round robin"}
+"""Name of the runs with other periods T."""
+
 
 def hidden(r: Results) -> dict[str, dict[str, float]]:
-    """Periods T from the last OFF, and from the release of P2, to its first CE."""
-    return {f["name"]: {"late": late(r.runs[f["name"]]), "periods": late(r.runs[f["name"]]) / f["period"]} for f in FABRICS}
+    """From the last OFF to the first CE [ps]; periods T from the release of P2, which is max(T_on) after that OFF."""
+    return {name: {"late": late(r.runs[name]), "periods": late(r.runs[name]) / max_ton(fabric) - 1} for name, fabric in ROOTS.items()}
 
 
-def periods_after_release(r: Results) -> dict[str, float]:
-    return {name: h["periods"] - 1 for name, h in hidden(r).items()}
-
-
-def words_of_hidden(r: Results) -> str:
-    return "; ".join(
-        f"{f['name']}: {units.time(hidden(r)[f['name']]['late'])} with T = max(T_on) = {units.time(f['period'])}, {hidden(r)[f['name']]['periods']:.1f} periods" for f in FABRICS
-    )
-
-
-def swing(r: Results) -> dict[str, float]:
+def swing(r: Results) -> dict[str, dict[str, float]]:
     """P2's queue from its release to its first CE, and the distance of P0's pauses, with which it swings."""
-    row = r.runs["CEE"]
-    release = row["last_off"] + max_ton("CEE")
-    queue = observe.between(row["queue"].filter(port="P2"), release, row["first_ce"])
-    starts = row["offs"].filter(pl.col("start_ps") > release, port="P0")["start_ps"]
-    distance = (starts[-1] - starts[0]) / (len(starts) - 1) if len(starts) > 1 else math.nan
-    return {"low": min(queue), "high": max(queue), "distance": distance, "period": max_ton("CEE"), "swings": max_ton("CEE") / distance}
+    found = {}
+    for name in PERIODS:
+        row, period = r.runs[name], max_ton("CEE")
+        release = row["last_off"] + period
+        queue = observe.between(row["queue"].filter(port="P2"), release, row["first_ce"])
+        starts = row["offs"].filter(pl.col("start_ps") > release, port="P0")["start_ps"]
+        distance = (starts[-1] - starts[0]) / (len(starts) - 1)
+        found[name] = {"low": min(queue), "high": max(queue), "distance": distance, "period": period, "swings": period / distance}
+    return found
 
 
-def delays(r: Results) -> dict[float, float]:
+def delays(r: Results) -> dict[str, dict[float, float]]:
     """From the last OFF to the first CE by the period T [ps]."""
-    return {float(row["detection.tcd.period"].removesuffix("us")) * US: late(row) for row in r["periods"]}
+    return {name: {float(row["detection.tcd.period"].removesuffix("us")) * US: late(row) for row in r[runs]} for name, runs in PERIODS.items()}
 
 
-def other_periods(r: Results) -> dict[str, Any]:
-    all = delays(r)
-    never = sum(math.isnan(d) for d in all.values())
+def in_time(t: float, delay: float) -> bool:
+    """True if the first CE comes within max(T_on) + 2 T."""
+    return delay <= max_ton("CEE") + 2 * t
+
+
+def other_periods(r: Results) -> dict[str, dict[str, Any]]:
     return {
-        "within": sum(d <= max_ton("CEE") + 2 * t for t, d in all.items()),
-        "of": len(all),
-        "longest": max(d for d in all.values() if not math.isnan(d)),
-        "never": f", never in {never}" if never else "",
+        name: {"within": sum(in_time(t, d) for t, d in of.items()), "of": len(of), "longest": max(d for d in of.values() if not math.isnan(d)), "never": sum(map(math.isnan, of.values()))}
+        for name, of in delays(r).items()
     }
 
 
@@ -171,11 +169,13 @@ def periods_table(r: Results) -> list[dict[str, str]]:
     return [
         {
             "T": units.time(t),
-            "First CE after the last OFF": units.time(d),
-            "In periods after max(T_on)": f"{(d - max_ton('CEE')) / t:.1f}",
-            "Within max(T_on) + 2 T": "yes" if d - max_ton("CEE") <= 2 * t else "no",
+            **{
+                head: text
+                for name, of in delays(r).items()
+                for head, text in ((f"{name}: first CE after the last OFF", units.time(of[t])), (f"{name}: within max(T_on) + 2 T", "yes" if in_time(t, of[t]) else "no"))
+            },
         }
-        for t, d in delays(r).items()
+        for t in delays(r)["CEE"]
     ]
 
 

@@ -110,6 +110,29 @@ def timely_readings(r: Results) -> Settings:
     return {f"{reading.name}: {name}": of for reading in (READINGS[3], READINGS[5]) for name, of in _cases(r, "hadoop", TIMELY, reading).items()}
 
 
+LOADS = (0.29, 0.31, 0.33)
+"""Loads of the hosts, around those at which Figs. 16a and 19a have the paper's slowdowns."""
+MIDDLE = LOADS[1:2]
+"""Of Fig. 16b, whose runs take ten times as long."""
+
+
+def _at_loads(r: Results, cdf: str, schemes: Settings, loads: tuple[float, ...] = LOADS) -> Settings:
+    readings = {load: Reading(BASE.hash, load) for load in loads}
+    return {f"{load:g}: {name}": of for load, reading in readings.items() for name, of in _cases(r, cdf, schemes, reading, flows=40_000 if r.full else None).items()}
+
+
+def hadoop_dcqcn_loads(r: Results) -> Settings:
+    return _at_loads(r, "hadoop", DCQCN)
+
+
+def websearch_dcqcn_loads(r: Results) -> Settings:
+    return _at_loads(r, "websearch", DCQCN, MIDDLE)
+
+
+def hadoop_timely_loads(r: Results) -> Settings:
+    return _at_loads(r, "hadoop", TIMELY)
+
+
 # ---- a pair without and with TCD ------------------------------------------------------------------------------------------------
 
 
@@ -318,6 +341,56 @@ def _holding(r: Results, runs: Runs) -> str:
     """Of the claim's checks of slowdowns."""
     checks = [c for c in r.checks(runs) if "slowdown" in c.what]
     return f"{sum(c.holds for c in checks)} of {len(checks)}"
+
+
+# ---- one load for Figs. 16 and 19 ---------------------------------------------------------------------------------------------------
+
+FIGURES = {"16a": ("hadoop", False), "16b": ("websearch", False), "19a": ("hadoop", True)}
+"""Workload, and whether the rate control is TIMELY, as in ``LEVELS``."""
+
+
+def at_load(r: Results) -> list[dict[str, Any]]:
+    """Of each figure and load: the slowdowns that the paper prints, here, and how far the farther one is from the paper's as a factor."""
+    found = []
+    for figure, key in FIGURES.items():
+        ((group, which, paper),) = LEVELS[key]
+        for load in dict.fromkeys(r[figure].column("workload[0].load")):
+            pair = Pair.of(r[figure].where({"workload[0].load": load}))
+            here = [v.mean for v in pair.value(group, WHICH[which])]
+            off = max(max(a / b, b / a) for a, b in zip(here, paper, strict=True))
+            found.append({"figure": figure, "load": load, "group": group, "which": which, "paper": paper, "here": here, "off": off, "pair": pair})
+    return found
+
+
+def farthest(r: Results) -> dict[float, float]:
+    """By load: the largest factor between a printed slowdown of these figures and ours."""
+    return {load: max(of["off"] for of in r.value("at_load") if of["load"] == load) for load in (of["load"] for of in r.value("at_load"))}
+
+
+def load_table(r: Results) -> list[dict[str, str]]:
+    return [
+        {
+            "Figure": of["figure"],
+            "Hosts offer": units.share(of["load"]),
+            "Sizes": f"{of['group']}, {of['which']}",
+            "Paper, without and with TCD": " and ".join(map(str, of["paper"])),
+            "Here": " and ".join(map(number, of["here"])),
+            "Gain": times(of["here"][0] / of["here"][1]),
+            "Farther one": times(of["off"]),
+            "99th percentile, gain": times(of["pair"].gain(of["group"], "p99").mean),
+            "Large flows, median, gain": times(of["pair"].gain("> 1 MB" if of["figure"] == "16b" else "> 100 KB", "median").mean),
+        }
+        for of in r.value("at_load")
+    ]
+
+
+def load_words(r: Results) -> str:
+    return "; ".join(f"Fig. {of['figure']}, {units.share(of['load'])}: {number(of['here'][0])} and {number(of['here'][1])} (paper {of['paper'][0]} and {of['paper'][1]})" for of in r.value("at_load"))
+
+
+def loads_within(r: Results) -> int:
+    """Loads with all three figures at which every printed slowdown is within a factor of 1.5."""
+    return sum(farthest(r)[load] <= 1.5 for load in MIDDLE)
 
 
 # ---- the abstract ---------------------------------------------------------------------------------------------------------------
