@@ -6,9 +6,9 @@ from typing import Any
 
 from xoff.lab import Results, units
 
-from .large_scale import Settings, blocks, first_without_cycle, messages, scan, scanned, settings, whole
+from .large_scale import Settings, first_without_cycle, messages, scan, scanned, settings, whole
 
-__all__ = ["blocks", "messages", "scan", "scanned"]
+__all__ = ["messages", "scan", "scanned"]
 
 MESSAGE_BITS = 512.0
 """Section 5.4: m = 64 B."""
@@ -21,8 +21,15 @@ WINDOW = 500e-6
 RULES = {"one message per tau": ("0B", "7400ns"), "hysteresis of 2 MTU": ("3000B", "0ns"), "neither": ("0B", "0ns")}
 """Rule that keeps single frames around a threshold from sending a message each: hysteresis, and least time between two messages."""
 JUDGED = "one message per tau"
-RUNS = {"quick": {8: (1, "10ms")}, "full": {8: (20, "20ms"), 16: (10, "5ms")}}
+RUNS = {"quick": {8: (1, "10ms")}, "full": {8: (5, "20ms"), 16: (3, "5ms")}}
 """Networks, and length of a run, by size."""
+OTHERS = 2
+"""Networks of k = 8 under a rule that is not judged."""
+
+
+def first_networks(r: Results) -> dict[str, Settings]:
+    """Enough of them to find those without a cycle."""
+    return {f"k = {k}": {"k": k, "first": 0, "past": 20} for k in RUNS[r.mode]}
 
 
 def chatter(r: Results) -> dict[str, Settings]:
@@ -39,7 +46,7 @@ def chatter(r: Results) -> dict[str, Settings]:
         )
         for k, (count, duration) in RUNS[r.mode].items()
         for rule, (hysteresis, spacing) in RULES.items()
-        for k, number, repetition in first_without_cycle(r, {k: count})
+        for k, number, repetition in first_without_cycle(r, {k: count if rule == JUDGED else min(count, OTHERS) * (k == 8)})
     }
 
 
@@ -95,11 +102,12 @@ def measured(r: Results) -> list[Messages]:
     for k in RUNS[r.mode]:
         for rule, (hysteresis, spacing) in RULES.items():
             settings = {"topology.k": k, "flow_control.gfc-buffer.hysteresis": hysteresis, "flow_control.gfc-buffer.spacing": spacing}
-            windows: dict[int, int] = {}
-            for row in r["messages"].where(settings):
+            runs, windows = r["messages"].where(settings), dict[int, int]()
+            for row in runs:
                 for n, count in row["counts"].rows():
                     windows[n] = windows.get(n, 0) + count
-            found.append(Messages(k, rule, len(r["messages"].where(settings)), windows))
+            if runs:
+                found.append(Messages(k, rule, len(runs), windows))
     return found
 
 
@@ -119,7 +127,9 @@ def numbers(r: Results) -> list[dict[str, Any]]:
 
 
 def judged(r: Results) -> dict[int, dict[str, Any]]:
-    return {n["k"]: n for n in numbers(r) if n["rule"] == JUDGED}
+    """The numbers under the judged rule; ``shown``: the mean of the reading."""
+    of = "busy" if r.cell["mean over"] == "ports with messages" else "mean"
+    return {n["k"]: n | {"shown": n[of]} for n in numbers(r) if n["rule"] == JUDGED}
 
 
 def sizes(r: Results) -> list[int]:

@@ -1,9 +1,6 @@
 """Figures of GFC's claims."""
 
-import math
-
 import polars as pl
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from xoff.lab import Results, draw, theory
 from xoff.lab.observe import MS
@@ -14,9 +11,6 @@ __all__ = ["fig15", "fig16", "fig17", "fig18", "fig19"]
 
 _REPAIR = {"Buffer-based GFC": draw.color("gfc-buffer", 0), "Time-based GFC": draw.color("gfc-time", 0), "GFC with entry ports": "tab:purple"}
 """Colours of the flow controls that the repair compares."""
-_TONES = ListedColormap(["#f4c7c3", "#fbe7b2", "#cde8cf"])
-"""Not as in the paper, in some runs, as in the paper."""
-
 
 def ring(r: Results) -> Figure:
     figure, axes = draw.panels(2)
@@ -210,20 +204,7 @@ def thm5_1(r: Results) -> Figure:
 
 
 def matrix(r: Results) -> Figure:
-    tables = r.value("fields")
-    figure, axes = draw.panels(len(tables), height=3.6)
-    rows = [f"{d}, {offset} us apart" for d in r.value("DISCIPLINES") for offset in r.value("OFFSETS")]
-    columns = [f"{r.value('NAMES')[s].replace('-based', '')}\n{jitter} us" for s in r.value("SCHEMES") for jitter in r.value("jitters")]
-    for (name, fields), panel in zip(tables.items(), axes.flat, strict=True):
-        panel.imshow([[min(math.ceil(shown), 1) + (shown == 1) for shown, _ in row] for row in fields], cmap=_TONES, vmin=0, vmax=2, aspect="auto")
-        for y, row in enumerate(fields):
-            for x, (_, words) in enumerate(row):
-                panel.text(x, y, words, ha="center", va="center", fontsize=6)
-        panel.set_xticks(range(len(columns)), columns, fontsize=6)
-        panel.set_yticks(range(len(rows)), rows, fontsize=6)
-        panel.grid(visible=False)
-        draw.label(panel, "Flow control, jitter", "", f"Thresholds: {name}")
-    return figure
+    return draw.heat(list(r.value("SWITCHES")), r.value("columns"), r.value("field"))
 
 
 def repair(r: Results) -> Figure:

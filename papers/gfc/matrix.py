@@ -1,10 +1,9 @@
-"""Which settings make PFC and CBFC deadlock on the ring, and let GFC hold 5 Gb/s?"""
+"""Four flow controls on eight switches: which of them make PFC and CBFC deadlock on the ring, and let GFC hold 5 Gb/s for a second?"""
 
-import itertools
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
 from xoff import Run
 from xoff.lab import Results, Row, observe
 from xoff.lab.observe import MS
@@ -13,207 +12,131 @@ from .metrics import NAMES
 
 __all__ = ["NAMES"]
 
-SETS: dict[str, tuple[str, dict[str, str]]] = {
-    "testbed": ("1003KB", {}),
-    "simulations": (
-        "303KB",
-        {
-            "switch.buffer": "300KB",
-            "control_delay.processing": "3us",
-            "flow_control.pfc.xoff": "280KB",
-            "flow_control.pfc.xon": "277KB",
-            "flow_control.gfc-buffer.bm": "300KB",
-            "flow_control.gfc-buffer.b1": "281KB",
-            "flow_control.gfc-time.bm": "300KB",
-            "flow_control.gfc-time.b0": "159KB",
-        },
-    ),
-    # PFC pauses far below C tau = 112.5 KB, so that it under-runs; GFC as in the testbed.
-    "testbed, XOFF 30 KB": ("1003KB", {"flow_control.pfc.xoff": "30KB", "flow_control.pfc.xon": "27KB"}),
+SWITCHES: dict[str, dict[str, Any]] = {
+    "FIFO": {"switch.discipline": "fifo"},
+    "round robin": {"switch.discipline": "round-robin"},
+    "deficit round robin": {"switch.discipline": "drr"},
+    "input FIFO": {"switch.discipline": "input-fifo"},
+    **{f"random, {batch} {'frame' if batch == 1 else 'frames'}": {"switch.discipline": "random", "switch.batch": batch} for batch in (1, 4, 8, 32)},
 }
-"""Thresholds: buffer of GFC (B_m + 2 MTU), settings."""
-DISCIPLINES = ("fifo", "round-robin", "drr", "input-fifo")
-"""Input FIFO: an input is read one frame at a time, so that a frame that may not go holds up those behind it."""
-SCHEMES = ("pfc", "cbfc", "gfc-buffer", "gfc-time")
-OFFSETS = (0, 100, 3000)
-"""Host i starts i times this later [us]."""
-GROUPS = {"fair": ("round-robin", "drr"), "input-fifo": ("input-fifo",)}
-
-Setting = tuple[str, str, int, int]
-"""Thresholds, discipline, uniform addition to the processing delay [us], offset."""
-
-
-def jitters(r: Results) -> tuple[int, ...]:
-    return (0, 10, 40) if r.full else (0, 40)
-
-
-def all_settings(r: Results) -> list[Setting]:
-    return list(itertools.product(SETS, DISCIPLINES, jitters(r), OFFSETS))
-
-
-def on_the_ring(setting: Setting, scheme: str) -> dict[str, Any]:
-    """Settings of the scenario."""
-    thresholds, discipline, jitter, offset = setting
-    slack, given = SETS[thresholds]
-    own = {"flow_control": scheme, "switch.discipline": discipline} | ({"switch.buffer": slack} if scheme.startswith("gfc") else {})
-    starts = {"flow[1].start": f"{offset}us", "flow[2].start": f"{2 * offset}us"}
-    return given | own | starts | {"control_delay.processing_jitter": f"{jitter}us"}
-
-
-def _name(setting: Setting, scheme: str) -> str:
-    return ", ".join(map(str, (*setting, scheme)))
+"""Order in which an egress serves its inputs. Random: an input is drawn for so many frames, fairly."""
+CLOCKS = {"equal": 0, "+- 10 ppm": 10}
+"""Links differ by so many parts in a million."""
+SCHEMES: dict[str, dict[str, Any]] = {"pfc": {}, "cbfc": {}, "gfc-buffer": {"switch.buffer": "1003KB"}, "gfc-time": {"switch.buffer": "1003KB"}}
+"""GFC has B_m + 2 MTU."""
+EARLY = (50 * MS, 60 * MS)
 
 
 def grid(r: Results) -> dict[str, dict[str, Any]]:
-    """Every setting; without jitter nothing is random, and one run is enough."""
+    """Every cell; several seeds where something is drawn."""
     return {
-        f"{_name(setting, scheme)}, {seed}": on_the_ring(setting, scheme) | {"run.seed": seed}
-        for setting in all_settings(r)
-        for scheme in SCHEMES
-        for seed in range(r.seed, r.seed + (6 if r.full and setting[2] else 1))
+        f"{switch}, {clocks}, {scheme}, {seed}": {"flow_control": scheme, "clocks.ppm": ppm, "run.seed": seed, "run.duration": "1s" if r.full else "200ms"} | order | own
+        for switch, order in SWITCHES.items()
+        for clocks, ppm in CLOCKS.items()
+        for scheme, own in SCHEMES.items()
+        for seed in range(r.seed, r.seed + (3 if r.full and (ppm or "random" in switch) else 1))
     }
 
 
 def at_the_end(run: Run) -> dict[str, Any]:
-    """Deadlock, slowest and fastest flow of the last 10 ms, loss."""
-    rates = [rate for rate in observe.rates_at_end(run, 10 * MS) if not math.isnan(rate)]
-    slowest, fastest = min(rates, default=math.inf), max(rates, default=0.0)
-    return {"stuck": bool(observe.deadlocks(run)), "slowest": slowest, "fastest": fastest, "lost": observe.lost(run)}
-
-
-def by_setting(r: Results) -> Mapping[str, list[Row]]:
-    """The runs of each setting and scheme."""
-    found: dict[str, list[Row]] = {}
-    for row in r.runs:
-        found.setdefault(row["case"].rpartition(", ")[0], []).append(row)
-    return found
-
-
-def runs_of(r: Results, setting: Setting, scheme: str) -> list[Row]:
-    found: list[Row] = r.value("by_setting")[_name(setting, scheme)]
-    return found
-
-
-def holds(row: Row) -> bool:
-    return not row["stuck"] and row["slowest"] >= 4.9e9 and row["fastest"] <= 5.1e9
-
-
-def _share(found: Iterable[bool]) -> float:
-    all_ = list(found)
-    return sum(all_) / len(all_)
-
-
-def _along(r: Results, thresholds: str, discipline: str, scheme: str) -> list[Row]:
-    """Every jitter and start."""
-    return [row for s in all_settings(r) if s[:2] == (thresholds, discipline) for row in runs_of(r, s, scheme)]
-
-
-def stuck(r: Results) -> dict[str, dict[str, float]]:
-    """Share of the runs that deadlock."""
-    return {s: {f"{d} {scheme}": _share(row["stuck"] for row in _along(r, s, d, scheme)) for d in DISCIPLINES for scheme in SCHEMES} for s in SETS}
-
-
-def held(r: Results) -> dict[str, dict[str, float]]:
-    """Share of the runs that hold 5 Gb/s."""
-    return {s: {f"{d} {scheme}": _share(map(holds, _along(r, s, d, scheme))) for d in DISCIPLINES for scheme in SCHEMES} for s in SETS}
-
-
-def fifo(r: Results) -> dict[str, float]:
-    """With the thresholds of testbed and simulations."""
-    of = {scheme: [row for s in ("testbed", "simulations") for row in _along(r, s, "fifo", scheme)] for scheme in SCHEMES}
-    best = max(row["slowest"] for scheme in ("gfc-buffer", "gfc-time") for row in of[scheme])
-    return {scheme: _share(row["stuck"] for row in of[scheme]) for scheme in ("pfc", "cbfc")} | {"best": best}
-
-
-def lossless(r: Results) -> dict[str, dict[str, float]]:
-    """Runs without loss with these thresholds."""
-
-    def of(disciplines: tuple[str, ...], schemes: tuple[str, ...]) -> list[Row]:
-        rows = [row for s in ("testbed", "simulations") for d in disciplines for scheme in schemes for row in _along(r, s, d, scheme)]
-        return [row for row in rows if not row["lost"]]
-
-    found = {}
-    for name, disciplines in GROUPS.items():
-        stops, gentle = of(disciplines, SCHEMES[:2]), of(disciplines, SCHEMES[2:])
-        slowest = [row["slowest"] for row in gentle]
-        found[name] = {
-            "stuck": sum(row["stuck"] for row in stops),
-            "runs": len(stops),
-            "holds": _share(map(holds, gentle)),
-            "least": min(slowest),
-            "best": max(slowest),
-        }
-    return found
-
-
-def _as_shown(r: Results, setting: Setting) -> dict[str, bool]:
-    """For each scheme: does every run show what the paper shows?"""
-    of = {scheme: runs_of(r, setting, scheme) for scheme in SCHEMES}
-    return {s: all(row["stuck"] if s in ("pfc", "cbfc") else holds(row) and not row["lost"] for row in rows) for s, rows in of.items()}
-
-
-def _both(shown: Mapping[str, bool], first: str, second: str) -> bool:
-    return shown[first] and shown[second]
-
-
-def settings(r: Results) -> int:
-    return len(all_settings(r))
-
-
-def whole(r: Results) -> int:
-    """Settings with the paper's whole pair."""
-    return sum(all(_as_shown(r, setting).values()) for setting in all_settings(r))
-
-
-def testbed(r: Results) -> dict[str, int]:
-    """Settings with its thresholds, counted."""
-    shown = [(s[1], _as_shown(r, s)) for s in all_settings(r) if s[0] == "testbed"]
+    """Deadlock; slowest and fastest flow in the last tenth, and the slowest early on; loss."""
+    rates = observe.rates_at_end(run, observe.end(run) / 10)
     return {
-        "settings": len(shown),
-        "stops": sum(_both(of, "pfc", "cbfc") for _, of in shown),
-        "stops_in_order": sum(_both(of, "pfc", "cbfc") for discipline, of in shown if discipline == "fifo"),
-        "holds": sum(_both(of, "gfc-buffer", "gfc-time") for _, of in shown),
+        "deadlock_ps": observe.deadlock_ps(run),
+        "slowest": min(rates),
+        "fastest": max(rates),
+        "early": min(observe.mean(observe.flow_rate(run, flow), *EARLY) for flow in run.flows["flow"].to_list()),
+        "lost": observe.lost(run),
     }
 
 
-def words(rows: list[Row]) -> str:
-    """Some runs of one setting. After a loss a rate says nothing: the frame is not sent again."""
-    deadlocks, lost = sum(row["stuck"] for row in rows), any(row["lost"] for row in rows)
-    if deadlocks == len(rows):
-        return "deadlock, loss" if lost else "deadlock"
-    part = f"{deadlocks}/{len(rows)} stuck, " if deadlocks else ""
-    if lost:
-        return f"{part}loss"
-    return f"{part}{min(row['slowest'] for row in rows if not row['stuck']) / 1e9:.2f} G"
+def cells(r: Results) -> Iterator[tuple[str, str, str, list[Row]]]:
+    """Switch, clocks, flow control and runs."""
+    runs: dict[str, list[Row]] = {}
+    for row in r.runs:
+        runs.setdefault(row["case"].rpartition(", ")[0], []).append(row)
+    for switch in SWITCHES:
+        for clocks in CLOCKS:
+            for scheme in SCHEMES:
+                yield switch, clocks, scheme, runs[f"{switch}, {clocks}, {scheme}"]
 
 
-def parts_table(r: Results) -> list[dict[str, str]]:
-    found = []
-    for setting in all_settings(r):
-        shown = _as_shown(r, setting)
-        if (shown["pfc"] or shown["cbfc"]) and (shown["gfc-buffer"] or shown["gfc-time"]):
-            thresholds, discipline, jitter, offset = setting
-            of = {"Thresholds": thresholds, "Egress": discipline, "Jitter": f"{jitter} us", "Offset": f"{offset} us"}
-            found.append(of | {NAMES[scheme]: words(runs_of(r, setting, scheme)) for scheme in SCHEMES})
-    return found
+def as_in_the_paper(scheme: str, row: Row) -> bool:
+    """A deadlock, or 5 Gb/s +- 2 % at the end and no loss."""
+    if scheme in ("pfc", "cbfc"):
+        return row["deadlock_ps"] is not None
+    return not row["lost"] and row["slowest"] >= 4.9e9 and row["fastest"] <= 5.1e9
 
 
-def parts(r: Results) -> int:
-    return len(parts_table(r))
+def words(scheme: str, rows: list[Row]) -> str:
+    """Time of the deadlock [ms], or rate of the slowest flow [Gb/s]: of all seeds, the smallest and the largest. Under GFC, early and at the end."""
+    stuck = [row["deadlock_ps"] / MS for row in rows if row["deadlock_ps"] is not None]
+    late = _range([row["slowest"] / 1e9 for row in rows if row["deadlock_ps"] is None], ".2f")
+    if stuck:
+        rest = f"\n{len(rows) - len(stuck)} of {len(rows)}: none" if len(stuck) < len(rows) else ""
+        return f"deadlock\n{_range(stuck, '.3g')} ms{rest}"
+    if scheme in ("pfc", "cbfc"):
+        return f"none\n{late}"
+    early = _range([row["early"] / 1e9 for row in rows], ".2f")
+    return late if early == late else f"{early}\nthen {late}"
 
 
-def losses(r: Results) -> dict[str, int]:
-    lost = r.runs.column("lost")
-    return {"lossy": sum(n > 0 for n in lost), "runs": len(lost), "lost": sum(lost)}
+def _range(values: list[float], form: str) -> str:
+    if not values:
+        return ""
+    low, high = (format(of(values), form) for of in (min, max))
+    return low if low == high else f"{low}-{high}"
 
 
-def fields(r: Results) -> dict[str, list[list[tuple[float, str]]]]:
-    """For the figure, by thresholds: share of the runs that show what the paper shows, and words, a row for each discipline and offset."""
+def share(scheme: str, rows: list[Row]) -> float:
+    return sum(as_in_the_paper(scheme, row) for row in rows) / len(rows)
 
-    def field(setting: Setting, scheme: str) -> tuple[float, str]:
-        rows = runs_of(r, setting, scheme)
-        shown = _share(row["stuck"] if scheme in ("pfc", "cbfc") else holds(row) and not row["lost"] for row in rows)
-        return shown, words(rows)
 
-    columns = [(scheme, jitter) for scheme in SCHEMES for jitter in jitters(r)]
-    return {s: [[field((s, d, j, offset), scheme) for scheme, j in columns] for d in DISCIPLINES for offset in OFFSETS] for s in SETS}
+def field(r: Results) -> list[list[tuple[float, str]]]:
+    """For the figure, a row a switch: share of the seeds that show what the paper shows, and words."""
+    found = [(share(scheme, rows), words(scheme, rows)) for _, _, scheme, rows in sorted(cells(r), key=lambda c: (list(SWITCHES).index(c[0]), list(SCHEMES).index(c[2])))]
+    width = len(SCHEMES) * len(CLOCKS)
+    return [found[n : n + width] for n in range(0, len(found), width)]
+
+
+def columns(r: Results) -> list[str]:
+    return [f"{NAMES[scheme].replace('-based', '')}\n{clocks}" for scheme in SCHEMES for clocks in CLOCKS]
+
+
+def whole(r: Results) -> dict[str, int]:
+    """Switches on which every seed of all four shows what the paper shows, by clocks."""
+    return {clocks: len(switches) for clocks, switches in _whole(r).items()}
+
+
+def _whole(r: Results) -> dict[str, list[str]]:
+    held = {(switch, clocks, scheme): share(scheme, rows) == 1 for switch, clocks, scheme, rows in cells(r)}
+    return {clocks: [s for s in SWITCHES if all(held[s, clocks, scheme] for scheme in SCHEMES)] for clocks in CLOCKS}
+
+
+def names(r: Results) -> dict[str, str]:
+    return {clocks: ", ".join(switches) or "none" for clocks, switches in _whole(r).items()}
+
+
+def cell(r: Results) -> dict[str, str]:
+    """Words of a cell: ``input FIFO equal pfc``."""
+    return {f"{switch} {clocks} {scheme}": words(scheme, rows).replace("\n", " ") for switch, clocks, scheme, rows in cells(r)}
+
+
+def stuck(r: Results) -> dict[str, int]:
+    """Switches on which PFC deadlocks with every seed, and on which it does and a flow of buffer-based GFC falls below 0.1 Gb/s with some seed."""
+    of = {(switch, clocks, scheme): rows for switch, clocks, scheme, rows in cells(r)}
+    where = [s for s in SWITCHES if all(row["deadlock_ps"] is not None for row in of[s, "+- 10 ppm", "pfc"])]
+    return {"pfc": len(where), "decays": sum(min(row["slowest"] for row in of[s, "+- 10 ppm", "gfc-buffer"]) < 0.1e9 for s in where)}
+
+
+def losses(r: Results) -> int:
+    return sum(r.runs.column("lost"))
+
+
+def table(r: Results) -> pl.DataFrame:
+    rows = [
+        {"Switch": switch, "Clocks": clocks} | {NAMES[scheme]: words(scheme, of).replace("\n", ", ") for s, c, scheme, of in cells(r) if (s, c) == (switch, clocks)}
+        for switch in SWITCHES
+        for clocks in CLOCKS
+    ]
+    return pl.DataFrame(rows)

@@ -10,7 +10,6 @@ from xoff.lab import Results, Row, observe, units
 from xoff.lab.observe import MS
 
 from .large_scale import ENTRY_PORTS, blocks, outcome, performance, scan, scanned, scheme_of
-from .matrix import DISCIPLINES, OFFSETS, Setting, on_the_ring
 from .searches import count, headline, search, stuck
 
 __all__ = ["blocks", "headline", "outcome", "performance", "scan", "scanned", "search", "stuck"]
@@ -85,7 +84,41 @@ def jobs_table(r: Results) -> list[dict[str, Any]]:
     ]
 
 
-# ---- the settings of the matrix -------------------------------------------------------------------------------------------------
+# ---- the settings of the matrix: thresholds x discipline x jitter x start ---------------------------------------------------------
+
+SETS: dict[str, tuple[str, dict[str, str]]] = {
+    "testbed": ("1003KB", {}),
+    "simulations": (
+        "303KB",
+        {
+            "switch.buffer": "300KB",
+            "control_delay.processing": "3us",
+            "flow_control.pfc.xoff": "280KB",
+            "flow_control.pfc.xon": "277KB",
+            "flow_control.gfc-buffer.bm": "300KB",
+            "flow_control.gfc-buffer.b1": "281KB",
+            "flow_control.gfc-time.bm": "300KB",
+            "flow_control.gfc-time.b0": "159KB",
+        },
+    ),
+}
+"""Thresholds: buffer of GFC (B_m + 2 MTU), settings."""
+DISCIPLINES = ("fifo", "round-robin", "drr", "input-fifo")
+"""Input FIFO: an input is read one frame at a time, so that a frame that may not go holds up those behind it."""
+OFFSETS = (0, 100, 3000)
+"""Host i starts i times this later [us]."""
+
+Setting = tuple[str, str, int, int]
+"""Thresholds, discipline, uniform addition to the processing delay [us], offset."""
+
+
+def on_the_ring(setting: Setting, scheme: str) -> dict[str, Any]:
+    """Settings of the scenario."""
+    thresholds, discipline, jitter, offset = setting
+    slack, given = SETS[thresholds]
+    own = {"flow_control": scheme, "switch.discipline": discipline} | ({"switch.buffer": slack} if scheme.startswith("gfc") else {})
+    starts = {"flow[1].start": f"{offset}us", "flow[2].start": f"{2 * offset}us"}
+    return given | own | starts | {"control_delay.processing_jitter": f"{jitter}us"}
 
 
 def of_the_matrix() -> dict[str, Setting]:
