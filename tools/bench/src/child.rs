@@ -103,8 +103,29 @@ impl Xoff {
     }
 }
 
-/// Runs a command to its end, `limit` at most, and reads its answer.
-fn wait_for(mut command: Command, limit: Duration) -> Result<Run, Failed> {
+/// What a program said, and its cost.
+pub struct Ended {
+    /// Standard output.
+    pub said: String,
+    /// Time on the processors, start and exit included [s].
+    pub cpu_seconds: f64,
+    /// From start to exit [s].
+    pub process_seconds: f64,
+    /// Largest resident memory [bytes].
+    pub peak_bytes: u64,
+}
+
+/// Runs xoff to its end, `limit` at most, and reads its answer.
+fn wait_for(command: Command, limit: Duration) -> Result<Run, Failed> {
+    // 1: it ran, and its answer is "no": a deadlock, or frames lost.
+    let ended = to_the_end(command, limit, &[0, 1])?;
+    let answer = serde_json::from_str(&ended.said)
+        .map_err(|e| format!("the answer of xoff is unreadable: {e}"))?;
+    Ok(Run { answer, process_seconds: ended.process_seconds, peak_bytes: ended.peak_bytes })
+}
+
+/// Runs a command to its end, `limit` at most; other exit codes than these are failures.
+pub fn to_the_end(mut command: Command, limit: Duration, codes: &[i32]) -> Result<Ended, Failed> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |e: std::io::Error| format!("cannot run {program}: {e}");
     // Files instead of pipes: nothing has to be read while the clock runs.
@@ -133,13 +154,15 @@ fn wait_for(mut command: Command, limit: Duration) -> Result<Run, Failed> {
         return Err(format!("not finished in {} s", limit.as_secs()));
     };
     let used = used.map_err(failed)?;
-    // 1: it ran, and its answer is "no": a deadlock, or frames lost.
-    if !matches!(used.status.code(), Some(0 | 1)) {
+    if !used.status.code().is_some_and(|code| codes.contains(&code)) {
         return Err(format!("{}: {}", used.status, last_line(&text(&mut err).map_err(failed)?)));
     }
-    let answer = serde_json::from_str(&text(&mut out).map_err(failed)?)
-        .map_err(|e| format!("the answer of xoff is unreadable: {e}"))?;
-    Ok(Run { answer, process_seconds: elapsed.as_secs_f64(), peak_bytes: used.rusage.maxrss })
+    Ok(Ended {
+        said: text(&mut out).map_err(failed)?,
+        cpu_seconds: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
+        process_seconds: elapsed.as_secs_f64(),
+        peak_bytes: used.rusage.maxrss,
+    })
 }
 
 fn text(file: &mut File) -> std::io::Result<String> {

@@ -6,6 +6,7 @@
 //!   page         bench.json -> docs/performance/*.csv, out/bench/figures/*.svg
 //!   instructions -> callgrind counts per frame-hop against instructions.json; more than 3 % above: exit code 1
 //!   slopes       -> callgrind counts of three sizes of each cost; one that grows faster than the work: exit code 1
+//!   peers        -> other simulators and xoff by turns, the same work
 //!   accept       -> new instructions.json, and bench.json becomes the baseline
 //! ```
 //!
@@ -21,6 +22,7 @@ mod instructions;
 mod machine;
 mod memory;
 mod page;
+mod peers;
 mod queue;
 mod results;
 mod runs;
@@ -111,6 +113,8 @@ enum Command {
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
     },
+    /// Run other simulators and xoff by turns on the same work, and print the table
+    Peers(peers::Args),
     /// Accept today's instruction counts, and the figures of the last `run`
     Accept {
         /// Output of `run`; ignored if the file is absent
@@ -167,6 +171,7 @@ fn execute(cli: &Cli) -> Result<ExitCode, Failed> {
             return instructions::gate(&xoff()?, &cli.scenarios, accepted);
         }
         Command::Slopes { only } => return slopes::gate(&xoff()?, only.as_deref()),
+        Command::Peers(args) => peers::measure(args, &xoff()?)?,
         Command::Accept { from, baseline, accepted } => {
             instructions::accept(&xoff()?, &cli.scenarios, accepted)?;
             if from.exists() {

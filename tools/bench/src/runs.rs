@@ -9,7 +9,7 @@ use crate::child::{Run, Xoff};
 use crate::growth::{self, Curve};
 use crate::machine::Machine;
 use crate::results::{Report, Row, Stat};
-use crate::targets::{self as t, HPCC_SIMULATOR};
+use crate::targets as t;
 use crate::{Failed, engines, forwarding, hpcc_case, memory, queue, threads};
 
 /// Runs of a figure, unless they take long.
@@ -214,7 +214,6 @@ impl Bench {
         let mut rows = vec![
             t::HPCC_CPU.row(figure(&hpcc, |r| r.answer.cpu_seconds)),
             t::HPCC_SPEED.row(figure(&hpcc, Run::speed)),
-            t::HPCC_RATIO.row(figure(&hpcc, |r| r.speed() / HPCC_SIMULATOR)),
             t::TOML_SPEED.row(figure(&scenario, Run::speed)),
             t::K8_PERMUTATION.row(figure(k8, Run::speed)),
             t::K16_PERMUTATION.row(figure(k16, Run::speed)),

@@ -5,11 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::Failed;
 use crate::results::{Measured, Row, Stat};
 
-/// Speed of the HPCC simulator at the work of [`HPCC_SPEED`], measured on one core of a 2.6 GHz
-/// EPYC: 104.7 CPU seconds for 22.1 million hops of data and as many of ACKs [frame-hops per CPU
-/// second].
-pub const HPCC_SIMULATOR: f64 = 0.42e6;
-
 /// Unit of a figure; values are in the base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -126,8 +121,6 @@ const HPCC: &str = "HPCC format, k = 8, 128 hosts, WebSearch 50 %, 5 ms";
 pub const HPCC_CPU: Spec = spec("hpcc-cpu", HPCC, "CPU time", Unit::Seconds, None);
 pub const HPCC_SPEED: Spec =
     spec("hpcc-speed", HPCC, SPEED, Unit::FrameHopsPerSecond, at_least(16e6));
-pub const HPCC_RATIO: Spec =
-    spec("hpcc-ratio", HPCC, "speed relative to the HPCC simulator", Unit::Times, at_least(40.0));
 pub const TOML_SPEED: Spec = spec(
     "toml-speed",
     "the same network as a scenario",
