@@ -28,11 +28,10 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 """Kinds that the paper draws, then the others."""
 DRAWN = list(KINDS)[:4]
-NEAREST = "every interval 75 KB"
-"""The reading that comes nearest to the paper's times."""
 VARIANTS: dict[str, dict[str, Any]] = {
+    "shrinking": {},
     "every interval I_s = 150 KB": {"congestion_points.shrinking": False},
-    NEAREST: {"congestion_points.shrinking": False, "congestion_points.sample_base": "75KB"},
+    "every interval 75 KB": {"congestion_points.shrinking": False, "congestion_points.sample_base": "75KB"},
     "Q_eq 50 KB": {"congestion_points.setpoint": "50KB"},
     "Q_eq 70 KB": {"congestion_points.setpoint": "70KB"},
     "w = 4": {"congestion_points.weight": 4},
@@ -44,13 +43,22 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """Other settings of what the paper leaves open."""
 
 
-def kind_cases(r: Results) -> dict[str, dict[str, Any]]:
-    return KINDS
+def drawn_cases(r: Results) -> dict[str, dict[str, Any]]:
+    return {kind: KINDS[kind] for kind in DRAWN}
+
+
+def other_cases(r: Results) -> dict[str, dict[str, Any]]:
+    return {kind: own for kind, own in KINDS.items() if kind not in DRAWN}
 
 
 def variant_cases(r: Results) -> dict[str, dict[str, Any]]:
-    """Of outputs and inputs; of the nearest reading all kinds that the paper draws."""
-    return {f"{name} / {kind}": KINDS[kind] | own for name, own in VARIANTS.items() for kind in (DRAWN if name == NEAREST else DRAWN[:2])}
+    """Of outputs and inputs."""
+    return {f"{name} / {kind}": KINDS[kind] | own for name, own in VARIANTS.items() for kind in DRAWN[:2]}
+
+
+def of_kind(r: Results, kind: str) -> Runs:
+    named: Runs = r.runs if kind in DRAWN else r["others"]
+    return named.where(case=kind)
 
 
 def time(row: Row) -> float:
@@ -69,20 +77,18 @@ def seeds(r: Results) -> int:
 
 def times(r: Results) -> dict[str, Mean]:
     """By kind."""
-    return {kind: of_seeds(r.runs.where(case=kind), time) for kind in KINDS}
+    return {kind: of_seeds(of_kind(r, kind), time) for kind in KINDS}
 
 
 def variant_times(r: Results) -> dict[str, dict[str, Mean]]:
     """By variant and kind."""
     runs = r["variants"]
-    kinds = {name: DRAWN if name == NEAREST else DRAWN[:2] for name in VARIANTS}
-    return {name: {kind: of_seeds(runs.where(case=f"{name} / {kind}"), time) for kind in of} for name, of in kinds.items()}
+    return {name: {kind: of_seeds(runs.where(case=f"{name} / {kind}"), time) for kind in DRAWN[:2]} for name in VARIANTS}
 
 
 def ratios(r: Results) -> dict[str, str]:
-    """Inputs over outputs, by variant; the default has an empty name."""
-    of = {"": times(r), **variant_times(r)}
-    return {name: f"{kinds['inputs'].mean / kinds['outputs'].mean:.1f}" for name, kinds in of.items()}
+    """Inputs over outputs, by variant."""
+    return {name: f"{kinds['inputs'].mean / kinds['outputs'].mean:.1f}" for name, kinds in variant_times(r).items()}
 
 
 def outputs(r: Results) -> Mean:
@@ -93,16 +99,12 @@ def outputs(r: Results) -> Mean:
 
 def over_outputs(r: Results) -> dict[str, Mean]:
     """Seeds belong to nothing in common here: pairs of them are as good as any."""
-    of = {kind: [time(row) for row in r.runs.where(case=kind)] for kind in KINDS}
+    of = {kind: [time(row) for row in of_kind(r, kind)] for kind in DRAWN}
     return {kind: Mean.ratio(times, of["outputs"]) for kind, times in of.items()}
 
 
 def sentence(r: Results) -> str:
     return "; ".join(f"{kind} {ms(times(r)[kind])}" for kind in DRAWN)
-
-
-def nearest(r: Results) -> str:
-    return "; ".join(f"{kind} {ms(m)}" for kind, m in variant_times(r)[NEAREST].items())
 
 
 # ---- buffers --------------------------------------------------------------------------------------------------------------------
@@ -119,6 +121,11 @@ def buffer(r: Results) -> dict[str, dict[str, float]]:
         "outputs": {"low": of("outputs", "output_0", 0.1)},
         "reliable": {"low": of("outputs, reliable delivery", "output_0", 0.1)},
     }
+
+
+def nine_tenths(r: Results) -> float:
+    """Of the output buffer [bytes]."""
+    return 0.9e3 * float(r.cell["output buffer"].removesuffix(" KB"))
 
 
 def more_at_output(r: Results) -> int:
@@ -142,11 +149,11 @@ def table(r: Results) -> list[dict[str, Any]]:
             "CNMs": f"{mean(lambda row: cnms(row, 0)):.0f}",
         }
 
-    return [row(kind, r.runs.where(case=kind)) for kind in KINDS]
+    return [row(kind, of_kind(r, kind)) for kind in KINDS]
 
 
 def open_table(r: Results) -> list[dict[str, Any]]:
     return [
-        {"What the paper leaves open": name or "default", "Outputs": ms(of["outputs"]), "Inputs": ms(of["inputs"]), "Inputs over outputs": ratios(r)[name]}
-        for name, of in {"": times(r), **variant_times(r)}.items()
+        {"What the paper leaves open": name, "Outputs": ms(of["outputs"]), "Inputs": ms(of["inputs"]), "Inputs over outputs": ratios(r)[name]}
+        for name, of in variant_times(r).items()
     ]

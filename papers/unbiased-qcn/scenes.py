@@ -36,7 +36,8 @@ def ps(text: str) -> int:
 
 def staggered(settings: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
     """Flows do not start in the same picosecond: each up to ``within`` later, by its number and the seed. ``fabric = "rack"``: the scene is
-    on the fabric of Fig. 1, its hosts on a leaf switch each as far as those go."""
+    on the fabric of Fig. 1, its hosts on a leaf switch each as far as those go. The links of that fabric have 25 Gb/s for servers of any
+    rate."""
     within, rack = ps(settings.pop("within")), settings.pop("fabric", "ideal") == "rack"
     for n, flow in enumerate(scenario["host_flow"]):
         late = theory.random_below(settings["run.seed"], n, START, within)
@@ -44,7 +45,11 @@ def staggered(settings: dict[str, Any], scenario: dict[str, Any]) -> dict[str, A
         if rack:
             settings[f"host_flow[{n}].source"] = _on_leaf(flow["source"])
             settings[f"host_flow[{n}].destinations"] = [str(_on_leaf(int(d))) for d in flow["destinations"]]
-    return settings | ({"scheduled_fabric": "rack", "scheduled_fabric.rack.edges": LEAVES} if rack else {})
+    if not rack:
+        return settings
+    for n, change in enumerate(scenario.get("line_change", [])):
+        settings[f"line_change[{n}].port"] = _on_leaf(change["port"])
+    return {"scheduled_fabric": "rack", "scheduled_fabric.rack.edges": LEAVES, "scheduled_fabric.links": "25Gbps"} | settings
 
 
 def _on_leaf(port: int) -> int:
