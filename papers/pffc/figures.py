@@ -178,3 +178,15 @@ def hosts(r: Results) -> Figure:
     bars(axes, names, {case: [of[case] / 1e6 for of in mean.values()] for case in r.value("HOSTS")}, [*_schemes(), None])
     draw.label(axes, "First elephant", "Mean completion time [us]")
     return figure
+
+
+def cost(r: Results) -> Figure:
+    of = r.value("cost")
+    figure, ((left, right),) = draw.panels(1, 2)
+    bars(left, list(of), {"ring, slowest flow": [c["slowest"] for c in of.values()], "victim": [c["victim"] for c in of.values()]}, [None] * 2, 1e9)
+    draw.level(left, 3, "offered by the victim: 3 Gb/s")
+    draw.label(left, "", "Throughput [Gb/s]")
+    bars(right, list(of), {"ring": [c["peak"] for c in of.values()], "victim": [c["victim_peak"] for c in of.values()]}, [None] * 2, 1e3)
+    draw.level(right, 300, "buffer")
+    draw.label(right, "", "Largest ingress [KB]")
+    return figure
