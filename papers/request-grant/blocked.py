@@ -79,6 +79,11 @@ def beside(r: Results) -> dict[str, Mean]:
     return {what: ratios(of[what]) for what in ("kept", "rise", "recovery")}
 
 
+def beside_data(r: Results) -> dict[str, Mean]:
+    """Throughput of the others while hosts are blocked over that before, by the way of control."""
+    return {case: mean(r.runs.where(case=case), kept) for case in ("in band", "beside")}
+
+
 def last_queue(r: Results) -> float:
     return largest(r["seen"].where(case="reserve"), "queue_2")
 

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from xoff.lab import Mean, Results, Row, draw
 
-from . import slots
+from . import in_step, slots
 from .metrics import mean
-from .unbalanced import throughput
+from .roundtrip import rule
+from .unbalanced import SMOOTH, WINDOWS, of_claim, series, throughput
 
 LOAD = "Load of an output that is no hotspot"
 
@@ -168,13 +169,32 @@ def implicit_speedup(r: Results) -> Figure:
 # ---- unbalanced traffic -------------------------------------------------------------------------------------------------------------
 
 
-def unbalanced(r: Results) -> Figure:
+def fig14(r: Results) -> Figure:
     figure, axes = draw.panels()
-    for workload, at in throughput(r["throughput"]).items():
+    for workload, at in in_step.throughput(r["throughput"]).items():
         axes.plot(list(at), [m.mean for m in at.values()], marker=".", label=workload)
     draw.level(axes, 0.9, "paper: worst")
-    axes.set(xlim=(-0.02, 1.02), ylim=(0.8, 1.01))
+    axes.set(xlim=(-0.02, 1.02), ylim=(0.7, 1.01))
     draw.label(axes, "w", "Throughput")
+    return figure
+
+
+def unbalanced(r: Results) -> Figure:
+    """Throughput over w, and that of smooth packets over time."""
+    figure, axes = draw.panels(1, 2, height=2.8)
+    left, right = axes.flat
+    for workload, at in throughput(r, *of_claim(r)).items():
+        left.plot(list(at), [m.mean for m in at.values()], marker=".", label=workload)
+    for w, rows in series(r["throughput"])[SMOOTH].items():
+        course(right, rows[0], "cold", f"w = {w:g}")
+    first, last = WINDOWS[r.cell["window"]]
+    right.axvspan(first * 1_000, last * 1_000, color="0.93")
+    for one in (left, right):
+        draw.level(one, 0.9, "paper: worst")
+        one.set_ylim(0.6, 1.01)
+    left.set_xlim(-0.02, 1.02)
+    draw.label(left, "w", "Throughput", "judged window")
+    draw.label(right, "Time [t_min]", "Throughput", "40 B, smooth, over time")
     return figure
 
 
@@ -230,6 +250,25 @@ def fig15def(r: Results) -> Figure:
     return _blocked(r, "def")
 
 
+def control_beside(r: Results) -> Figure:
+    figure, axes = draw.panels()
+    axes.axvspan(30_000, 50_000, color="0.93", label="blocked")
+    for case in ("in band", "beside"):
+        course(axes, r.runs.where(case=case)[0], "cold", f"control {case}")
+    draw.label(axes, "Time [t_min]", "Share of a link")
+    return figure
+
+
+def grant_rate(r: Results) -> Figure:
+    figure, axes = draw.panels(1, 2)
+    for one, (value, unit) in zip(axes.flat, {"hot": "Throughput of hotspots", "delay": "Mean delay of the others [t_min]"}.items(), strict=True):
+        for workload in r.value("WORKLOADS"):
+            points = {of: mean(r[workload].where({"admission.grant_rate": rate}), value).mean for rate, of in r.value("RATES").items()}
+            one.plot(list(points), list(points.values()), marker=".", label=workload)
+        draw.label(one, "L_G / L", unit)
+    return figure
+
+
 # ---- variants and buffers -----------------------------------------------------------------------------------------------------------
 
 
@@ -262,6 +301,16 @@ def fairness(r: Results) -> Figure:
     bars(axes, list(of), {"large requester": [s["large"] for s in of.values()], "a small requester": [s["small"] for s in of.values()]})
     draw.level(axes, 1 / 24, "one in 24")
     draw.label(axes, "", "Share of the line")
+    return figure
+
+
+def round_trip(r: Results) -> Figure:
+    figure, axes = draw.panels()
+    for nth, (size, at) in enumerate(r.value("carried").items()):
+        axes.plot(list(at), list(at.values()), marker=".", color=f"C{nth}", label=f"packets of {size} B")
+        axes.plot([rule(size)], [1.0], "o", color=f"C{nth}", fillstyle="none")
+    axes.set_ylim(0, 1.05)
+    draw.label(axes, "G [segments]", "Share of the line")
     return figure
 
 

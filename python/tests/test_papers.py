@@ -14,7 +14,7 @@ LONG = {
     "gfc": "ring fig09 fig10 fig12 fig13 fig14 matrix repair tab1 tab1-orders fig16 fig17 fig18 fig19 balanced",
     "tcd": "fig11 tab3 fig14 fig15a fig15b fig16a fig16b fig17a fig17b fig18a fig18b fig19a fig19b fig20a fig20b load abstract fig16-gfc combined matrix",
     "request-grant": "fig04 fig06 fig08 buffered-crossbars fig11 fig12 fig13 fig14 unbalanced-worst implicit-speedup fig15abc fig15def "
-    "elements stages spray path-orders compare-incast compare-hotspots",
+    "control-beside grant-rate elements stages spray path-orders compare-incast compare-hotspots",
     "unbiased-qcn": "fig2b fig2c fig2d fig5a fig5c fig5d fig6 fig7 setpoint af-qcn rack",
     "pffc": "cost",
     "hardware": "loss loss-random ecmp",
