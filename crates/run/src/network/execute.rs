@@ -190,7 +190,7 @@ impl NetworkScenario {
         let tables =
             Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(
-            TableRecorder::new(tables, ports.len())
+            TableRecorder::new(tables)
                 .keeping_pauses(self.flows.jobs.as_deref())
                 .sampling(samples)
                 .with_tap(tap),

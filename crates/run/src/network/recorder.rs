@@ -1,6 +1,7 @@
 //! Rows of the simulator into tables.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checkpoint::RowLog;
@@ -14,8 +15,8 @@ use xoff_units::paged::Items;
 /// Writes rows to tables. The first error stops the run.
 pub(crate) struct TableRecorder {
     pub tables: Tables,
-    /// Start of the pause that runs at each port and priority, and its cause.
-    open: Vec<Option<(u64, StoppedBy)>>,
+    /// Start of each pause that has not ended, by port and priority, and its cause.
+    open: HashMap<(u32, u8), (u64, StoppedBy)>,
     failed: bool,
     /// Pauses that have ended, where jobs are accounted for.
     pub kept: Option<Pauses>,
@@ -34,11 +35,11 @@ pub(crate) struct TableRecorder {
 pub type FrameTap = Box<dyn FnMut(&OnWire) -> bool + Send>;
 
 impl TableRecorder {
-    /// Recorder for a network with this number of ports.
-    pub fn new(tables: Tables, ports: usize) -> Self {
+    /// Recorder into these tables.
+    pub fn new(tables: Tables) -> Self {
         TableRecorder {
             tables,
-            open: vec![None; ports * 8],
+            open: HashMap::default(),
             failed: false,
             kept: None,
             pages: None,
@@ -65,30 +66,24 @@ impl TableRecorder {
 
     /// Pauses that never ended, in port order.
     pub fn close_pauses(&mut self) {
-        for at in 0..self.open.len() {
-            if let Some((start_ps, cause)) = self.open[at].take() {
-                let row = PauseRow {
-                    port: Port(at as u32 / 8),
-                    priority: (at % 8) as u8,
-                    start_ps,
-                    end_ps: None,
-                    cause,
-                };
-                self.keep(&row);
-                self.failed |= self.tables.pauses.push(row).is_err();
-            }
+        let mut open: Vec<_> = self.open.drain().collect();
+        open.sort_unstable_by_key(|(at, _)| *at);
+        for ((port, priority), (start_ps, cause)) in open {
+            let row = PauseRow { port: Port(port), priority, start_ps, end_ps: None, cause };
+            self.keep(&row);
+            self.failed |= self.tables.pauses.push(row).is_err();
         }
     }
 
     /// The pause that ends with this change, if one does.
     fn pause(&mut self, change: PauseChange) -> Option<PauseRow> {
         let PauseChange { time_ps, port, priority, stopped, by } = change;
-        let open = &mut self.open[port.0 as usize * 8 + priority as usize];
+        let at = (port.0, priority);
         if stopped {
-            open.get_or_insert((time_ps, by));
+            self.open.entry(at).or_insert((time_ps, by));
             return None;
         }
-        let row = open.take().map(|(start_ps, cause)| PauseRow {
+        let row = self.open.remove(&at).map(|(start_ps, cause)| PauseRow {
             port,
             priority,
             start_ps,

@@ -11,7 +11,7 @@ impl Counters for Partition {
     fn counters(&mut self, f: &mut impl FnMut(&mut u64)) {
         let Monitor { counts, ports, cnms, .. } = &mut self.core.monitor;
         counts.counters(f);
-        ports.iter_mut().for_each(|p| p.counters(f));
+        ports.counters(f);
         cnms.values_mut().for_each(|p| p.counters(f));
         self.core
             .lines

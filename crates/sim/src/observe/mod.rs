@@ -10,6 +10,7 @@ pub(crate) mod last_frames;
 pub(crate) mod lost;
 pub(crate) mod monitor;
 pub(crate) mod outcome;
+pub(crate) mod port_counters;
 pub(crate) mod probe;
 pub(crate) mod records;
 pub(crate) mod rows;

@@ -24,7 +24,8 @@ use crate::observe::given_up::GivenUp;
 use crate::observe::histogram::Histogram;
 use crate::observe::last_frames::LastFrames;
 use crate::observe::lost::{Dropped, LostFrames, RetryCounts};
-use crate::observe::outcome::{PortCnms, PortTotals};
+use crate::observe::outcome::PortCnms;
+use crate::observe::port_counters::PortCounters;
 use crate::observe::probe::Probes;
 use crate::observe::rows::RowBuffer;
 use crate::observe::stops::{Allowed, Stops};
@@ -79,7 +80,7 @@ pub(crate) struct Monitor {
     pub counts: Counts,
     pub flows: FlowTable,
     /// Counters by port; those of transmissions are with its [`Line`](crate::wire::line::Line).
-    pub ports: Vec<PortTotals>,
+    pub ports: PortCounters,
     /// Queue lengths are recorded or counted.
     #[state(built)]
     pub records_queues: bool,
@@ -115,7 +116,7 @@ impl Monitor {
         Monitor {
             counts: Counts::default(),
             flows: FlowTable::default(),
-            ports: vec![PortTotals::default(); ports],
+            ports: PortCounters::new(ports),
             records_queues: !probes.queue_changes.is_none(),
             records_states: !probes.states.is_none(),
             link_failed: false,

@@ -21,7 +21,6 @@ impl World {
         self.audit();
         std::mem::take(&mut self.held).into_iter().for_each(|sample| self.record(sample.row()));
         self.put_in_order(); // stops that have expired since the last event
-        let mut ports = self.port_totals();
         let mut ranks = self.take_ranks();
         let (leapt, jobs) = (std::mem::take(&mut self.leaps), self.jobs.clone());
         let mut begun = self.partitions.iter().map(|p| p.starts.begun).sum();
@@ -34,6 +33,7 @@ impl World {
         let mut flow_collisions = switches.map(|s| s.collisions()).sum();
         let mut pools = self.pool_uses();
         let (expected, delays) = (self.expected_numbers(), self.delays());
+        let mut ports = self.take_port_totals();
         let mut partitions = self.partitions.into_iter().map(|p| p.core.monitor);
         let mut seen = partitions.next().expect("a world has a partition");
         let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
@@ -164,27 +164,46 @@ impl World {
 
     /// Counters by node and port up to now; each port is counted where its node is.
     pub fn port_totals(&self) -> Vec<Vec<PortTotals>> {
+        (0..self.nodes()).map(|n| self.port_totals_of(NodeId(n))).collect()
+    }
+
+    /// Counters by node and port at the end. The nodes are removed one by one, so that their memory
+    /// serves the counters.
+    fn take_port_totals(&mut self) -> Vec<Vec<PortTotals>> {
+        let nodes = self.nodes();
+        let take = |n| {
+            let totals = self.port_totals_of(NodeId(n));
+            *self.node_mut(NodeId(n)) = Node::Remote;
+            totals
+        };
+        (0..nodes).map(take).collect()
+    }
+
+    fn nodes(&self) -> u32 {
+        self.layout.ports.first().len() as u32
+    }
+
+    fn port_totals_of(&self, node: NodeId) -> Vec<PortTotals> {
         let classes = &self.layout.classes;
-        let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
-        for (at, &PortId { node, port }) in self.layout.ports.places().iter().enumerate() {
-            let partition = &self.partitions[self.layout.partition_of[node.index()] as usize];
+        let partition = self.home(node);
+        let state = &partition.nodes[node.index()];
+        let of_port = |(port, at): (u16, u32)| {
+            let at = at as usize;
             let mut totals = partition.core.totals_of(at);
             for class_at in at * classes.len()..(at + 1) * classes.len() {
                 let (paused, held) = partition.core.monitor.open_stops(class_at, self.now);
                 (totals.paused_ps, totals.blocked_ps) =
                     (totals.paused_ps + paused, totals.blocked_ps + held);
             }
-            if let Node::Switch(s) = &partition.nodes[node.index()] {
+            if let Node::Switch(s) = state {
                 for class in classes.all() {
                     let (ingress, egress) = s.highest(port, class);
                     totals.ingress_bytes_max = totals.ingress_bytes_max.max(ingress);
                     totals.egress_bytes_max = totals.egress_bytes_max.max(egress);
                 }
             }
-            all.resize_with(node.index() + 1, Vec::new);
-            all[node.index()].push(totals);
-        }
-        all.resize_with(self.layout.ports.first().len(), Vec::new);
-        all
+            totals
+        };
+        (0..).zip(self.layout.ports.all_of(node)).map(of_port).collect()
     }
 }
