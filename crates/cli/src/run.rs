@@ -301,7 +301,7 @@ fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
                                                             share"
         )),
         None if running > cores => terminal::note(&format!(
-            "{running} threads share {cores} cores; more than {cores} gain nothing"
+            "{cores} threads instead of {running}: this machine has no more cores"
         )),
         None => {}
     }

@@ -1,5 +1,7 @@
 //! From a model to a world at rest.
 
+use std::num::NonZero;
+
 use rustc_hash::FxHashMap;
 use xoff_net::topology::routing::{Order, Paths, Routes};
 use xoff_units::NodeId;
@@ -165,6 +167,8 @@ impl World {
         let driven = !flows.handed_in.is_empty();
         let listens = driven && flows.calls.is_none();
         let streamed = flows.pages().is_some() || listens && clears_flows(&flows, m).is_ok();
+        // Before the nodes: while routes are built, they take several times their memory.
+        let routes = Arc::new(m.routing.routes(topology));
         let nic = Arc::new(nic_config(m, &classes, acks, m.reorders(topology), streamed));
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) = nodes(
@@ -173,7 +177,6 @@ impl World {
             &split,
             |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers),
         )?;
-        let routes = Arc::new(m.routing.routes(topology));
         routed(topology, &routes, &flows)?;
         let initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
         if !initial.is_empty() || !flows.flows.is_sorted_by_key(|f| f.start) {
@@ -276,9 +279,10 @@ impl World {
             partition.stops_at_news = listens;
             partition
         };
-        let partitions = nodes.into_iter().enumerate().map(partition).collect();
+        let partitions: Vec<_> = nodes.into_iter().enumerate().map(partition).collect();
 
         let mut world = World {
+            threads: m.threads.clamp(1, partitions.len()),
             partitions,
             layout,
             probes,
@@ -291,6 +295,7 @@ impl World {
             busy,
             elsewhere: 0,
             met: 0,
+            cores: std::thread::available_parallelism().map_or(1, NonZero::get),
             threads_pay: true,
             unsplit,
             by_events: engine.as_ref().err().cloned(),

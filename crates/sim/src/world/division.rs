@@ -16,6 +16,13 @@ use crate::world::split::Split;
 /// for them.
 const WORTH_A_WINDOW: Span = Span::from_ns(100);
 
+/// Partitions for each thread in a large network. With two, a thread whose core also runs another
+/// program holds up less of a window. In a smaller network they cost more than that saves.
+pub(super) fn per_thread(ports: usize) -> usize {
+    const LARGE: usize = 4096;
+    1 + usize::from(ports > LARGE)
+}
+
 /// Reason why a run has to stay on one thread, if any.
 fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     let f = &m.faults;
@@ -89,7 +96,9 @@ pub(super) fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Op
     if let Some(why) = obstacle(m, flows) {
         return whole(why.into());
     }
-    let split = Split::new(topology, m.threads);
+    let each = per_thread(2 * topology.links.len());
+    let [fine, coarse] = [each, 1].map(|n| Split::new(topology, m.threads * n));
+    let split = if fine.lookahead < coarse.lookahead { coarse } else { fine };
     match split.partitions() {
         1 => whole("one switch does all the work".into()),
         _ if split.lookahead < WORTH_A_WINDOW => whole(format!(

@@ -11,8 +11,8 @@
 //! partition draws the same conclusions from the same published figures; which one runs when has no
 //! influence on anything.
 //!
-//! How partitions meet is a [`Meeting`]: one after the other on this thread ([`run_in_turn`]), each
-//! on a thread of its own ([`threads`](super::threads)), or each in a process of its own
+//! They run one after the other on this thread ([`run_in_turn`]), on several threads
+//! ([`threads`](super::threads)), or each in a process of its own
 //! ([`on_processes`](super::on_processes)).
 
 use super::*;
@@ -47,7 +47,7 @@ impl Standing {
         reached: Time::ZERO,
     };
 
-    fn of(partition: &mut Partition, task: &Task) -> Standing {
+    pub fn of(partition: &mut Partition, task: &Task) -> Standing {
         let bound = task.bound;
         let own = partition.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0);
         // Frames under way change hands now.
@@ -134,7 +134,7 @@ pub(super) struct Stretch {
 }
 
 /// The course of one stretch; every partition goes through the same one.
-struct Course {
+pub(super) struct Course {
     task: Task,
     /// Events handled at which it ends; not known before the first meeting.
     stop: Option<u64>,
@@ -142,13 +142,13 @@ struct Course {
 }
 
 impl Course {
-    fn new(task: Task) -> Course {
+    pub fn new(task: Task) -> Course {
         Course { task, stop: None, windows: 0 }
     }
 
     /// The next window: the time before which each partition may run on its own. Or the stretch has
     /// ended.
-    fn go_on(&mut self, s: &Standing) -> Result<EventKey, Stretch> {
+    pub fn go_on(&mut self, s: &Standing) -> Result<EventKey, Stretch> {
         let end = |c: &Course| {
             Err(Stretch { windows: c.windows, looks: c.task.looks.map(|l| l.0), standing: *s })
         };

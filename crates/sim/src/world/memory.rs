@@ -8,9 +8,9 @@ use xoff_units::{Bytes, NodeId};
 
 use crate::engine::event::Event;
 use crate::observe::flows::FlowRecord;
-use crate::observe::outcome::PortTotals;
 use crate::wire::line::Line;
 use crate::wire::route_cache::BYTES_PER_FLOW;
+use crate::world::division::per_thread;
 
 /// An estimate of memory, by use [bytes].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,8 +26,9 @@ pub struct Memory {
     pub frames: Bytes,
 }
 
-/// Memory that each thread keeps for every port: line, counters, pause, random stream.
-const PER_THREAD: u64 = (size_of::<Line>() + size_of::<PortTotals>() + 16) as u64;
+/// Memory that each partition keeps for every port: line, place of its counters, pause, random
+/// stream.
+const PER_PARTITION: u64 = (size_of::<Line>() + 4 + 16) as u64;
 
 /// A frame that is queued or on its way [bytes]: itself and the event of its arrival.
 pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u64;
@@ -35,7 +36,7 @@ pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u6
 /// A port that nothing has passed yet and its place [bytes], of a switch, with one class, on one
 /// thread. Laws that keep tables need more.
 pub const BYTES_PER_IDLE_PORT: u64 =
-    (Switch::BYTES_PER_PORT + size_of::<(NodeId, u16)>()) as u64 + PER_THREAD;
+    (Switch::BYTES_PER_PORT + size_of::<(NodeId, u16)>()) as u64 + PER_PARTITION;
 
 impl Memory {
     /// Memory for a run of these flows over this network, with frames of `mtu` and the given
@@ -47,7 +48,11 @@ impl Memory {
         classes: usize,
         threads: usize,
     ) -> Memory {
-        let (classes, threads) = (classes as u64, threads as u64);
+        let partitions = match threads {
+            0 | 1 => 1,
+            _ => threads as u64 * per_thread(2 * t.links.len()) as u64,
+        };
+        let classes = classes as u64;
         let (mut network, mut frames) = (0, 0);
         for node in &t.nodes {
             let own = match node.kind {
@@ -56,8 +61,8 @@ impl Memory {
             };
             network += own as u64
                 + node.ports.len() as u64
-                    * (BYTES_PER_IDLE_PORT * classes + PER_THREAD * (threads - 1));
-            network += 16 * threads;
+                    * (BYTES_PER_IDLE_PORT * classes + PER_PARTITION * (partitions - 1));
+            network += 16 * partitions;
         }
         for l in &t.links {
             // A delay of days at a rate of terabits fills every integer.
@@ -71,15 +76,16 @@ impl Memory {
         Memory {
             network: Bytes(network),
             routes: Bytes(Routes::bytes_while_built(t)),
-            flows: Memory::of_flows(flows as u64, threads),
+            flows: Memory::of_flows(flows as u64, partitions),
             frames: Bytes(frames),
         }
     }
 
-    /// Memory of flows in a run on `threads` threads: they are listed before the run starts.
-    pub fn of_flows(flows: u64, threads: u64) -> Bytes {
-        let each =
-            size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
+    /// Memory of flows in a run in this number of partitions: they are listed before the run
+    /// starts.
+    pub fn of_flows(flows: u64, partitions: u64) -> Bytes {
+        let each = size_of::<Flow>() as u64
+            + partitions * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
         Bytes(flows.saturating_mul(each))
     }
 
@@ -103,7 +109,7 @@ mod tests {
     /// The promises on memory: a frame in flight within a cache line, an idle port within a KiB.
     #[test]
     fn frames_and_ports_are_small() {
-        assert_eq!((BYTES_PER_FRAME, BYTES_PER_IDLE_PORT), (56, 576));
+        assert_eq!((BYTES_PER_FRAME, BYTES_PER_IDLE_PORT), (56, 444));
     }
 
     #[test]

@@ -93,6 +93,9 @@ pub struct World {
     met: u64,
     /// Partitions of the network, those of other processes included.
     busy: usize,
+    /// Threads of the run, and cores that this process may use.
+    threads: usize,
+    cores: usize,
     /// The last stretch had enough work in each window for all threads. Never changes a result.
     threads_pay: bool,
     /// Reason why the run is not split although this was requested.
@@ -167,7 +170,7 @@ struct Samples {
     flow_bytes: Vec<u64>,
 }
 
-/// Events per partition from which on threads of their own gain more than they cost: for a meeting
+/// Events per thread from which on threads of their own gain more than they cost: for a meeting
 /// after each window some 50 us of work, and for starting them.
 pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
@@ -253,9 +256,9 @@ impl World {
     pub fn storms(&self) -> impl Iterator<Item = &Storm> {
         self.partitions.iter().flat_map(|p| p.core.monitor.storms.all())
     }
-    /// Partitions of the network that run on threads of their own; never changes a result.
+    /// Threads of the run, of which only as many run as there are cores; never changes a result.
     pub fn threads(&self) -> usize {
-        self.partitions.len()
+        self.threads
     }
     /// Reason for one thread although the model requested more.
     pub fn unsplit(&self) -> Option<&str> {
@@ -446,15 +449,18 @@ impl World {
             partitions if partitions[0].stops_at_news => self.step(task.bound, task.events),
             partitions => {
                 let before = partitions.iter().map(|p| p.core.events).sum::<u64>();
-                let n = partitions.len() as u64;
-                let run = if self.threads_pay { threads::run } else { meeting::run_in_turn };
+                let n = self.threads as u64;
                 // As one partition does: the network may rest until something concerns all of it.
                 let looks = task.looks.map(|(mut look, left)| {
                     look.move_on(next);
                     (look, left)
                 });
-                let stretch =
-                    run(partitions, Task { events: task.events.saturating_mul(n), looks, ..task });
+                let task = Task { events: task.events.saturating_mul(n), looks, ..task };
+                let threads = if self.threads_pay { self.cores.min(self.threads) } else { 1 };
+                let stretch = match threads {
+                    1 => meeting::run_in_turn(partitions, task),
+                    _ => threads::run(partitions, threads, task),
+                };
                 let handled = stretch.standing.events - before;
                 self.threads_pay = handled >= n * (stretch.windows * PAYS_WINDOW + PAYS_START);
                 self.looks = stretch.looks;

@@ -1,18 +1,22 @@
-//! Partitions of a network on threads of their own, which meet in memory.
+//! Partitions of a network on several threads, which meet in memory.
 //!
 //! ```text
-//!   thread 0   posted | mail[0][1] --|==| sum of all posted; takes mail[..][0]
-//!   thread 1   posted | mail[1][0] --|==| sum of all posted; takes mail[..][1]
-//!                                  barrier
+//!   thread 0   partition 0: takes mail[..][0], runs, posts | mail[0][..] --|==| sum of all posted
+//!   thread 1   partition 1: takes mail[..][1], runs, posts | mail[1][..] --|==| sum of all posted
+//!                                                                        barrier
 //! ```
 //!
 //! One barrier a window is enough, because mail that is posted before the barrier is read only
 //! after it: a thread that is ahead already writes for the next meeting, in the other of two sets.
+//!
+//! There are no more threads than cores. In each window every partition is run by the first thread
+//! that is free, its own if possible: while the system runs something else on one core, the thread
+//! on the other core takes over partitions that have not begun.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use super::meeting::{self, Meeting, Standing, Stretch, Task};
+use super::meeting::{Course, Standing, Stretch, Task};
 use super::*;
 use crate::wire::line::RemoteArrival;
 
@@ -51,7 +55,7 @@ impl Posted {
 }
 
 /// Waits by looking, then by sleeping: a window often lasts less than putting a thread to sleep and
-/// waking it up, but there may be more threads than free cores.
+/// waking it up, but its core may be needed by others.
 struct Barrier {
     threads: u32,
     waiting: AtomicU32,
@@ -130,58 +134,97 @@ impl Board {
 }
 
 /// State that all threads see.
-struct Shared {
+struct Shared<'a> {
+    partitions: Vec<Mutex<&'a mut Partition>>,
+    /// By partition: rounds for which a thread has taken it.
+    taken: Vec<AtomicU32>,
     /// For this meeting and for the next one, alternating.
     boards: [Board; 2],
     barrier: Barrier,
+    task: Task,
 }
 
-/// One thread among others.
-struct Among<'a> {
-    shared: &'a Shared,
-    me: usize,
-    /// The board of the next meeting.
-    turn: usize,
-}
+const HELD: &str = "no thread panics while it holds a partition or mail";
 
-impl Meeting for Among<'_> {
-    fn meet(&mut self, mine: Standing, core: &mut Core) -> Standing {
-        const HELD: &str = "no thread panics while it holds mail";
-        let board = &self.shared.boards[self.turn];
-        self.turn ^= 1;
-        board.posted[self.me].post(mine);
-        for (to, frames) in core.outgoing.iter_mut().enumerate() {
-            // The box has been emptied at the meeting before last: the lists change places, no
-            // frame is copied.
-            std::mem::swap(&mut *board.mail[self.me][to].lock().expect(HELD), frames);
+impl Shared<'_> {
+    /// A round: `act` for each partition that no other thread has taken, `first` before others.
+    fn each(&self, round: u32, first: usize, act: impl Fn(usize, &mut Partition)) {
+        let n = self.partitions.len();
+        for p in (0..n).map(|p| (first + p) % n) {
+            let taken = &self.taken[p];
+            if taken
+                .compare_exchange(round, round + 1, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+            {
+                act(p, &mut self.partitions[p].lock().expect(HELD));
+            }
         }
-        self.shared.barrier.wait();
+    }
+
+    /// A partition takes the frames that others sent before a meeting.
+    fn take_mail(&self, board: &Board, p: usize, core: &mut Core) {
         for from in &board.mail {
-            from[self.me].lock().expect(HELD).drain(..).for_each(|c| _ = core.enter(c));
+            from[p].lock().expect(HELD).drain(..).for_each(|c| _ = core.enter(c));
         }
-        board.posted.iter().map(Posted::standing).fold(Standing::NOWHERE, Standing::and)
+    }
+
+    /// Course of one thread.
+    fn run(&self, first: usize) -> Stretch {
+        let mut course = Course::new(self.task);
+        let mut window = None;
+        for round in 0.. {
+            let [here, before] = [round, round + 1].map(|n| &self.boards[n as usize % 2]);
+            self.each(round, first, |p, partition| {
+                if let Some(end) = window {
+                    self.take_mail(before, p, &mut partition.core);
+                    partition.run_window(end);
+                }
+                here.posted[p].post(Standing::of(partition, &self.task));
+                for (to, frames) in partition.core.outgoing.iter_mut().enumerate() {
+                    // The box has been emptied at the meeting before last: the lists change
+                    // places, no frame is copied.
+                    std::mem::swap(&mut *here.mail[p][to].lock().expect(HELD), frames);
+                }
+            });
+            self.barrier.wait();
+            let all = here.posted.iter().map(Posted::standing);
+            match course.go_on(&all.fold(Standing::NOWHERE, Standing::and)) {
+                Ok(end) => window = Some(end),
+                Err(stretch) => {
+                    self.each(round + 1, first, |p, partition| {
+                        self.take_mail(here, p, &mut partition.core);
+                    });
+                    return stretch;
+                }
+            }
+        }
+        unreachable!("a stretch ends")
     }
 }
 
-/// Runs a task with every partition on its own thread.
-pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
+/// Runs a task with the partitions on this number of threads.
+pub(super) fn run(partitions: &mut [Partition], threads: usize, task: Task) -> Stretch {
     let n = partitions.len();
-    let shared = &Shared { boards: [Board::new(n), Board::new(n)], barrier: Barrier::new(n) };
-    let run_one = |me: usize, partition: &mut Partition| {
+    let shared = &Shared {
+        partitions: partitions.iter_mut().map(Mutex::new).collect(),
+        taken: (0..n).map(|_| AtomicU32::new(0)).collect(),
+        boards: [Board::new(n), Board::new(n)],
+        barrier: Barrier::new(threads),
+        task,
+    };
+    let run_one = |thread: usize| {
         let _breaks = Breaks(&shared.barrier);
-        meeting::run(partition, &mut Among { shared, me, turn: 0 }, task)
+        shared.run(thread * n / threads)
     };
     std::thread::scope(|scope| {
-        let mut work = partitions.iter_mut().enumerate();
-        let here = work.next();
         let others: Vec<_> =
-            work.map(|(me, partition)| scope.spawn(move || run_one(me, partition))).collect();
-        let stretch = here.map(|(me, partition)| run_one(me, partition));
+            (1..threads).map(|thread| scope.spawn(move || run_one(thread))).collect();
+        let stretch = run_one(0);
         for other in others {
             if let Err(panic) = other.join() {
                 std::panic::resume_unwind(panic);
             }
         }
-        stretch.expect("a world has a partition")
+        stretch
     })
 }
