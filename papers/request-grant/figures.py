@@ -13,7 +13,7 @@ from xoff.lab import Mean, Results, Row, draw
 from . import in_step, slots
 from .metrics import mean
 from .roundtrip import rule
-from .unbalanced import SMOOTH, WINDOWS, of_claim, series, throughput
+from .unbalanced import SMOOTH, WINDOWS, series, throughput
 
 LOAD = "Load of an output that is no hotspot"
 
@@ -183,7 +183,7 @@ def unbalanced(r: Results) -> Figure:
     """Throughput over w, and that of smooth packets over time."""
     figure, axes = draw.panels(1, 2, height=2.8)
     left, right = axes.flat
-    for workload, at in throughput(r, *of_claim(r)).items():
+    for workload, at in throughput(r).items():
         left.plot(list(at), [m.mean for m in at.values()], marker=".", label=workload)
     for w, rows in series(r["throughput"])[SMOOTH].items():
         course(right, rows[0], "cold", f"w = {w:g}")

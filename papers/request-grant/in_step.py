@@ -8,16 +8,10 @@ import polars as pl
 from xoff.lab import Mean, Results, Row, Runs, units
 
 from .metrics import lowest, mean, outcome, queues, quick, words
+from .unbalanced import WORKLOADS, series
 
 __all__ = ["outcome", "quick"]
 
-WORKLOADS: dict[str, tuple[dict[str, Any], int]] = {
-    "40 B, smooth": ({"traffic.size": "40B"}, 1),
-    "40 B, bursty": ({"traffic.size": "40B", "traffic.burst": 36}, 2),
-    "bimodal": ({"traffic.size": "40B", "traffic.large": "9000B"}, 4),
-    "9000 B": ({"traffic.size": "9000B"}, 8),
-}
-"""Packets, and how much longer a run is: VOQs of large packets take longer to fill."""
 SHARES = {(64, False): [0.0, 0.5, 1.0], (256, False): [0.5], (64, True): [0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0], (256, True): [0.0, 0.25, 0.5, 0.75, 1.0]}
 """Shares w of an input's load that go to the output of its number, by ports and mode."""
 
@@ -69,14 +63,6 @@ UNTIL = {False: 10_000, True: 60_000}
 
 
 # ---- throughput ---------------------------------------------------------------------------------------------------------------------
-
-
-def series(runs: Runs) -> dict[str, dict[float, list[Row]]]:
-    """The runs by workload and w."""
-    found: dict[str, dict[float, list[Row]]] = {}
-    for row in runs:
-        found.setdefault(row["case"].rpartition(" at ")[0], {}).setdefault(row["traffic.w"], []).append(row)
-    return found
 
 
 def throughput(runs: Runs) -> dict[str, dict[float, Mean]]:
