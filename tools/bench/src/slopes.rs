@@ -87,6 +87,20 @@ const COSTS: &[Cost] = &[
         args: |n, dir| run(dir, &held("pffc", n)),
     },
     Cost {
+        grows: "flows that BFC holds at a host",
+        sizes: [250, 500, 1000],
+        work: None,
+        most: 0.3, // each flow is paused and resumed
+        args: |n, dir| run(dir, &held("bfc", n)),
+    },
+    Cost {
+        grows: "ports that are paused at the same time",
+        sizes: [32, 64, 128],
+        work: Some(same),
+        most: LINEAR,
+        args: |n, dir| run(dir, &paused(n)),
+    },
+    Cost {
         grows: "priorities",
         sizes: [2, 4, 8],
         work: None,
@@ -182,6 +196,27 @@ fn held(flow_control: &str, flows: u32) -> String {
         repeat = {flows}\nevery = \"10ns\"\n",
         nodes.concat(),
         links.concat(),
+    )
+}
+
+/// Pairs of a fast sender and a slow receiver, so that each sender is paused nine tenths of the time.
+fn paused(pairs: u32) -> String {
+    let mut rest = String::new();
+    for i in 0..pairs {
+        for (side, rate) in [("A", "10Gbps"), ("B", "1Gbps")] {
+            _ = writeln!(
+                rest,
+                "[[topology.node]]\nname = \"{side}{i}\"\nkind = \"host\"\n\
+                [[topology.link]]\na = \"S1\"\nb = \"{side}{i}\"\nrate = \"{rate}\""
+            );
+        }
+        _ = writeln!(rest, "[[flow]]\nsrc = \"A{i}\"\ndst = \"B{i}\"");
+    }
+    format!(
+        "[run]\nduration = \"2ms\"\nfast_forward = \"off\"\n\
+        [topology]\nkind = \"custom\"\ndelay = \"1us\"\nrate = \"10Gbps\"\n\
+        [[topology.node]]\nname = \"S1\"\nkind = \"switch\"\n\
+        [switch]\nbuffer = \"100KB\"\n[flow_control]\nkind = \"pfc\"\n{rest}"
     )
 }
 
