@@ -70,8 +70,8 @@ def throughput(runs: Runs) -> dict[str, dict[float, Mean]]:
 
 
 def _lowest(runs: Runs) -> dict[str, tuple[Mean, float]]:
-    """Lowest throughput of a workload, that whose interval reaches the lowest, and its w."""
-    return {workload: min(((m, w) for w, m in of.items()), key=lambda one: one[0].low) for workload, of in throughput(runs).items()}
+    """Lowest mean throughput of a workload, and its w."""
+    return {workload: min(((m, w) for w, m in of.items()), key=lambda one: one[0].mean) for workload, of in throughput(runs).items()}
 
 
 def workloads(r: Results) -> list[str]:
