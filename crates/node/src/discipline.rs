@@ -9,6 +9,7 @@
 //!  Drr          the same, shared by bytes
 //!  Random       the same, an ingress drawn at random sends some frames
 //!  InputFifo    one queue per ingress, read one frame at a time; only its head may leave (head-of-line blocking)
+//!  Pipeline     one queue per ingress, a worker that moves bursts to a ring per egress
 //! ```
 //!
 //! An input that is being read has no candidate until the frame has been read at the rate of its
@@ -20,11 +21,16 @@
 
 use std::collections::VecDeque;
 
+mod pipeline;
+
 use xoff_units::state::State;
-use xoff_units::{Class, Time};
+use xoff_units::{Class, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::ClassState;
+use pipeline::Pipeline;
+
+pub use pipeline::PipelineConfig;
 
 /// Kind of discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +53,12 @@ pub enum DisciplineKind {
     },
     /// One queue per ingress with head-of-line blocking: the input-queued switch of Karol, Hluchyj
     /// and Morgan (1987), whose inputs send one frame at a time.
-    InputFifo,
+    InputFifo {
+        /// From the end of a frame at its input until the next one of the input may go.
+        arbitration: Span,
+    },
+    /// A worker between the inputs and the rings of the egresses: DPDK's test-pipeline.
+    Pipeline(PipelineConfig),
 }
 
 /// Queues of one egress and class, apart per ingress.
@@ -196,7 +207,14 @@ enum Queues {
     Apart { queues: Vec<PerIngress>, order: Order },
     /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, round
     /// robin.
-    Input { lists: Vec<FrameList>, order: Vec<VecDeque<u16>>, reading: Vec<bool> },
+    Input {
+        arbitration: Span,
+        lists: Vec<FrameList>,
+        order: Vec<VecDeque<u16>>,
+        reading: Vec<bool>,
+    },
+    /// In the inputs and rings of a software switch.
+    Pipeline(Pipeline),
     /// In the sender halves of per-flow flow controls; where there is none, in the egress.
     OfSenders,
 }
@@ -227,11 +245,13 @@ impl Discipline {
             DisciplineKind::Random { batch, seed } => {
                 apart(Order::Random(batch, mixed(seed ^ mixed(switch.into()))))
             }
-            DisciplineKind::InputFifo => Queues::Input {
+            DisciplineKind::InputFifo { arbitration } => Queues::Input {
+                arbitration,
                 lists: vec![FrameList::default(); n],
                 order: vec![VecDeque::new(); n],
                 reading: vec![false; ports],
             },
+            DisciplineKind::Pipeline(c) => Queues::Pipeline(Pipeline::new(c, ports, classes)),
         };
         Discipline { queues, ports, classes }
     }
@@ -252,10 +272,27 @@ impl Discipline {
         matches!(self.queues, Queues::Fifo) && egress.bytes == 0
     }
 
+    /// True if frames may wait behind one for another egress.
+    #[inline]
+    pub fn has_inputs(&self) -> bool {
+        matches!(self.queues, Queues::Input { .. } | Queues::Pipeline(_))
+    }
+
+    /// Another egress that has got a frame when the last one left: of a worker.
+    #[inline]
+    pub fn next_exposed(&mut self) -> Option<u16> {
+        if let Queues::Pipeline(p) = &mut self.queues { p.next_exposed() } else { None }
+    }
+
     /// True if inputs send one frame at a time.
     #[inline]
     pub fn reads_inputs(&self) -> bool {
         matches!(self.queues, Queues::Input { .. })
+    }
+
+    /// From the end of a frame at its input until the next one of the input may go.
+    pub fn arbitration(&self) -> Span {
+        if let Queues::Input { arbitration, .. } = self.queues { arbitration } else { Span::ZERO }
     }
 
     /// An input begins to read a frame, or has read it.
@@ -280,6 +317,7 @@ impl Discipline {
         let at = self.at(f.out_port, f.class());
         match &mut self.queues {
             Queues::Fifo | Queues::OfSenders => {}
+            Queues::Pipeline(p) => return p.push(id, store),
             Queues::Apart { queues, order } => {
                 let (q, quantum) = (&mut queues[at], order.quantum());
                 if q.lists.is_empty() {
@@ -297,7 +335,7 @@ impl Discipline {
                 }
                 list.push(id, store);
             }
-            Queues::Input { lists, order, reading } => {
+            Queues::Input { lists, order, reading, .. } => {
                 let list = &mut lists[f.in_port as usize * self.classes + f.class().index()];
                 let behind = list.front().is_some();
                 list.push(id, store);
@@ -319,8 +357,9 @@ impl Discipline {
         let id = match &self.queues {
             Queues::Fifo => egress.fifo.front()?,
             Queues::OfSenders => return None, // see `head_of`
+            Queues::Pipeline(p) => p.head(out, class)?,
             Queues::Apart { queues, order } => queues[at].next(*order, store)?.1,
-            Queues::Input { lists, order, reading } => {
+            Queues::Input { lists, order, reading, .. } => {
                 let ingress = *order[at].iter().find(|&&i| !reading[i as usize])? as usize;
                 lists[ingress * self.classes + class.index()].front()?
             }
@@ -337,13 +376,14 @@ impl Discipline {
         egress: &mut Egress,
         out: u16,
         class: Class,
-        store: &FrameStore,
+        store: &mut FrameStore,
     ) -> Option<(FrameId, Option<u16>)> {
         let at = self.at(out, class);
         let mut exposed = None;
         let id = match &mut self.queues {
             Queues::Fifo => egress.fifo.pop(store)?,
             Queues::OfSenders => return None, // see `pop_of`
+            Queues::Pipeline(p) => p.pop(out, class, store)?,
             Queues::Apart { queues, order } => {
                 let q = &mut queues[at];
                 let turns = q.next(*order, store)?.0;
@@ -367,7 +407,7 @@ impl Discipline {
                 }
                 id
             }
-            Queues::Input { lists, order, reading } => {
+            Queues::Input { lists, order, reading, .. } => {
                 let next = order[at].iter().position(|&i| !reading[i as usize])?;
                 let ingress = order[at].remove(next)?;
                 let list = &mut lists[ingress as usize * self.classes + class.index()];
@@ -425,7 +465,7 @@ impl Discipline {
         class_state: &mut ClassState,
         out: u16,
         class: Class,
-        store: &FrameStore,
+        store: &mut FrameStore,
     ) -> Option<FrameId> {
         match self.queues {
             Queues::OfSenders => pop_of_sender(Some(now), class_state, store),
@@ -440,7 +480,7 @@ impl Discipline {
         class_state: &mut ClassState,
         out: u16,
         class: Class,
-        store: &FrameStore,
+        store: &mut FrameStore,
     ) -> Option<(FrameId, Option<u16>)> {
         match self.queues {
             Queues::OfSenders => Some((pop_of_sender(None, class_state, store)?, None)),
@@ -448,23 +488,28 @@ impl Discipline {
         }
     }
 
-    /// Every frame that waits in this switch, for checkers and the deadlock detector.
+    /// Every frame that waits in this switch, for checkers and the deadlock detector, and the
+    /// egress that it waits for: behind the head of an input queue, that of the head.
     pub(crate) fn for_each<'a, 'e>(
         &self,
         class_states: impl Iterator<Item = &'e ClassState>,
         store: &'a FrameStore,
-        mut f: impl FnMut(&'a Frame),
+        mut f: impl FnMut(&'a Frame, u16),
     ) {
-        if let Queues::OfSenders = self.queues {
-            return each_of_senders(class_states, store, &mut f);
-        }
-        let mut all =
-            |lists: &[FrameList]| lists.iter().for_each(|l| l.iter(store).for_each(&mut f));
+        let mut own = |frame: &'a Frame| f(frame, frame.out_port);
         match &self.queues {
-            Queues::Fifo => class_states.for_each(|l| all(&[l.egress.fifo])),
-            Queues::OfSenders => {}
-            Queues::Input { lists, .. } => all(lists),
-            Queues::Apart { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
+            Queues::Fifo => class_states.for_each(|l| l.egress.fifo.iter(store).for_each(&mut own)),
+            Queues::OfSenders => each_of_senders(class_states, store, &mut own),
+            Queues::Apart { queues, .. } => {
+                queues.iter().flat_map(|q| &q.lists).for_each(|l| l.iter(store).for_each(&mut own))
+            }
+            Queues::Input { lists, .. } => {
+                for list in lists {
+                    let Some(head) = list.front() else { continue };
+                    list.iter(store).for_each(|frame| f(frame, store[head].out_port));
+                }
+            }
+            Queues::Pipeline(p) => p.for_each(store, &mut f),
         }
     }
 
@@ -560,7 +605,7 @@ mod tests {
         let total: u64 = frames.iter().map(|f| f.1 as u64).sum();
         assert_eq!((egress.bytes(), egress.highest()), (total, total));
         let out = std::iter::from_fn(|| {
-            d.pop(&mut egress, 2, Class(0), &store)
+            d.pop(&mut egress, 2, Class(0), &mut store)
                 .map(|(id, _)| (store[id].in_port, store[id].len()))
         })
         .collect();
@@ -606,7 +651,7 @@ mod tests {
         let Queues::Apart { queues, .. } = &mut d.queues else { panic!("round robin") };
         queues[1].deficit[0] = 500;
         assert_eq!(d.head(&egress, 1, Class(0), &store), Some(1000));
-        assert!(d.pop(&mut egress, 1, Class(0), &store).is_some());
+        assert!(d.pop(&mut egress, 1, Class(0), &mut store).is_some());
         let Queues::Apart { queues, .. } = &mut d.queues else { panic!("round robin") };
         assert_eq!(queues[1].deficit[0], u32::MAX - 1000);
     }
@@ -653,12 +698,12 @@ mod tests {
                 (0..asked).for_each(|_| _ = d.head(&egress, 2, Class(0), &store));
                 if i % 3 == 2 {
                     let announced = d.head(&egress, 2, Class(0), &store);
-                    let (id, _) = d.pop(&mut egress, 2, Class(0), &store).unwrap();
+                    let (id, _) = d.pop(&mut egress, 2, Class(0), &mut store).unwrap();
                     assert_eq!(announced, Some(store[id].len()));
                     out.push(store[id].len());
                 }
             }
-            while let Some((id, _)) = d.pop(&mut egress, 2, Class(0), &store) {
+            while let Some((id, _)) = d.pop(&mut egress, 2, Class(0), &mut store) {
                 out.push(store[id].len());
             }
             out
@@ -670,7 +715,7 @@ mod tests {
     #[test]
     fn an_input_queue_blocks_behind_its_head() {
         let mut store = FrameStore::new();
-        let mut d = Discipline::new(DisciplineKind::InputFifo, 0, 3, 1);
+        let mut d = Discipline::new(DisciplineKind::InputFifo { arbitration: Span::ZERO }, 0, 3, 1);
         let mut egress = [Egress::default(); 3];
         let add = |d: &mut Discipline,
                    egress: &mut [Egress],
@@ -686,7 +731,7 @@ mod tests {
         assert!(!add(&mut d, &mut egress, &mut store, 0, 2), "waits behind the frame for port 1");
         assert_eq!(d.head(&egress[2], 2, Class(0), &store), None);
         assert_eq!(d.input_head(0, Class(0), &store), Some(1));
-        let (_, exposed) = d.pop(&mut egress[1], 1, Class(0), &store).unwrap();
+        let (_, exposed) = d.pop(&mut egress[1], 1, Class(0), &mut store).unwrap();
         assert_eq!(exposed, Some(2));
         assert_eq!(d.head(&egress[2], 2, Class(0), &store), Some(100));
     }
@@ -694,7 +739,7 @@ mod tests {
     #[test]
     fn an_input_that_is_being_read_is_passed_over() {
         let mut store = FrameStore::new();
-        let mut d = Discipline::new(DisciplineKind::InputFifo, 0, 3, 2);
+        let mut d = Discipline::new(DisciplineKind::InputFifo { arbitration: Span::ZERO }, 0, 3, 2);
         let mut egress = Egress::default();
         let add = |d: &mut Discipline,
                    egress: &mut Egress,
@@ -714,12 +759,12 @@ mod tests {
             "one frame at a time, whatever its class"
         );
         assert_eq!(
-            (d.head(&egress, 2, Class(0), &store), d.pop(&mut egress, 2, Class(1), &store)),
+            (d.head(&egress, 2, Class(0), &store), d.pop(&mut egress, 2, Class(1), &mut store)),
             (None, None)
         );
         assert!(add(&mut d, &mut egress, &mut store, 1, Class(0), 300));
         assert_eq!(d.head(&egress, 2, Class(0), &store), Some(300), "the next of the round robin");
-        let (id, _) = d.pop(&mut egress, 2, Class(0), &store).unwrap();
+        let (id, _) = d.pop(&mut egress, 2, Class(0), &mut store).unwrap();
         assert_eq!(store[id].len(), 300);
         d.set_reading(0, false);
         assert_eq!(

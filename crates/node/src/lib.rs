@@ -29,7 +29,7 @@ mod wire_times;
 pub use buffer::{BufferPolicy, SharedPool};
 pub use compat::Compat;
 pub use control::{ControlDelay, Delay};
-pub use discipline::DisciplineKind;
+pub use discipline::{DisciplineKind, PipelineConfig};
 pub use env::{Call, Drop, Env, EventKey, FLOW_TIMERS, NodeEvent, RetryEvent, Surrender};
 pub use frame::{
     Beside, Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry,

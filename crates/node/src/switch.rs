@@ -73,7 +73,7 @@ pub struct SwitchConfig {
 /// Frames of one ingress and class that wait for one egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
-    /// Egress port.
+    /// Egress port that they wait for.
     pub out_port: u16,
     /// Number of the flow.
     pub flow: FlowId,
@@ -209,7 +209,7 @@ impl Switch {
             && self.congestion_points.is_none()
             && self.balancing.is_none()
             && self.watchdog.is_none()
-            && !self.queues.reads_inputs()
+            && !self.queues.has_inputs()
     }
 
     /// Arms the first timers.
@@ -501,6 +501,7 @@ impl Switch {
             if let Some(other) = exposed {
                 self.try_send(other, env);
             }
+            self.send_exposed(env);
         }
     }
 
@@ -701,7 +702,7 @@ impl Switch {
     fn send<const PLAIN: bool>(&mut self, port: u16, class: Class, env: &mut impl Env) {
         let class = if PLAIN { Class(0) } else { class };
         let now = env.now();
-        if !PLAIN && self.queues.reads_inputs() && self.discards(port, class) {
+        if !PLAIN && self.queues.has_inputs() && self.discards(port, class) {
             // It waited behind a frame for another port when the storm was found.
             return self.throw_away(
                 port,
@@ -718,6 +719,16 @@ impl Switch {
             self.read_input(id, env);
         }
         self.depart::<PLAIN>(port, class, id, env);
+        if !PLAIN {
+            self.send_exposed(env);
+        }
+    }
+
+    /// Frames that a worker has brought to idle egresses may leave.
+    fn send_exposed(&mut self, env: &mut impl Env) {
+        while let Some(port) = self.queues.next_exposed() {
+            self.try_send(port, env);
+        }
     }
 
     /// A frame begins to be read from its input, at the rate of its port: until it has been read no
@@ -728,7 +739,7 @@ impl Switch {
         let (port, len) = (env.frames()[id].in_port, env.frames()[id].len());
         self.queues.set_reading(port, true);
         let takes = env.wire_time(self.ports[port as usize].rate, len);
-        env.call_at(self.node, now + takes, Call::InputRead { port });
+        env.call_at(self.node, now + takes + self.queues.arbitration(), Call::InputRead { port });
     }
 
     /// An input has read its frame: its heads may go, those of higher classes first.

@@ -74,8 +74,11 @@ const E1: usize = 4;
 
 #[test]
 fn after_a_failure_everything_takes_the_link_that_is_left() {
-    for discipline in [DisciplineKind::Fifo, DisciplineKind::RoundRobin, DisciplineKind::InputFifo]
-    {
+    for discipline in [
+        DisciplineKind::Fifo,
+        DisciplineKind::RoundRobin,
+        DisciplineKind::InputFifo { arbitration: Span::ZERO },
+    ] {
         let whole = run(model());
         assert_eq!(
             (sent(&whole, E1, 2), sent(&whole, E1, 3)),

@@ -66,13 +66,19 @@ fn an_input_reads_one_frame_at_a_time() {
     let in_switch = 7_200_000 + 1_000_000;
     let read = in_switch + 7_200_000;
     assert_eq!(
-        arrivals(C, DisciplineKind::InputFifo),
+        arrivals(C, DisciplineKind::InputFifo { arbitration: Span::ZERO }),
         [read + 1_000_000, read + 51_200 + 1_000_000],
         "9.3024 us before"
     );
+    let arbitration = Span::from_ns(7);
+    assert_eq!(
+        arrivals(C, DisciplineKind::InputFifo { arbitration }),
+        [read + 1_000_000, read + 7_000 + 51_200 + 1_000_000],
+        "the second frame of an input waits for its turn"
+    );
     let fast = Rate::from_gbps(40);
     assert_eq!(
-        arrivals(fast, DisciplineKind::InputFifo),
+        arrivals(fast, DisciplineKind::InputFifo { arbitration: Span::ZERO }),
         [in_switch + 1_800_000 + 1_000_000, read + 12_800 + 1_000_000]
     );
     assert_eq!(
@@ -112,8 +118,9 @@ fn saturation(n: u32, seed: u64, discipline: DisciplineKind) -> f64 {
 #[test]
 fn the_saturation_throughput_is_that_of_head_of_line_blocking() {
     for (n, expected) in [(8, 0.6184), (16, 0.6013)] {
-        let runs: Vec<f64> =
-            (1..=6).map(|seed| saturation(n, seed, DisciplineKind::InputFifo)).collect();
+        let runs: Vec<f64> = (1..=6)
+            .map(|seed| saturation(n, seed, DisciplineKind::InputFifo { arbitration: Span::ZERO }))
+            .collect();
         let mean = runs.iter().sum::<f64>() / runs.len() as f64;
         let error = (runs.iter().map(|r| (r - mean).powi(2)).sum::<f64>()
             / (runs.len() * (runs.len() - 1)) as f64)

@@ -129,7 +129,16 @@ fn pfc_deadlocks_under_fifo() {
 /// next switch: the detector needs the head.
 #[test]
 fn pfc_deadlocks_with_input_queues() {
-    let run = |until_ms| run_ring(2, "pfc", PFC, DisciplineKind::InputFifo, until_ms, |_| {});
+    let run = |until_ms| {
+        run_ring(
+            2,
+            "pfc",
+            PFC,
+            DisciplineKind::InputFifo { arbitration: Span::ZERO },
+            until_ms,
+            |_| {},
+        )
+    };
     let (o, later) = (run(20), run(40));
     assert_eq!(o.deadlocks.iter().map(|d| d.cycle.len()).collect::<Vec<_>>(), [3]);
     let delivered = |o: &Outcome| o.flows.iter().map(|f| f.delivered).sum::<u64>();

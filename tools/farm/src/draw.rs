@@ -100,7 +100,8 @@ impl Drawn {
             DisciplineKind::RoundRobin => "round-robin",
             DisciplineKind::Drr { .. } => "drr",
             DisciplineKind::Random { .. } => "random",
-            DisciplineKind::InputFifo => "input-fifo",
+            DisciplineKind::InputFifo { .. } => "input-fifo",
+            DisciplineKind::Pipeline(_) => "pipeline",
         };
         let scheduler = match m.scheduler {
             SchedulerKind::Strict => "strict",

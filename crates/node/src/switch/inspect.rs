@@ -79,24 +79,14 @@ impl Switch {
     /// `f(ingress, class, occupant)`. One call per frame run; callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, Class, Occupant)) {
         let held = self.balancing.iter().flat_map(|b| b.held(frames));
-        let mut note = |frame: &Frame| {
+        let mut note = |frame: &Frame, out_port: u16| {
             f(
                 frame.in_port,
                 frame.class(),
-                Occupant {
-                    out_port: frame.out_port,
-                    flow: frame.flow,
-                    frames: 1,
-                    bytes: frame.len() as u64,
-                },
+                Occupant { out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 },
             );
         };
         self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, &mut note);
-        held.for_each(note);
-    }
-
-    /// With input queues: the egress that the head of an ingress waits for.
-    pub fn input_head(&self, ingress: u16, class: Class, frames: &FrameStore) -> Option<u16> {
-        self.queues.input_head(ingress, class, frames)
+        held.for_each(|frame| note(frame, frame.out_port));
     }
 }

@@ -123,9 +123,7 @@ impl World {
             let mut behind: BTreeMap<(usize, u16, u32), u64> = BTreeMap::new();
             s.occupants(&home.core.frames, |ingress, class, o| {
                 let Some(&waiter) = wanted.get(&(ingress, class)) else { return };
-                // Behind the head of an input queue everything waits for the head's egress.
-                let out = s.input_head(ingress, class, &home.core.frames).unwrap_or(o.out_port);
-                *behind.entry((waiter, out, o.flow.0)).or_default() += o.bytes;
+                *behind.entry((waiter, o.out_port, o.flow.0)).or_default() += o.bytes;
             });
             for ((waiter, out, flow), bytes) in behind {
                 all[waiter].behind.push((Port(layout.ports.of(node, out)), flow, bytes));

@@ -61,8 +61,7 @@ impl World {
         // Frames of one kind mostly stand together: looked up once.
         let mut run: Option<(Kept, (u64, u32))> = None;
         s.occupants(&partition.core.frames, |ingress, class, o| {
-            // Behind the head of an input queue everything waits for the head's egress.
-            let out = s.input_head(ingress, class, &partition.core.frames).unwrap_or(o.out_port);
+            let out = o.out_port;
             match &mut run {
                 Some((at, sum)) if *at == (ingress, class, out) => {
                     *sum = (sum.0 + o.bytes, sum.1 + o.frames)

@@ -624,8 +624,7 @@ impl Partition {
             let mut partitions: BTreeMap<(u16, u32), u64> = BTreeMap::new();
             s.occupants(&self.core.frames, |ingress, c, o| {
                 if (ingress, c) == (peer_port, at.class) {
-                    let out = s.input_head(ingress, c, &self.core.frames).unwrap_or(o.out_port);
-                    *partitions.entry((out, o.flow.0)).or_default() += o.bytes;
+                    *partitions.entry((o.out_port, o.flow.0)).or_default() += o.bytes;
                 }
             });
             let core = &mut self.core;

@@ -373,9 +373,11 @@ fn warn_of_entry_ports(
         return;
     }
     let mut warn = |what: String, hint: &str| warnings.push(Problem::new(what, hint).warning());
-    if discipline == DisciplineKind::InputFifo {
+    if matches!(discipline, DisciplineKind::InputFifo { .. } | DisciplineKind::Pipeline(_)) {
+        let input_fifo = matches!(discipline, DisciplineKind::InputFifo { .. });
+        let kind = if input_fifo { "input-fifo" } else { "pipeline" };
         let what = format!(
-            "entry_ports of {name} measures egress queues; under input-fifo those queues also delay frames for other egresses"
+            "entry_ports of {name} measures egress queues; under {kind} those queues also delay frames for other egresses"
         );
         warn(what, "set discipline = \"fifo\", \"round-robin\" or \"drr\", or entry_ports = 0");
     }

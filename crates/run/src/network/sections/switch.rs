@@ -6,7 +6,8 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
 use xoff_net::topology::Topology;
 use xoff_node::{
-    BufferPolicy, Classes, DisciplineKind, SchedulerKind, SharedPool, VlArbitration, VlEntry,
+    BufferPolicy, Classes, DisciplineKind, PipelineConfig, SchedulerKind, SharedPool,
+    VlArbitration, VlEntry,
 };
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, SwitchAt};
@@ -66,7 +67,7 @@ const KEYS: &[ParamSpec] = &[
     ),
     ParamSpec::new(
         "discipline",
-        Kind::Choice(&["fifo", "round-robin", "drr", "random", "input-fifo"]),
+        Kind::Choice(&["fifo", "round-robin", "drr", "random", "input-fifo", "pipeline"]),
         "fifo",
         "order across ingresses at an egress; decides whether a ring deadlocks",
         "not stated in the papers; see the page egress-disciplines",
@@ -78,6 +79,34 @@ const KEYS: &[ParamSpec] = &[
         "1",
         "random: frames that an ingress sends before the next one is drawn, if it has them",
         "",
+    ),
+    ParamSpec::new(
+        "arbitration",
+        Kind::Span,
+        "0ns",
+        "input-fifo: from the end of a frame at its input until the next one of the input may go",
+        "",
+    ),
+    ParamSpec::new(
+        "burst",
+        Kind::Count,
+        "64",
+        "pipeline: most frames that the worker takes from one input before the next",
+        "DPDK test-pipeline",
+    ),
+    ParamSpec::new(
+        "ring",
+        Kind::Count,
+        "128",
+        "pipeline: frames that the ring of an egress has room for",
+        "DPDK test-pipeline",
+    ),
+    ParamSpec::new(
+        "full_ring",
+        Kind::Choice(&["blocks", "skips"]),
+        "blocks",
+        "pipeline: at a full ring the worker waits, or goes on with the next input",
+        "DPDK test-pipeline waits",
     ),
     ParamSpec::new(
         "scheduler",
@@ -259,18 +288,20 @@ fn read(s: &mut Section<'_>, host: &Host, seed: u64) -> Result<Switch, ParamErro
         _ => Memory::PerIngress,
     };
     let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
-    let batch = match s.count("batch")? {
-        n @ 1..=1_000_000 => n as u32,
-        n => {
-            let what = format!("{n} frames");
-            return Err(ParamError::new("batch", what, "expected 1 to 1000000"));
-        }
+    let arbitration = s.span("arbitration")?;
+    let blocks = s.text("full_ring")? == "blocks";
+    let mut frames = |key| match s.count(key)? {
+        n @ 1..=1_000_000 => Ok(n as u32),
+        n => Err(ParamError::new(key, format!("{n} frames"), "expected 1 to 1000000")),
     };
+    let batch = frames("batch")?;
+    let pipeline = PipelineConfig { burst: frames("burst")?, ring: frames("ring")?, blocks };
     let discipline = match s.text("discipline")?.as_str() {
         "round-robin" => DisciplineKind::RoundRobin,
         "drr" => DisciplineKind::Drr { quantum },
         "random" => DisciplineKind::Random { batch, seed },
-        "input-fifo" => DisciplineKind::InputFifo,
+        "input-fifo" => DisciplineKind::InputFifo { arbitration },
+        "pipeline" => DisciplineKind::Pipeline(pipeline),
         _ => DisciplineKind::Fifo,
     };
     let weights = s.texts("weights")?;
@@ -331,6 +362,20 @@ fn name_what_is_unread(
             &["batch"],
             "only discipline = \"random\" draws an ingress for several frames",
             "remove the key, or set discipline = \"random\"",
+        );
+    }
+    if !matches!(discipline, DisciplineKind::InputFifo { .. }) {
+        unread(
+            &["arbitration"],
+            "only discipline = \"input-fifo\" has a crossbar",
+            "remove the key, or set discipline = \"input-fifo\"",
+        );
+    }
+    if !matches!(discipline, DisciplineKind::Pipeline(_)) {
+        unread(
+            &["burst", "ring", "full_ring"],
+            "only discipline = \"pipeline\" has a worker and rings",
+            "remove the key, or set discipline = \"pipeline\"",
         );
     }
     if !matches!(scheduler, SchedulerKind::Drr(_)) {
