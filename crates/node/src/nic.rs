@@ -25,6 +25,7 @@ use crate::frame::{Frame, FrameId, FrameKind};
 use crate::port::{Arrived, Hit, Port};
 
 mod ahead;
+mod cnp_clock;
 mod config;
 mod delayed_ack;
 mod drain;
@@ -43,6 +44,7 @@ mod state;
 mod storm;
 
 use ahead::Ahead;
+use cnp_clock::Clocked;
 pub use config::{Acks, Delivery, FlowStart, NicConfig, Pacing, PausedWith};
 use delayed_ack::Destination;
 pub use drain::DrainConfig;
@@ -71,6 +73,8 @@ pub struct Nic {
     ahead: FxHashMap<FlowId, Ahead>,
     /// By flow: acknowledgements that wait for another segment, where the transport delays them.
     sinks: FxHashMap<FlowId, Destination>,
+    /// By flow: the clock of its CNPs, where they have one.
+    clocked: FxHashMap<FlowId, Clocked>,
     /// The latest message of each queue pair, by place.
     queue_pairs: FxHashMap<u32, u32>,
     /// The message of each queue pair that has its rate control, by place, where those before it
@@ -99,6 +103,7 @@ impl Nic {
             receiving: FxHashMap::default(),
             ahead: FxHashMap::default(),
             sinks: FxHashMap::default(),
+            clocked: FxHashMap::default(),
             queue_pairs: FxHashMap::default(),
             complete: VecDeque::new(),
             at_work: FxHashMap::default(),

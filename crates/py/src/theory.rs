@@ -13,7 +13,7 @@ use xoff_analysis::scheduled::{examples, lemma_1, slots};
 use xoff_analysis::theorems::fig5::{Fig5, Point};
 use xoff_analysis::theorems::{message_rate, theorem_4_1, theorem_5_1};
 use xoff_mech::flow_control::pffc::slot;
-use xoff_mech::flow_control::{Gate, RateLimiter};
+use xoff_mech::flow_control::{Countdown, Gate, RateLimiter};
 use xoff_net::workload::{SizeCdf, random};
 use xoff_scenario::cdf;
 use xoff_units::{Bytes, FlowId, Rate, Span, Time};
@@ -125,7 +125,7 @@ pub fn gfc_fig_5(py: Python<'_>, until_ps: u64) -> (Vec<(u64, u64, u64)>, Vec<(u
 #[pyfunction]
 pub fn gfc_limited_rate(line: u64, limit: u64, frame_bytes: u64, frames: u64) -> u64 {
     let (tx, mut now) = (Rate(line).time_for(Bytes(frame_bytes)), Time::ZERO);
-    let mut limiter = RateLimiter::new(Rate(line), Rate(8_000));
+    let mut limiter = RateLimiter::new(Rate(line), Rate(8_000), Countdown::Scaled);
     limiter.set_rate(now, Rate(limit));
     for _ in 0..frames {
         limiter.on_sent(now, tx);

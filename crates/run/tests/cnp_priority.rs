@@ -100,6 +100,43 @@ fn without_pauses_a_class_of_their_own_changes_nothing() {
     assert_eq!(of(&[]), of(&["host.cnp_priority=7"]));
 }
 
+/// `rate_control.cnp = "clock"`: a flow is cut at those ticks of 50 us, counted from the arrival of
+/// its first frame, since whose predecessor a marked one has come. The first frames come to the
+/// receiver after 2 x 1.8 us, that of H2 behind that of H0.
+#[test]
+fn cnps_leave_at_the_ticks_of_a_clock() {
+    let cuts = |more: &[&str], flow: u64| {
+        let calm = ["pause_storm[0].start=1s", "run.duration=3ms", "host.cnp_priority=7"];
+        let rows = run(&load(&[&calm[..], more].concat()), Engine::Auto, 1).0;
+        let (mut marks, mut cuts, mut rate) = (vec![], vec![], u64::MAX);
+        for row in rows {
+            match row {
+                Row::Mark(m) if m.flow == flow => marks.push(m.time_ps + 1_800_000),
+                Row::Rate(r) if r.flow == Some(flow) => {
+                    if r.rate_bps < rate {
+                        cuts.push(r.time_ps - 2 * 1_051_200);
+                    }
+                    rate = r.rate_bps;
+                }
+                _ => {}
+            }
+        }
+        (marks, cuts)
+    };
+    const N: u64 = 50_000_000;
+    for (flow, first) in [(0, 3_600_000), (1, 4_400_000)] {
+        let (marks, by_clock) = cuts(&["rate_control.cnp=clock"], flow);
+        let mut ticks: Vec<u64> = marks.iter().map(|m| first + ((m - first) / N + 1) * N).collect();
+        ticks.dedup();
+        ticks.retain(|&t| t < 2_990_000_000);
+        assert!(ticks.len() > 3, "{ticks:?}");
+        assert_eq!(by_clock, ticks);
+        let (marks, at_once) = cuts(&[], flow);
+        assert_eq!(at_once[0], marks[0]);
+        assert_ne!(at_once, by_clock);
+    }
+}
+
 #[test]
 fn both_engines_and_any_number_of_threads_give_the_same() {
     for acks in [

@@ -37,6 +37,23 @@ fn received(f: &Finished) -> u64 {
     f.outcome.flows[0].received.expect("complete").0
 }
 
+/// TIMELY's snippet at a constant 1 Gb/s: ten segments of 64 frames. As bursts they begin 512 us
+/// apart and their frames follow at line rate; frame by frame all are 8 us apart.
+#[test]
+fn bursts_of_timely() {
+    let time = |bursts: bool| {
+        received(&run(&format!(
+            "[run]\nduration = \"1s\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"120ns\"\n\
+             [host]\nframe_max = \"{MTU}B\"\nacks = \"per-frame\"\n[switch]\nbuffer = \"10MB\"\n[flow_control]\nkind = \"none\"\n\
+             [rate_control]\nkind = \"timely\"\nvariant = \"snippet\"\nbursts = {bursts}\ninitial_rate = \"1Gbps\"\nbeta = 0\ndelta = \"0bps\"\n\
+             [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"640KB\"\n"
+        )))
+    };
+    let rest = 2 * (TX + 120_000);
+    assert_eq!(time(true), 9 * 512_000_000 + 63 * TX + rest);
+    assert_eq!(time(false), 639 * 8_000_000 + rest);
+}
+
 /// A lost frame costs one slot under selective repeat: 1 - p. Under go-back-N it costs a round
 /// trip: (1-p)/(1-p+pW).
 #[test]

@@ -39,6 +39,12 @@ pub const PARAMS: &[ParamSpec] = &[
         "longest time between two stops of a regulated port; default: derived from the flow control of the link",
         "TCD Eq. (3); section 4.4 for credits",
     ),
+    ParamSpec::optional(
+        "adaptive",
+        Kind::Float,
+        "a queue's max(T_on) is this many times its longest recent ON, at most max_ton; default: max_ton always",
+        "TCD section 6, \"another design choice\", names no rule",
+    ),
     ParamSpec::new(
         "share",
         Kind::Float,
@@ -83,6 +89,8 @@ pub struct Params {
     pub epsilon: f64,
     /// max(T_on) [ps]; `None`: that of the flow control.
     pub max_ton: Option<Span>,
+    /// max(T_on) over the longest recent ON; `None`: max(T_on) is a constant.
+    pub adaptive: Option<f64>,
     /// Part of the link that a priority expects, above 0 up to 1.
     pub share: f64,
     /// T [ps]; `None`: max(T_on).
@@ -104,6 +112,7 @@ impl Params {
         let p = Params {
             epsilon: v.float("epsilon")?,
             max_ton: v.span_opt("max_ton")?,
+            adaptive: v.float_opt("adaptive")?,
             share: v.float("share")?,
             period: v.span_opt("period")?,
             threshold: v.bytes_opt("threshold")?.unwrap_or(red.kmax),
@@ -116,6 +125,13 @@ impl Params {
                 "epsilon",
                 format!("{} is not a congestion degree", p.epsilon),
                 "expected a number above 0, at most 1; TCD recommends 0.05",
+            ));
+        }
+        if p.adaptive.is_some_and(|times| times < 1.0) {
+            return Err(ParamError::new(
+                "adaptive",
+                format!("{} is below 1", p.adaptive.unwrap_or_default()),
+                "expected 1 or more: a port that is stopped as regularly as before is regulated",
             ));
         }
         if !(p.share > 0.0 && p.share <= 1.0) {
@@ -220,8 +236,35 @@ pub struct Tcd {
     snapshot: Bytes,
     /// End of the running period; never: none has begun since the last OFF.
     period_end: Time,
+    /// The bound of max(T_on), and its value where nothing is learnt.
     max_ton: Span,
+    learnt: Option<Learnt>,
     period: Span,
+}
+
+/// ON stretches of a queue that adapts its max(T_on).
+#[derive(Clone, Copy, Debug, PartialEq, State)]
+struct Learnt {
+    /// max(T_on) over `longest` -- constant.
+    times: f64,
+    /// Longest recent ON: a longer one counts at once, a shorter one for an eighth of the
+    /// difference [ps].
+    longest: Span,
+    /// Start of the running ON; `None`: before the first OFF.
+    on_since: Option<Time>,
+}
+
+impl Learnt {
+    /// An ON has ended. One that lasted for max(T_on) was none of a regulated port.
+    fn on_off(&mut self, now: Time, release: Time) {
+        let Some(since) = self.on_since.filter(|_| now < release) else { return };
+        let (on, longest) = ((now - since).0, self.longest.0);
+        self.longest = Span(on.max(longest - longest.saturating_sub(on) / 8));
+    }
+
+    fn max_ton(&self) -> Span {
+        Span((self.longest.0 as f64 * self.times) as u64)
+    }
 }
 
 impl Tcd {
@@ -242,13 +285,18 @@ impl Tcd {
             snapshot: Bytes::ZERO,
             period_end: Time::NEVER,
             max_ton,
+            learnt: p.adaptive.map(|times| Learnt {
+                times,
+                longest: Span((max_ton.0 as f64 / times) as u64),
+                on_since: None,
+            }),
             period: p.period.unwrap_or(max_ton),
         }
     }
 
     /// max(T_on) in force [ps].
     pub fn max_ton(&self) -> Span {
-        self.max_ton
+        self.learnt.map_or(self.max_ton, |l| l.max_ton().min(self.max_ton))
     }
 
     /// T in force [ps].
@@ -258,7 +306,10 @@ impl Tcd {
 
     /// T_on counts from now.
     fn on_period_begins(&mut self, now: Time) {
-        self.release = now + self.max_ton;
+        self.release = now + self.max_ton();
+        if let Some(l) = &mut self.learnt {
+            l.on_since = Some(now);
+        }
         self.period_end = Time::NEVER;
     }
 
@@ -326,9 +377,12 @@ impl Detector for Tcd {
         if self.last == PortState::Congestion { Mark::Ce } else { Mark::None }
     }
 
-    fn on_off(&mut self, _now: Time) {
+    fn on_off(&mut self, now: Time) {
         if !self.off {
             self.off = true;
+            if let Some(l) = &mut self.learnt {
+                l.on_off(now, self.release);
+            }
             self.release = Time::NEVER;
         }
     }

@@ -24,7 +24,10 @@ use super::law::{Law, Signal};
 use super::on_off::Stop;
 use super::repeat::{self, Repeat};
 use super::standstill::{self, Standstill};
-use super::{Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender, Waiting};
+use super::{
+    Countdown, Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender, Waiting,
+    rate_limiter,
+};
 use crate::{ControlLoop, LinkFacts, Unmet};
 
 mod entry;
@@ -60,6 +63,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "smallest rate the limiter can hold",
         "GFC section 7",
     ),
+    rate_limiter::COUNTDOWN,
     ParamSpec::new(
         "spacing",
         Kind::Span,
@@ -94,6 +98,8 @@ pub struct Params {
     pub hysteresis: Bytes,
     /// Smallest rate [bit/s].
     pub rate_unit: Rate,
+    /// What a change of the rate does to a gap that runs.
+    pub countdown: Countdown,
     /// Time after which the stage is sent again; zero: never [ps].
     pub repeat: Span,
     /// Least time between two messages; zero: none [ps].
@@ -117,6 +123,7 @@ impl Params {
             b1,
             hysteresis,
             rate_unit: v.rate("rate_unit")?,
+            countdown: Countdown::read(v)?,
             repeat,
             spacing: v.span("spacing")?,
             entry,
@@ -407,7 +414,7 @@ impl StageSender {
     pub fn new(p: &Params, line: Rate) -> Self {
         StageSender {
             table: StageTable::new(p.bm, p.b1, line),
-            limiter: RateLimiter::new(line, p.rate_unit),
+            limiter: RateLimiter::new(line, p.rate_unit, p.countdown),
         }
     }
 }
@@ -454,6 +461,7 @@ mod tests {
             b1,
             hysteresis: Bytes::ZERO,
             rate_unit: Rate(8000),
+            countdown: Countdown::Scaled,
             repeat: Span::ZERO,
             spacing: Span::ZERO,
             entry: None,

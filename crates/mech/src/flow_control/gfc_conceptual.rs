@@ -15,7 +15,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use super::law::{Law, Signal};
 use super::on_off::Stop;
 use super::standstill::{self, Standstill};
-use super::{Gate, Message, Occupancy, RateLimiter, Receiver, Sender};
+use super::{Countdown, Gate, Message, Occupancy, RateLimiter, Receiver, Sender, rate_limiter};
 use crate::{ControlLoop, LinkFacts};
 
 /// Parameters in a file.
@@ -39,6 +39,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "smallest rate the limiter can hold",
         "GFC section 7",
     ),
+    rate_limiter::COUNTDOWN,
 ];
 
 /// Values of [`PARAMS`].
@@ -50,6 +51,8 @@ pub struct Params {
     pub b0: Bytes,
     /// Smallest rate [bit/s].
     pub rate_unit: Rate,
+    /// What a change of the rate does to a gap that runs.
+    pub countdown: Countdown,
 }
 
 impl Params {
@@ -58,7 +61,7 @@ impl Params {
         let l = link.control_loop(Bytes::ZERO);
         let bm = b_m(&l, v.bytes_opt("bm")?);
         let b0 = v.bytes_opt("b0")?.unwrap_or(bm.saturating_sub(range(&l)));
-        let p = Params { bm, b0, rate_unit: v.rate("rate_unit")? };
+        let p = Params { bm, b0, rate_unit: v.rate("rate_unit")?, countdown: Countdown::read(v)? };
         mapping_is_possible(p.bm, p.b0, p.rate_unit, link)?;
         Ok(p)
     }
@@ -225,7 +228,8 @@ pub struct LevelSender {
 impl LevelSender {
     /// A sender at line rate.
     pub fn new(p: &Params, line: Rate) -> Self {
-        LevelSender { p: p.clone(), line, limiter: RateLimiter::new(line, p.rate_unit) }
+        let limiter = RateLimiter::new(line, p.rate_unit, p.countdown);
+        LevelSender { p: p.clone(), line, limiter }
     }
 }
 
@@ -267,7 +271,12 @@ mod tests {
 
     #[test]
     fn levels_below_b0_are_not_worth_a_message() {
-        let p = Params { bm: Bytes::from_kb(100), b0: Bytes::from_kb(50), rate_unit: Rate(8000) };
+        let p = Params {
+            bm: Bytes::from_kb(100),
+            b0: Bytes::from_kb(50),
+            rate_unit: Rate(8000),
+            countdown: Countdown::Scaled,
+        };
         let mut r = LevelReceiver::new(&p);
         let at = |bytes| Occupancy { bytes: Bytes(bytes), ..Occupancy::default() };
         assert_eq!(r.on_arrival(Time(1), &at(49_000), Bytes(1500)), None);

@@ -19,7 +19,7 @@ use super::law::Law;
 use super::on_off::Stop;
 use super::repeat::{bears_period, fills_wire};
 use super::standstill::{self, Standstill};
-use super::{Gate, MESSAGE_LEN, Message, RateLimiter, Sender};
+use super::{Countdown, Gate, MESSAGE_LEN, Message, RateLimiter, Sender, rate_limiter};
 use crate::{ControlLoop, LinkFacts, Unmet};
 
 mod sampled;
@@ -60,6 +60,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "smallest rate the limiter can hold",
         "GFC section 7",
     ),
+    rate_limiter::COUNTDOWN,
 ];
 
 /// Values of [`PARAMS`].
@@ -75,6 +76,8 @@ pub struct Params {
     pub from_occupancy: bool,
     /// Smallest rate [bit/s].
     pub rate_unit: Rate,
+    /// What a change of the rate does to a gap that runs.
+    pub countdown: Countdown,
 }
 
 /// Smallest B_m - B_0 that is safe for every tau and T: Theorem 5.1 up to tau = T, the exact bound
@@ -113,6 +116,7 @@ impl Params {
             },
             from_occupancy: v.text("remaining")? == "occupancy",
             rate_unit: v.rate("rate_unit")?,
+            countdown: Countdown::read(v)?,
         };
         mapping_is_possible(p.bm, p.b0, p.rate_unit, link)?;
         p.credit.validate(link)?;
@@ -174,7 +178,7 @@ impl RemainingSender {
             p: p.clone(),
             line,
             fctbs: 0,
-            limiter: RateLimiter::new(line, p.rate_unit),
+            limiter: RateLimiter::new(line, p.rate_unit, p.countdown),
         }
     }
 }
@@ -243,6 +247,7 @@ mod tests {
             },
             from_occupancy,
             rate_unit: Rate(8000),
+            countdown: Countdown::Scaled,
         }
     }
 

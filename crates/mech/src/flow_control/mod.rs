@@ -28,7 +28,7 @@ pub mod standstill;
 pub mod uec_cbfc;
 
 pub use law::{Custom, Entry, Law, Pauses, Signal, Totals};
-pub use rate_limiter::RateLimiter;
+pub use rate_limiter::{Countdown, RateLimiter};
 pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx, saved_tx};
 
 use std::collections::BTreeSet;

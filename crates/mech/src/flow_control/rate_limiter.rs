@@ -4,10 +4,36 @@
 //! The paper names three registers: R_l, the transmission time of the last frame; R_r, the assigned
 //! rate; R_c, a countdown. Here R_c is the instant `free_at` at which it reaches zero.
 
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::state::State;
 use xoff_units::{Rate, Span, Time};
 
 use super::Gate;
+
+/// The key of the flow controls that use the limiter.
+pub(super) const COUNTDOWN: ParamSpec = ParamSpec::new(
+    "countdown",
+    Kind::Choice(&["scaled", "once"]),
+    "scaled",
+    "gap that runs when the rate changes: its rest is scaled, or it ends as loaded",
+    "GFC section 5.3 loads R_c once",
+);
+
+/// What a change of the rate does to a gap that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
+pub enum Countdown {
+    /// Its rest is scaled by old/new.
+    Scaled,
+    /// Nothing: R_c is loaded once, when the frame has been sent.
+    Once,
+}
+
+impl Countdown {
+    /// Reads [`COUNTDOWN`].
+    pub(super) fn read(v: &mut dyn Values) -> Result<Countdown, ParamError> {
+        Ok(if v.text("countdown")? == "once" { Countdown::Once } else { Countdown::Scaled })
+    }
+}
 
 /// Enforces an assigned rate between frames of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, State)]
@@ -16,6 +42,7 @@ pub struct RateLimiter {
     line: Rate,
     /// Smallest rate the hardware can hold [bit/s] -- constant. Rates below it are raised to it.
     unit: Rate,
+    countdown: Countdown,
     /// Assigned rate R_r [bit/s].
     rate: Rate,
     /// Transmission time R_l of the last frame [ps].
@@ -31,10 +58,11 @@ pub struct RateLimiter {
 impl RateLimiter {
     /// A limiter that starts open at line rate. 8 kb/s is the unit of commodity switches (GFC
     /// section 7).
-    pub fn new(line: Rate, unit: Rate) -> Self {
+    pub fn new(line: Rate, unit: Rate, countdown: Countdown) -> Self {
         RateLimiter {
             line,
             unit,
+            countdown,
             rate: line,
             last_tx: Span::ZERO,
             last_end: Time::ZERO,
@@ -59,8 +87,8 @@ impl RateLimiter {
         self.free_at = self.last_end + self.gap();
     }
 
-    /// Assigns a new rate. A gap that is running is scaled by old/new: kept at the old rate it
-    /// would make one frame sent at 9.5 kb/s hold the queue for 1.26 s although the buffer has long
+    /// Assigns a new rate. A gap that is running is scaled by old/new, unless it was loaded once:
+    /// then one frame sent at 9.5 kb/s holds the queue for 1.26 s although the buffer has long
     /// drained.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         let new = Rate(rate.0.clamp(self.unit.0.min(self.line.0), self.line.0));
@@ -69,7 +97,7 @@ impl RateLimiter {
             // The countdown is loaded when the frame is completely sent, with the rate of that
             // time.
             self.free_at = self.last_end + self.gap();
-        } else if now < self.free_at {
+        } else if now < self.free_at && self.countdown == Countdown::Scaled {
             self.free_at = now + (self.free_at - now).scale_ceil(old.0, new.0);
         }
     }
@@ -88,6 +116,10 @@ mod tests {
     const C: Rate = Rate::from_gbps(10);
     const UNIT: Rate = Rate(8_000);
 
+    fn limiter(countdown: Countdown) -> RateLimiter {
+        RateLimiter::new(C, UNIT, countdown)
+    }
+
     /// GFC section 5.3: the long-run rate equals R_r, from 8 kb/s to C.
     #[test]
     fn long_run_rate_is_the_assigned_rate() {
@@ -102,7 +134,7 @@ mod tests {
             5_000_000_000,
             10_000_000_000,
         ] {
-            let mut limiter = RateLimiter::new(C, UNIT);
+            let mut limiter = limiter(Countdown::Scaled);
             limiter.set_rate(Time::ZERO, Rate(bps));
             let mut now = Time::ZERO;
             for _ in 0..1000 {
@@ -119,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_running_gap_is_scaled_when_the_rate_changes() {
-        let mut limiter = RateLimiter::new(C, UNIT);
+        let mut limiter = limiter(Countdown::Scaled);
         limiter.set_rate(Time::ZERO, Rate::from_gbps(5));
         limiter.on_sent(Time::ZERO, Span::from_us(1)); // ends at 1 us, gap 1 us
         assert_eq!(limiter.gate(Time::ZERO), Gate::Until(Time::from_us(2)));
@@ -129,12 +161,40 @@ mod tests {
         assert_eq!(limiter.gate(Time(1_500_000)), Gate::Until(Time(1_750_000)));
     }
 
+    /// Section 5.3 to the letter: a frame of 1500 B at the lowest stage of GFC at 10 Gb/s, 9,537
+    /// b/s, holds the queue for 1500 x 8 / 9,537 s from its start, whatever rate comes after its end.
+    /// Scaled to line rate the gap is the time of the frame.
+    #[test]
+    fn a_gap_loaded_once_ends_as_loaded() {
+        let tx = C.time_for(Bytes(1500));
+        let free = |countdown, then| {
+            let mut limiter = limiter(countdown);
+            limiter.set_rate(Time::ZERO, Rate(9_537));
+            limiter.on_sent(Time::ZERO, tx);
+            limiter.set_rate(Time::ZERO + tx, then);
+            match limiter.gate(Time::ZERO + tx) {
+                Gate::Until(t) => t,
+                _ => Time::ZERO + tx,
+            }
+        };
+        let exact = Time((1500 * 8 * 1_000_000_000_000u64).div_ceil(9_537));
+        for then in [C, Rate::from_gbps(5), Rate(9_537), UNIT] {
+            assert!(free(Countdown::Once, then).0.abs_diff(exact.0) <= 1, "{then}");
+        }
+        assert_eq!(free(Countdown::Scaled, C).0, 2 * tx.0 - 1, "tx (C - R)/C, rounded up");
+        // Before the frame's end nothing is loaded yet.
+        let mut limiter = limiter(Countdown::Once);
+        limiter.on_sent(Time::ZERO, Span::from_us(1));
+        limiter.set_rate(Time(999_999), Rate::from_gbps(5));
+        assert_eq!(limiter.gate(Time(999_999)), Gate::Until(Time::from_us(2)));
+    }
+
     /// Until its end a frame leaves the gap of the rate that comes; from its end on a gap runs, and
     /// at line rate that is none.
     #[test]
     fn a_gap_begins_when_its_frame_has_ended() {
         let at = |t| {
-            let mut limiter = RateLimiter::new(C, UNIT);
+            let mut limiter = limiter(Countdown::Scaled);
             limiter.on_sent(Time::ZERO, Span::from_us(1));
             limiter.set_rate(Time(t), Rate::from_gbps(5));
             limiter.gate(Time::from_us(1))
@@ -144,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_change_during_the_frame_sets_the_whole_gap() {
-        let mut limiter = RateLimiter::new(C, UNIT);
+        let mut limiter = limiter(Countdown::Scaled);
         limiter.on_sent(Time::ZERO, Span::from_us(1));
         assert_eq!(limiter.gate(Time::ZERO), Gate::Until(Time::from_us(1)));
         limiter.set_rate(Time(500_000), Rate(2_500_000_000));
@@ -153,7 +213,7 @@ mod tests {
 
     #[test]
     fn rates_below_the_unit_are_raised_to_it() {
-        let mut limiter = RateLimiter::new(C, UNIT);
+        let mut limiter = limiter(Countdown::Scaled);
         limiter.set_rate(Time::ZERO, Rate::ZERO);
         assert_eq!(limiter.rate(), UNIT);
     }

@@ -46,6 +46,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "shortest time N between two CNPs of a flow; paper 50 us, hpcc 0 (in every ACK)",
         "SIGCOMM'15",
     ),
+    ParamSpec::new(
+        "cnp",
+        Kind::Choice(&["at-once", "clock"]),
+        "at-once",
+        "a CNP leaves with the first mark, or at the ticks of a clock of cnp_interval that begins with the flow",
+        "SIGCOMM'15: at once; ns3-rdma: clock",
+    ),
     ParamSpec::optional(
         "alpha_timer",
         Kind::Span,
@@ -157,6 +164,8 @@ pub struct Params {
     pub g: f64,
     /// N; zero: the CNP rides in every acknowledgement [ps].
     pub cnp_interval: Span,
+    /// CNPs leave at the ticks of a clock.
+    pub cnp_clock: bool,
     /// K [ps].
     pub alpha_timer: Span,
     /// Interval between two checks for a cut (HPCC) [ps].
@@ -186,6 +195,7 @@ impl Params {
             alpha: 1.0,
             g: 1.0 / 256.0,
             cnp_interval: Span::from_us(50),
+            cnp_clock: false,
             alpha_timer: Span::from_us(55),
             decrease_interval: Span::from_us(4),
             increase_timer: Span::from_us(55),
@@ -254,6 +264,14 @@ impl Params {
             rate_hai = rate_opt,
             min_rate = rate_opt
         );
+        p.cnp_clock = v.text("cnp")? == "clock";
+        if p.cnp_interval == Span::ZERO {
+            v.without_effect(
+                "cnp",
+                "cnp_interval = 0 puts the CNP into every acknowledgement",
+                "remove the key, or choose a cnp_interval",
+            );
+        }
         if let Some(f) = v.count_opt("fast_recovery")? {
             let refuse = |_| {
                 ParamError::new(
@@ -329,6 +347,8 @@ impl Law for Params {
     fn cnp_mode(&self) -> CnpMode {
         if self.cnp_interval.0 == 0 {
             CnpMode::InAck
+        } else if self.cnp_clock {
+            CnpMode::Clock { interval: self.cnp_interval }
         } else {
             CnpMode::Frame { interval: self.cnp_interval }
         }

@@ -20,7 +20,7 @@ mod telemetry;
 pub mod timely;
 
 pub use law::{Custom, Entry, FlowFacts, Law};
-pub use notification_point::{CnpMode, NotificationPoint};
+pub use notification_point::{CnpClock, CnpMode, NotificationPoint};
 pub use registry::{AnyRateControl, REGISTRY, RateControlKind};
 pub use telemetry::{HOPS_MAX, Hop, RecordFormat};
 
@@ -103,6 +103,12 @@ pub trait RateControl {
     }
     /// A frame of `len` of this flow was sent.
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes);
+    /// From the start of the frame that was just sent, with this `payload`, to that of the next
+    /// one; `None`: the time of `len` at the rate.
+    #[inline]
+    fn spacing(&mut self, _now: Time, _len: Bytes, _payload: Bytes) -> Option<Span> {
+        None
+    }
     /// News from the receiver.
     fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes);
     /// Timer `which` may be due.

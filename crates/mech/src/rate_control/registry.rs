@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use xoff_units::{Bytes, Rate, Time, prefetch_whole};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
 use super::glue::rate_controls;
 use super::law::{Custom, Entry, FlowFacts, Law};
@@ -13,7 +13,7 @@ use crate::detection::Mark;
 rate_controls! {
     $
     Dcqcn(dcqcn) "dcqcn": "DCQCN, three variants, with TCD's rules on request";
-    Timely(timely) "timely": "TIMELY, rate by the gradient of the round-trip time, three variants";
+    Timely(timely) "timely": "TIMELY, rate by the gradient of the round-trip time, four variants";
     IbCc(ib_cc) "ib-cc": "InfiniBand congestion control, an index into a table of delays";
     Hpcc(hpcc) "hpcc": "HPCC, rate and window by the utilisation that frames record on their path";
     Qcn(qcn) "qcn": "QCN rate limiters, cut by the value that a congestion point sends";
@@ -76,6 +76,10 @@ impl RateControl for AnyRateControl {
     #[inline]
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
         dispatch!(AnyRateControl, self, r => r.on_sent(now, len, wakes))
+    }
+    #[inline]
+    fn spacing(&mut self, now: Time, len: Bytes, payload: Bytes) -> Option<Span> {
+        dispatch!(AnyRateControl, self, r => r.spacing(now, len, payload))
     }
     fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
         dispatch!(AnyRateControl, self, r => r.on_feedback(now, feedback, wakes))

@@ -1,5 +1,5 @@
 //! TIMELY, reaction point (SIGCOMM'15, section 4 and Algorithm 1), the patch of "ECN or Delay"
-//! (CoNEXT'16), and the rule of the HPCC simulator.
+//! (CoNEXT'16), the code snippet that its authors published, and the rule of the HPCC simulator.
 //!
 //! ```text
 //!   rtt of a completion ---> difference to the last one, averaged, over D_minRTT = gradient g
@@ -9,13 +9,15 @@
 //!     rtt > T_high            R (1 - beta (1 - T_high/rtt))
 //! ```
 //!
-//! | | paper | patched | HPCC simulator |
-//! |---|---|---|---|
-//! | completion | acknowledged end of a segment | the same | first acknowledgement beyond what was sent at the last one |
-//! | rtt | without the frame's own time on the wire | the same | with it, in whole nanoseconds |
-//! | between | as above | delta (1 - w) + R (1 - beta w (rtt - T_low)/T_low), w from 0 to 1 with g | as above |
-//! | HAI | fifth completion in a row with g <= 0 | none | after five increases of any kind |
-//! | first completion | difference 0 | difference 0 | measured only |
+//! | | paper | patched | snippet | HPCC simulator |
+//! |---|---|---|---|---|
+//! | completion | acknowledged end of a segment | the same | the same | first acknowledgement beyond what was sent at the last one |
+//! | rtt | without the frame's own time on the wire | the same | the same | with it, in whole nanoseconds |
+//! | between | as above | delta (1 - w) + R (1 - beta w (rtt - T_low)/T_low), w from 0 to 1 with g | as above | as above |
+//! | increase, cut above T_high | as above | as above | times the share of D_minRTT since the last completion, at most 1 | as above |
+//! | cut | to the floor | to the floor | at most by half | to the floor |
+//! | HAI | fifth completion in a row with g <= 0 | none | fifth rtt in a row below the one before | after five increases of any kind |
+//! | first completion | difference 0 | difference 0 | difference 0 | measured only |
 //!
 //! With TCD (SIGCOMM'21, section 5.2.3) a completion whose frames carry UE and not CE changes
 //! nothing where it would lower the rate by its gradient.
@@ -31,10 +33,10 @@ use crate::detection::Mark;
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "variant",
-        Kind::Choice(&["paper", "patched", "hpcc"]),
+        Kind::Choice(&["paper", "patched", "snippet", "hpcc"]),
         "paper",
         "when a rate is updated and by which rule",
-        "SIGCOMM'15; CoNEXT'16; HPCC simulator 2021",
+        "SIGCOMM'15; CoNEXT'16; the authors' timely-code-snippet.cc; HPCC simulator 2021",
     ),
     ParamSpec::new(
         "t_low",
@@ -43,11 +45,10 @@ pub const PARAMS: &[ParamSpec] = &[
         "round-trip time below which the rate always rises",
         "SIGCOMM'15 section 6",
     ),
-    ParamSpec::new(
+    ParamSpec::optional(
         "t_high",
         Kind::Span,
-        "500us",
-        "round-trip time above which the rate always falls",
+        "round-trip time above which the rate always falls; 500 us, snippet 1 ms",
         "SIGCOMM'15 section 6",
     ),
     ParamSpec::optional(
@@ -68,11 +69,10 @@ pub const PARAMS: &[ParamSpec] = &[
         "factor of a decrease; 0.8, patched 0.008; twice that with tcd",
         "SIGCOMM'15 section 6; CoNEXT'16; TCD section 5.2.3: 1.6",
     ),
-    ParamSpec::new(
+    ParamSpec::optional(
         "ewma",
         Kind::Float,
-        "0.875",
-        "weight of a new difference in the average",
+        "weight of a new difference in the average; 0.875, snippet 0.02",
         "CoNEXT'16; HPCC simulator",
     ),
     ParamSpec::new(
@@ -82,12 +82,17 @@ pub const PARAMS: &[ParamSpec] = &[
         "round-trip time D_minRTT by which differences are divided",
         "CoNEXT'16; HPCC simulator",
     ),
-    ParamSpec::new(
+    ParamSpec::optional(
         "segment",
         Kind::Bytes,
-        "16KB",
-        "payload per completion, which is its last acknowledgement; not hpcc",
-        "SIGCOMM'15 section 6",
+        "payload per completion, which is its last acknowledgement; 16 KB, snippet 64 KB; not hpcc",
+        "SIGCOMM'15 section 6; the snippet's 50 us for T_low belongs to messages of 64 KB",
+    ),
+    ParamSpec::optional(
+        "bursts",
+        Kind::Flag,
+        "the frames of a segment leave at line rate, and the gap comes after them; false, snippet true; not hpcc",
+        "SIGCOMM'15 section 5; the snippet's \"per 64KB message pacing\"",
     ),
     ParamSpec::optional(
         "min_rate",
@@ -120,6 +125,8 @@ pub enum Variant {
     Paper,
     /// "ECN or Delay", CoNEXT'16.
     Patched,
+    /// The code snippet of the authors of SIGCOMM'15.
+    Snippet,
     /// The HPCC simulator.
     Hpcc,
 }
@@ -145,6 +152,8 @@ pub struct Params {
     pub min_rtt: Span,
     /// Segment [bytes of payload].
     pub segment: Bytes,
+    /// The frames of a segment leave at line rate.
+    pub bursts: bool,
     /// Lowest rate of a flow [bit/s].
     pub min_rate: Rate,
     /// Rate of a new flow; `None`: line rate [bit/s].
@@ -166,6 +175,7 @@ impl Params {
             ewma: 0.875,
             min_rtt: Span::from_us(20),
             segment: Bytes::from_kb(16),
+            bursts: false,
             min_rate: Rate(100_000_000),
             initial_rate: None,
             tcd: false,
@@ -173,6 +183,13 @@ impl Params {
         match variant {
             Variant::Paper => paper,
             Variant::Patched => Params { beta: 0.008, ..paper },
+            Variant::Snippet => Params {
+                t_high: Span::from_ms(1),
+                ewma: 0.02,
+                segment: Bytes::from_kb(64),
+                bursts: true,
+                ..paper
+            },
             Variant::Hpcc => Params {
                 delta: Rate(100_000_000),
                 hai: Rate(500_000_000),
@@ -186,20 +203,23 @@ impl Params {
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let set = Params::of(match v.text("variant")?.as_str() {
             "patched" => Variant::Patched,
+            "snippet" => Variant::Snippet,
             "hpcc" => Variant::Hpcc,
             _ => Variant::Paper,
         });
         let tcd = v.flag("tcd")?;
+        let bursts = if v.text_opt("bursts")?.is_some() { v.flag("bursts")? } else { set.bursts };
         let delta = v.rate_opt("delta")?.unwrap_or(set.delta);
         let p = Params {
             t_low: v.span("t_low")?,
-            t_high: v.span("t_high")?,
+            t_high: v.span_opt("t_high")?.unwrap_or(set.t_high),
             delta,
             hai: v.rate_opt("hai")?.unwrap_or(delta * 5),
             beta: v.float_opt("beta")?.unwrap_or(if tcd { set.beta * 2.0 } else { set.beta }),
-            ewma: v.float("ewma")?,
+            ewma: v.float_opt("ewma")?.unwrap_or(set.ewma),
             min_rtt: v.span("min_rtt")?,
-            segment: v.bytes("segment")?,
+            segment: v.bytes_opt("segment")?.unwrap_or(set.segment),
+            bursts,
             min_rate: v.rate_opt("min_rate")?.unwrap_or(set.min_rate),
             initial_rate: v.rate_opt("initial_rate")?,
             tcd,
@@ -284,6 +304,10 @@ impl Law for Params {
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
         vec![
+            ("t_high", self.t_high.compact()),
+            ("ewma", self.ewma.to_string()),
+            ("segment", self.segment.compact()),
+            ("bursts", self.bursts.to_string()),
             ("delta", self.delta.compact()),
             ("hai", self.hai.compact()),
             ("beta", self.beta.to_string()),
@@ -329,6 +353,21 @@ pub struct Timely {
     next: u64,
     /// Strongest mark since the last completion.
     mark: Mark,
+    /// The last completion; only of the snippet.
+    updated: Option<Time>,
+    /// The burst that leaves.
+    burst: Burst,
+}
+
+/// Frames that have left of a segment, where it leaves as a burst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+struct Burst {
+    /// Start of its first frame; `None`: none has left.
+    start: Option<Time>,
+    /// On the wire [bytes].
+    wire: Bytes,
+    /// Payload [bytes].
+    payload: Bytes,
 }
 
 impl Timely {
@@ -342,19 +381,27 @@ impl Timely {
             run: 0,
             next: if p.variant == Variant::Hpcc { 0 } else { p.segment.0 },
             mark: Mark::None,
+            updated: None,
+            burst: Burst::default(),
             p: p.clone(),
         }
     }
 
     /// True if a segment is complete; the next segment ends at the next multiple.
-    fn on_ack_of_segment(&mut self, ack: &Ack<'_>) {
+    fn on_ack_of_segment(&mut self, now: Time, ack: &Ack<'_>) {
         if ack.acked < self.next {
             return;
         }
         self.next = (ack.acked / self.p.segment.0 + 1) * self.p.segment.0;
         let rtt = ack.rtt.0.saturating_sub(self.line.time_for(ack.len).0);
         let last = *self.last_rtt.get_or_insert(rtt);
-        self.complete(rtt, last);
+        let mut share = 1.0;
+        if self.p.variant == Variant::Snippet
+            && let Some(last) = self.updated.replace(now)
+        {
+            share = ((now - last).0 as f64 / self.p.min_rtt.0 as f64).min(1.0);
+        }
+        self.complete(rtt, last, share);
         self.last_rtt = Some(rtt);
     }
 
@@ -366,7 +413,7 @@ impl Timely {
         }
         let rtt = self.p.ticks(ack.rtt);
         if self.next != 0 {
-            self.complete(rtt, self.last_rtt.unwrap_or(0));
+            self.complete(rtt, self.last_rtt.unwrap_or(0), 1.0);
         }
         // A flow that went back has sent less than it had; then both stay, as there.
         if ack.sent > self.next {
@@ -375,17 +422,19 @@ impl Timely {
         }
     }
 
-    fn complete(&mut self, rtt: u64, last: u64) {
+    /// `share`: of an increase, and of a cut above T_high.
+    fn complete(&mut self, rtt: u64, last: u64, share: f64) {
         let mark = std::mem::take(&mut self.mark);
         let new = rtt.wrapping_sub(last) as i64;
         self.difference = (1.0 - self.p.ewma) * self.difference + self.p.ewma * new as f64;
         let gradient = self.difference / self.p.ticks(self.p.min_rtt) as f64;
-        match self.step(rtt, gradient, mark) {
+        match self.step(rtt, (gradient, new), mark, share) {
             Step::Add(step) => self.rate = (self.rate + step).min(self.line),
             Step::Scale(factor, step) => {
                 // Below zero for a high gradient or round-trip time, and soon with TCD's beta: then
                 // the floor.
-                let rate = Rate::from_f64(self.rate.as_f64() * factor.max(0.0)) + step;
+                let least = if self.p.variant == Variant::Snippet { 0.5 } else { 0.0 };
+                let rate = Rate::from_f64(self.rate.as_f64() * factor.max(least)) + step;
                 self.rate = self.p.min_rate.max(rate.min(self.line));
             }
             Step::Keep => {}
@@ -393,7 +442,7 @@ impl Timely {
     }
 
     /// The rule, with the run of increases that leads to HAI.
-    fn step(&mut self, rtt: u64, gradient: f64, mark: Mark) -> Step {
+    fn step(&mut self, rtt: u64, (gradient, new): (f64, i64), mark: Mark, share: f64) -> Step {
         let p = &self.p;
         let (low, high) = (p.ticks(p.t_low), p.ticks(p.t_high));
         let below = rtt < low;
@@ -406,6 +455,12 @@ impl Timely {
                 self.run = if falls { 0 } else { self.run + 1 };
                 step
             }
+            // The run is one of differences.
+            Variant::Snippet => {
+                self.run = if new < 0 { self.run + 1 } else { 0 };
+                let hyper = !below && self.run >= HAI_AFTER;
+                Rate::from_f64(if hyper { p.hai } else { p.delta }.as_f64() * share)
+            }
             // The run is one of gradients; the fifth already takes the large step.
             _ => {
                 self.run = if gradient <= 0.0 { self.run + 1 } else { 0 };
@@ -417,7 +472,8 @@ impl Timely {
             return Step::Add(add);
         }
         if above {
-            return Step::Scale(1.0 - p.beta * (1.0 - high as f64 / rtt as f64), Rate::ZERO);
+            let excess = 1.0 - high as f64 / rtt as f64;
+            return Step::Scale(1.0 - share * p.beta * excess, Rate::ZERO);
         }
         if p.tcd && gradient > 0.0 && mark == Mark::Ue {
             return Step::Keep;
@@ -443,12 +499,28 @@ impl RateControl for Timely {
     #[inline]
     fn on_sent(&mut self, _now: Time, _len: Bytes, _wakes: &mut Wakes) {}
 
-    fn on_feedback(&mut self, _now: Time, feedback: Feedback<'_>, _wakes: &mut Wakes) {
+    #[inline]
+    fn spacing(&mut self, now: Time, len: Bytes, payload: Bytes) -> Option<Span> {
+        if !self.p.bursts || self.p.variant == Variant::Hpcc {
+            return None;
+        }
+        let b = &mut self.burst;
+        let start = *b.start.get_or_insert(now);
+        (b.wire, b.payload) = (b.wire + len, b.payload + payload);
+        let own = self.line.time_for(len);
+        if b.payload < self.p.segment {
+            return Some(own);
+        }
+        let next = start + self.rate.time_for(std::mem::take(b).wire);
+        Some(own.max(Span(next.0.saturating_sub(now.0))))
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, _wakes: &mut Wakes) {
         let Feedback::Ack(ack) = feedback else { return };
         self.mark = self.mark.max(ack.mark);
         match self.p.variant {
             Variant::Hpcc => self.on_ack_of_round(&ack),
-            _ => self.on_ack_of_segment(&ack),
+            _ => self.on_ack_of_segment(now, &ack),
         }
     }
 
@@ -608,6 +680,95 @@ mod tests {
         near(complete(&mut t, 100, Mark::None), 1_001_000_000);
         near(complete(&mut t, 105, Mark::None), 993_366_750);
         near(complete(&mut t, 40, Mark::None), 1_003_366_750);
+    }
+
+    /// The snippet, D_minRTT 20 us. 40 us < T_low: +10 Mb/s. 10 us later 60 us: 0.02 x 20 us is a
+    /// gradient of 0.02, x (1 - 0.8 x 0.02). 5 us later 40 us: a quarter of 10 Mb/s. 2 ms above
+    /// T_high = 1 ms: x (1 - 0.8/2); 4 ms, 5 us later: x (1 - 0.8 x 3/4 / 4). 100 ms would leave
+    /// 0.208, and half is left.
+    #[test]
+    fn the_published_snippet() {
+        let mut t = start(Variant::Snippet, 5_000);
+        let mut at = |us, rtt_us| {
+            let ack = ack(t.next, rtt_us, Mark::None);
+            t.on_feedback(Time::from_us(us), Feedback::Ack(ack), &mut Wakes::default());
+            t.rate()
+        };
+        near(at(100, 40), 5_010_000_000);
+        near(at(110, 60), 4_929_840_000);
+        near(at(115, 40), 4_932_340_000);
+        near(at(1_000, 2_000), 2_959_404_000);
+        near(at(1_005, 4_000), 2_515_493_400);
+        near(at(2_000, 100_000), 1_257_746_700);
+        assert_eq!(Params::of(Variant::Paper).segment, Bytes::from_kb(16));
+        assert_eq!(t.next, 7 * 64_000);
+    }
+
+    /// The snippet in numbers with a decimal point, from the rate of each step on.
+    #[test]
+    fn the_snippet_step_by_step() {
+        let (mut t, mut r) = (start(Variant::Snippet, 5_000), 7u64);
+        let mut draw = |below: u64| {
+            r = r.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (r >> 33) % below
+        };
+        let (mut now, mut last, mut before, mut average, mut run) = (0, None, 0.0, 0.0, 0);
+        let mut kinds = [0; 5];
+        for step in 0..20_000 {
+            now += 1 + draw(40);
+            // Stretches of slow rise and fall around both thresholds, and jumps.
+            let rtt = match step / 50 % 4 {
+                0 => 45 + draw(10),
+                1 => 600 - 7 * (step % 50) + draw(3),
+                2 => 900 + draw(200),
+                _ => draw(200_000),
+            };
+            let rate = t.rate().as_f64();
+            let ack = ack(t.next, rtt, Mark::None);
+            t.on_feedback(Time::from_us(now), Feedback::Ack(ack), &mut Wakes::default());
+            let rtt = rtt as f64;
+            let difference = if step == 0 { 0.0 } else { rtt - before };
+            run = if difference < 0.0 { run + 1 } else { 0 };
+            average = 0.98 * average + 0.02 * difference;
+            let share = last.map_or(1.0, |last| ((now - last) as f64 / 20.0).min(1.0));
+            (before, last) = (rtt, Some(now));
+            let (kind, new) = if rtt < 50.0 {
+                (0, rate + 10e6 * share)
+            } else if rtt > 1_000.0 {
+                (1, rate * (1.0 - share * 0.8 * (1.0 - 1_000.0 / rtt)))
+            } else if average > 0.0 {
+                (2, rate * (1.0 - 0.8 * average / 20.0))
+            } else {
+                (3 + usize::from(run >= 5), rate + 10e6 * share * if run >= 5 { 5.0 } else { 1.0 })
+            };
+            kinds[kind] += 1;
+            let new = new.max(0.5 * rate).min(C.as_f64()).max(100e6);
+            assert!((t.rate().as_f64() - new).abs() <= 1.5, "{step}: {} {new}", t.rate());
+        }
+        assert!(kinds.iter().all(|&n| n > 50), "{kinds:?}");
+    }
+
+    /// Bursts of 64 frames of 1048 bytes at 10 Gb/s, and a rate of 1 Gb/s: burst k begins k x 64 x
+    /// 8.384 us after the first one, and its frames are 0.8384 us apart. A burst that was held up
+    /// is made up for by its gap, down to none.
+    #[test]
+    fn a_burst_is_followed_by_its_gap() {
+        let mut t = start(Variant::Snippet, 1_000);
+        let (len, payload) = (Bytes(1_048), Bytes(1_000));
+        let mut now = Time(5);
+        for frame in 0..640 {
+            let (burst, nth) = (frame / 64, frame % 64);
+            assert_eq!(now, Time(5 + burst * 64 * 8_384_000 + nth * 838_400));
+            now = now + t.spacing(now, len, payload).unwrap();
+        }
+        for held in [100, 400, 600] {
+            let mut t = start(Variant::Snippet, 1_000);
+            (0..63).for_each(|_| _ = t.spacing(Time::ZERO, len, payload));
+            let last = Time::from_us(held);
+            let next = last + t.spacing(last, len, payload).unwrap();
+            assert_eq!(next, Time((64 * 8_384_000).max(held * 1_000_000 + 838_400)));
+        }
+        assert_eq!(start(Variant::Paper, 1_000).spacing(Time(5), len, payload), None);
     }
 
     /// The HPCC simulator: the first acknowledgement is only measured, then one per round trip by

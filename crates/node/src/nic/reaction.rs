@@ -7,7 +7,7 @@ use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};
 use xoff_units::{Bytes, FlowId, Rate, Time};
 
 use super::Nic;
-use super::repair::{DELAYED_ACK, RETRANSMISSION};
+use super::repair::{CNP_TICK, DELAYED_ACK, RETRANSMISSION};
 use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
 
@@ -18,6 +18,7 @@ impl Nic {
         match which {
             RETRANSMISSION => return self.on_retransmission_timer(slot, env),
             DELAYED_ACK => return self.on_delayed_ack(FlowId(slot), env),
+            CNP_TICK => return self.on_cnp_tick(FlowId(slot), env),
             _ => {}
         }
         let timers = &mut self.flows[slot as usize].timers;

@@ -122,20 +122,17 @@ impl Nic {
         let mut answers = [acknowledge(now, &self.c, &mut r.data, f, accepted.expected), None];
         // No news of a flow whose source has dropped it.
         let over = complete && (f.is_unanswered() || !self.c.transport.acknowledges());
-        if f.mark() != Mark::None
-            && !over
-            && let CnpMode::Frame { interval } = self.c.rate_control.cnp_mode()
-            && let Some(mark) =
+        let mark = match self.c.rate_control.cnp_mode() {
+            CnpMode::Frame { interval } if f.mark() != Mark::None && !over => {
                 r.np.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
-        {
-            let class = self.c.cnp_class.or(self.c.acks.class).unwrap_or(f.class());
-            // 64 B, the smallest Ethernet frame.
-            let mut cnp = Frame::new(FrameKind::CongestionNotification, f.flow, class, 64);
-            cnp.set_reported(mark);
-            answers[1] = Some(cnp);
-        }
+            }
+            CnpMode::Clock { interval } if !over => self.note_for_clock(port, f, interval, env),
+            _ => None,
+        };
+        answers[1] = mark.map(|mark| self.cnp(f.flow, f.class(), mark));
         if over {
             self.receiving.remove(&f.flow);
+            self.clocked.remove(&f.flow);
         } else if complete && self.c.clears_flows {
             self.clear_received(f.flow);
         }
@@ -166,13 +163,8 @@ impl Nic {
                 env.frames().set_entropy(id, value);
             }
         }
-        match cnp {
-            Some(frame) if self.c.cnp_class.is_some() => {
-                let id = env.frames().insert(frame);
-                self.ports[port].port.send_unpaused(id, env);
-            }
-            Some(frame) => _ = self.queue_feedback(port, frame, env),
-            None => {}
+        if let Some(frame) = cnp {
+            self.send_cnp(port, frame, env);
         }
         self.try_send(port, env);
     }
@@ -218,6 +210,7 @@ impl Nic {
             && let Some(first) = self.complete.pop_front()
         {
             self.receiving.remove(&first);
+            self.clocked.remove(&first);
         }
     }
 
@@ -225,6 +218,7 @@ impl Nic {
     pub fn drop_flow(&mut self, flow: FlowId) {
         self.ahead.remove(&flow);
         self.sinks.remove(&flow);
+        self.clocked.remove(&flow);
         // A frame that was repeated without need may still arrive: it must not restart the flow.
         if !self.c.transport.has_timer() {
             self.receiving.remove(&flow);

@@ -16,7 +16,9 @@ use crate::frame::{Frame, FrameKind};
 pub(super) const RETRANSMISSION: u8 = 8;
 /// By number of the flow, at its destination.
 pub(super) const DELAYED_ACK: u8 = 9;
-const _: () = assert!(DELAYED_ACK < FLOW_TIMERS);
+/// By number of the flow, at its destination.
+pub(super) const CNP_TICK: u8 = 10;
+const _: () = assert!(CNP_TICK < FLOW_TIMERS);
 
 /// Repair of one flow.
 #[derive(Debug, State)]

@@ -337,10 +337,12 @@ impl Nic {
         let mut wakes = Wakes::default();
         let mut before = Rate::ZERO;
         let mut rate = f.line;
+        let mut spacing = None;
         if let Some(rc) = &mut f.rate_control {
             before = rc.rate();
             if self.c.rate_bound {
                 rate = before;
+                spacing = rc.spacing(now, Bytes(len as u64), Bytes(payload as u64));
             }
             rc.on_sent(now, Bytes(len as u64), &mut wakes);
         }
@@ -348,10 +350,11 @@ impl Nic {
             && f.production.is_none()
         {
             rate = rate.min(app);
+            spacing = spacing.map(|s| s.max(f.times.of(app, len)));
         }
         // The distance from the frame that goes now, which a rate control sets, is no promise: a
         // limiter makes nothing up.
-        f.available = now + f.times.of(rate, len);
+        f.available = now + spacing.unwrap_or_else(|| f.times.of(rate, len));
         if let Some(p) = &mut f.production {
             f.available = f.available.max(p.next(len));
         }

@@ -60,12 +60,16 @@ impl Nic {
             receiving,
             ahead,
             sinks,
+            clocked,
             queue_pairs,
             at_work: _,
             complete: _, // a run that clears flows is not looked at
         } = self;
         if sinks.values().any(|s| !s.rests()) {
             w.refuse("acknowledgements that wait")?;
+        }
+        if !clocked.is_empty() {
+            w.refuse("clocks of CNPs")?;
         }
         if !ahead.is_empty() {
             w.refuse("frames ahead of a missing one")?;
@@ -121,7 +125,8 @@ impl State for Nic {
         #[rustfmt::skip]
         let Nic {
             c: _, node: _, // constants
-            next_port, flows, ports, slots, receiving, ahead, sinks, queue_pairs, at_work, complete,
+            next_port, flows, ports, slots, receiving, ahead, sinks, clocked, queue_pairs, at_work,
+            complete,
         } = self;
         next_port.walk(w)?;
         let sending = |flow: &Sending, w: &mut W| {
@@ -142,6 +147,7 @@ impl State for Nic {
         receiving.walk(w)?;
         ahead.walk(w)?;
         sinks.walk(w)?;
+        clocked.walk(w)?;
         queue_pairs.walk(w)?;
         at_work.walk(w)?;
         complete.walk(w)
@@ -168,13 +174,16 @@ impl State for Nic {
             flows.push(sending(self, from)?);
         }
         self.flows = flows;
-        let Nic { ports, slots, receiving, ahead, sinks, queue_pairs, at_work, complete, .. } =
-            self;
+        #[rustfmt::skip]
+        let Nic {
+            ports, slots, receiving, ahead, sinks, clocked, queue_pairs, at_work, complete, ..
+        } = self;
         ports.iter_mut().try_for_each(|p| p.restore(from))?;
         slots.restore(from)?;
         receiving.restore(from)?;
         ahead.restore(from)?;
         sinks.restore(from)?;
+        clocked.restore(from)?;
         queue_pairs.restore(from)?;
         at_work.restore(from)?;
         complete.restore(from)
@@ -229,6 +238,7 @@ impl Nic {
         self.receiving.clear();
         self.ahead.clear();
         self.sinks.clear();
+        self.clocked.clear();
     }
 
     /// Flows with received bytes that are kept for a repetition.
@@ -242,6 +252,7 @@ impl Nic {
         self.receiving.retain(|&flow, _| !over(flow));
         self.ahead.retain(|&flow, _| !over(flow));
         self.sinks.retain(|&flow, _| !over(flow));
+        self.clocked.retain(|&flow, _| !over(flow));
     }
 
     /// True if the peer's flow control pauses single flows.

@@ -4,7 +4,7 @@ use super::*;
 use PortState::*;
 
 use crate::LinkFacts;
-use crate::flow_control::{FlowControl, cbfc, gfc_buffer, gfc_conceptual, pfc};
+use crate::flow_control::{Countdown, FlowControl, cbfc, gfc_buffer, gfc_conceptual, pfc};
 use xoff_units::Rate;
 use xoff_units::params::Defaults;
 
@@ -104,12 +104,18 @@ fn max_ton_of_credits_and_of_rates() {
         b1,
         hysteresis,
         rate_unit,
+        countdown: Countdown::Scaled,
         repeat,
         spacing,
         entry: None,
     });
     assert_eq!(detector(&[], &link(C, 4), &staged).max_ton(), Span::from_ns(MAX_TON));
-    let ideal = FlowControl::GfcConceptual(gfc_conceptual::Params { bm, b0: b1, rate_unit });
+    let ideal = FlowControl::GfcConceptual(gfc_conceptual::Params {
+        bm,
+        b0: b1,
+        rate_unit,
+        countdown: Countdown::Scaled,
+    });
     assert_eq!(
         detector(&[], &link(C, 4), &ideal).max_ton(),
         Span::from_ns(92_400),
@@ -564,4 +570,47 @@ fn impossible_parameters_are_refused() {
         Ok(())
     );
     assert_eq!(valid(&[], &FlowControl::None), Ok(()), "nothing to measure");
+}
+
+/// Section 6, "historical values": after n ON stretches of `a` the longest recent one is
+/// a + (E - a)(7/8)^n, where E makes the first max(T_on) that of Eq. (3), and the queue is released
+/// that many times `adaptive` after its last OFF. A longer ON counts at once, one beyond max(T_on)
+/// not at all, and Eq. (3) stays the bound.
+#[test]
+fn max_ton_adapts_to_the_queue() {
+    let mut d = port(&[("adaptive", "2")]);
+    let (on, max_ton) = (20_000.0, MAX_TON as f64);
+    let mut now = 0;
+    for n in 0..40 {
+        off(&mut d, now, now + 10_000, 300);
+        // The first OFF ends no ON.
+        let expected = 2.0 * on + (max_ton - 2.0 * on) * 0.875f64.powi(n);
+        let is = d.max_ton().0 as f64 / 1_000.0;
+        assert!((is - expected).abs() < 0.1, "{n}: {is} {expected}");
+        let release = now + 10_000 + expected.ceil() as u64;
+        let mut late = d.clone();
+        assert_eq!(leaves(&mut late, release - 2, 300), Mark::Ue);
+        assert_eq!(leaves(&mut late, release + 1, 300), Mark::None);
+        now += 10_000 + on as u64;
+    }
+    // ON for 30 us: 60 us at once; then for 60 us, which is a release; then for 59 us.
+    off(&mut d, now + 10_000, now + 10_001, 300);
+    assert_eq!(d.max_ton(), Span::from_us(60));
+    now += 10_001;
+    off(&mut d, now + 60_000, now + 60_001, 300);
+    assert_eq!(d.max_ton(), Span::from_us(60));
+    off(&mut d, now + 60_001 + 59_000, now + 60_001 + 59_001, 300);
+    assert_eq!(d.max_ton(), Span::from_ns(MAX_TON), "118 us, and the bound");
+    assert_eq!(read(&[("adaptive", "0.9")]).unwrap_err().key, "adaptive");
+}
+
+/// It alone changes a mark: 50 us after the last OFF of a port that is stopped every 20 us.
+#[test]
+fn a_port_that_adapts_is_released_earlier() {
+    let mark = |given: &[(&str, &str)]| {
+        let mut d = port(given);
+        (0..60).for_each(|n| off(&mut d, n * 30_000, n * 30_000 + 10_000, 300));
+        leaves(&mut d, 59 * 30_000 + 10_000 + 50_000, 300)
+    };
+    assert_eq!((mark(&[]), mark(&[("adaptive", "2")])), (Mark::Ue, Mark::None));
 }

@@ -379,7 +379,8 @@ fn name_what_no_flow_reads(
         );
         s.has_no_effect("rto", &why, "shorten the time, or extend run.duration");
     }
-    let sends_cnps = matches!(rate_control.cnp_mode(), CnpMode::Frame { .. });
+    let sends_cnps =
+        matches!(rate_control.cnp_mode(), CnpMode::Frame { .. } | CnpMode::Clock { .. });
     if host.cnp_priority.is_some() && host.cnp_priority != host.nic.acks.class && !sends_cnps {
         s.has_no_effect(
             "cnp_priority",
