@@ -127,7 +127,7 @@ impl Params {
                 "expected a number above 0, at most 1; TCD recommends 0.05",
             ));
         }
-        if p.adaptive.is_some_and(|times| times < 1.0) {
+        if p.adaptive.is_some_and(|times| !times.is_finite() || times < 1.0) {
             return Err(ParamError::new(
                 "adaptive",
                 format!("{} is below 1", p.adaptive.unwrap_or_default()),

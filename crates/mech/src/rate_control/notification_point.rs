@@ -175,7 +175,7 @@ mod tests {
         let mut rest = frames[1..].iter().peekable();
         let mut tick = start;
         while rest.peek().is_some() {
-            tick = tick + n;
+            tick += n;
             let mut seen = Mark::None;
             while let Some(f) = rest.next_if(|f| f.0 < tick) {
                 seen = seen.max(f.1);

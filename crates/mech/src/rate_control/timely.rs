@@ -759,7 +759,7 @@ mod tests {
         for frame in 0..640 {
             let (burst, nth) = (frame / 64, frame % 64);
             assert_eq!(now, Time(5 + burst * 64 * 8_384_000 + nth * 838_400));
-            now = now + t.spacing(now, len, payload).unwrap();
+            now += t.spacing(now, len, payload).unwrap();
         }
         for held in [100, 400, 600] {
             let mut t = start(Variant::Snippet, 1_000);

@@ -238,7 +238,7 @@ mod tests {
         for blocks in [true, false] {
             let mut b = Bench::new(64, 2, blocks);
             assert_eq!([b.push(0, 2), b.push(0, 2)], [true, true]);
-            assert_eq!(b.push(0, 2), false);
+            assert!(!b.push(0, 2));
             assert_eq!([b.push(0, 3), b.push(1, 3)], [false, !blocks]);
             let mut waits = vec![];
             b.p.for_each(&b.store, &mut |f, out| waits.push((f.flow.0, out)));
