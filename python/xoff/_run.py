@@ -517,7 +517,7 @@ def run(
     ``"parquet"`` or another that ``xoff run --help`` names. A folder may hold results of
     an earlier run, which are replaced when the new ones are complete. xoff rejects a folder with other files, unless ``force`` is given;
     files that xoff did not write are never replaced.
-    ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy; they
+    ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy, one for a scheduled fabric; they
     never change a result. ``engine``: ``"auto"``, node after node and window by window where that is possible and pays (the manifest's
     ``engine`` and ``engine_because`` say what was done, and why not); ``"windows"``, wherever it is possible; or ``"events"``, the
     reference: all events in one order. The result is the same.

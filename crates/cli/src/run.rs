@@ -71,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
     pub format: &'static Format,
     /// Use N threads; never changes a result [default: as many as the machine has and the network
-    /// keeps busy]
+    /// keeps busy; one for a scheduled fabric]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Process events window by window (windows), in one global order (events), or whichever is
@@ -297,8 +297,7 @@ fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
         }
         Some(why) => terminal::note(&format!("one thread instead of {asked}: {why}")),
         None if running < asked => terminal::note(&format!(
-            "{running} threads instead of {asked}: the network has no more switches to \
-                                                            share"
+            "{running} threads instead of {asked}: there are no more switches or ports to share"
         )),
         None if running > cores => terminal::note(&format!(
             "{cores} threads instead of {running}: this machine has no more cores"

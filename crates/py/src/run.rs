@@ -116,7 +116,10 @@ pub fn run(
             Ok((finished.manifest, finished.tables))
         }
         Scenario::Fabric(scenario) => {
-            let finished = scenario.run(sink()?, |p| looker.look(p)).map_err(Failure::Run)?;
+            let threads = threads.unwrap_or(1);
+            let finished = scenario
+                .run_with_page(threads, sink()?, |p| looker.look(p), |_| None)
+                .map_err(Failure::Run)?;
             Ok::<_, Failure>((finished.manifest, finished.tables))
         }
     })?;

@@ -12,7 +12,11 @@ use xoff_sim::scheduled::{
 use xoff_units::{Bytes, Rate, Span, Time};
 
 fn run(config: Config) -> (Report, HostReport) {
-    let mut report = World::new(config)
+    on_threads(config, 1)
+}
+
+fn on_threads(config: Config, threads: usize) -> (Report, HostReport) {
+    let mut report = World::on_threads(config, threads)
         .map_err(|p| format!("{p:?}"))
         .unwrap()
         .run(&mut |_, _| ControlFlow::Continue(()));
@@ -207,7 +211,7 @@ fn multicast_gets_one_cnm_per_frame_at_inputs() {
 }
 
 /// Random hosts, buffers and fabrics: no input buffer overflows, and after the flows have stopped
-/// every byte has come out.
+/// every byte has come out. Nothing depends on the number of threads.
 #[test]
 fn pause_never_overflows_and_no_byte_is_lost() {
     for case in 0..40 {
@@ -254,7 +258,12 @@ fn pause_never_overflows_and_no_byte_is_lost() {
         };
         c.seed = case;
         c.until = ms(20);
-        let (report, h) = run(c);
+        let (report, h) = run(c.clone());
+        let threads = 2 + case as usize % 3;
+        assert!(
+            on_threads(c, threads) == (report.clone(), h.clone()),
+            "case {case} on {threads} threads"
+        );
         assert!(
             h.overflows == 0 && h.input_max <= 150_000,
             "case {case}: {} {}",

@@ -120,9 +120,13 @@ fn case(number: u64) -> Config {
 }
 
 fn run(c: &Config) -> Report {
-    World::new(c.clone())
-        .unwrap_or_else(|p| panic!("{p:?}"))
-        .run(&mut |_, _| ControlFlow::Continue(()))
+    on_threads(c, 1)
+}
+
+fn on_threads(c: &Config, threads: usize) -> Report {
+    let world = World::on_threads(c.clone(), threads).unwrap_or_else(|p| panic!("{p:?}"));
+    assert_eq!(world.threads(), threads);
+    world.run(&mut |_, _| ControlFlow::Continue(()))
 }
 
 /// What must hold whatever the settings.
@@ -194,23 +198,32 @@ fn nothing_is_lost_made_or_stopped_in_buffered_crossbars() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let shown = |r: &Report| {
-        format!(
-            "{:?} {:?} {:?} {:?} {} {}",
-            r.delivered,
-            r.windows,
-            r.balance,
-            r.waits,
-            r.events,
-            r.cold.mean()
-        )
-    };
     let mut differ = 0;
     for number in 0..20 {
         let c = case(number);
-        let once = shown(&run(&c));
-        assert_eq!(shown(&run(&c)), once, "case {number}");
-        differ += u32::from(shown(&run(&Config { seed: number + 1_000, ..c })) != once);
+        let once = run(&c);
+        assert_eq!(run(&c), once, "case {number}");
+        differ += u32::from(run(&Config { seed: number + 1_000, ..c }) != once);
     }
     assert!(differ >= 18, "{differ}: another seed gives another run");
+}
+
+/// Everything that a run reports, the number of events included.
+#[test]
+fn no_result_depends_on_the_threads() {
+    for number in 0..120 {
+        let mut c = case(number);
+        let mut d = Dice(number + 7_000);
+        (0..4).for_each(|_| _ = d.below(2));
+        c.until = Time(c.until.0 / 3);
+        if matches!(c.core, Core::Network(_)) && d.below(3) == 0 {
+            c.element.crosspoint = Some(c.element.output);
+            c.spray = Spray::Permuted;
+            c.control_path = d.pick(&[ControlPath::Shared, ControlPath::Own]);
+        }
+        let one = run(&c);
+        for threads in 2..=4 {
+            assert_eq!(on_threads(&c, threads), one, "case {number} on {threads} threads: {c:?}");
+        }
+    }
 }

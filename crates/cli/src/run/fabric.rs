@@ -6,10 +6,10 @@ use xoff_record::Sink;
 use xoff_record::verdict::Allow;
 use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
-use xoff_sim::scheduled::{Config, Delay};
+use xoff_sim::scheduled::{Config, Delay, Report};
 use xoff_units::{Bytes, Rate, Span, grouped};
 
-use super::{Args, bar, problem, show, verdict, warn_since};
+use super::{Args, bar, problem, report_threads, show, threads, verdict, warn_since};
 use crate::answer::Answer;
 use crate::interrupt;
 use crate::terminal;
@@ -18,9 +18,6 @@ use crate::terminal;
 pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
-    if args.threads.is_some_and(|n| n > 1) {
-        terminal::note("one thread: xoff does not split the events of a fabric");
-    }
     let folder = args.claim()?;
     let bar = bar();
     let look = |p: &xoff_run::Progress| {
@@ -29,9 +26,12 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     };
     let page =
         |f: &FabricFinished| (!args.no_report).then(|| xoff_report::view::of_fabric(scenario, f));
-    let finished = scenario.run_with_page(Sink::Files(folder, args.format), look, page);
+    // Unless asked for, one: a run with few ports would wait more than it works.
+    let threads = threads(args.threads).unwrap_or(1);
+    let finished = scenario.run_with_page(threads, Sink::Files(folder, args.format), look, page);
     drop(bar);
     let finished = finished.map_err(problem)?;
+    report_threads(threads, finished.manifest.threads as usize, None);
     warn_since(&finished.manifest, &scenario.warnings);
     let exit = args.allowed.exit(verdict(&finished.manifest));
     let folder = args.folder().display().to_string();
@@ -63,6 +63,8 @@ pub struct Json<'a> {
     queue_bytes_max: &'a [u32],
     /// Largest reassembly buffer of an output [bytes].
     reassembly_bytes_max: u64,
+    /// The outputs for which most bytes wait at the inputs at the end of the run, at most three.
+    backlog: Vec<Waiting>,
     /// Share of control messages in all bytes between ports and elements.
     control_share: f64,
     /// Names of `--allow`.
@@ -85,6 +87,33 @@ struct Quantiles {
     p99: u64,
     /// The longest [ps].
     max: u64,
+}
+
+/// Packets for one output that wait at the inputs.
+#[derive(JsonSchema, Serialize)]
+struct Waiting {
+    /// Output.
+    port: String,
+    /// Bytes that have not been sent into the fabric [bytes].
+    bytes: u64,
+    /// Flows with such bytes.
+    flows: u32,
+    /// Flows of those that hold a grant: they wait for their link. The others wait for a grant.
+    granted: u32,
+}
+
+/// The outputs for which most waits, at most three.
+fn backlog(r: &Report) -> Vec<Waiting> {
+    let mut all: Vec<_> = r.backlog.iter().enumerate().filter(|(_, b)| b.bytes > 0).collect();
+    all.sort_by_key(|(_, b)| std::cmp::Reverse(b.bytes));
+    all.truncate(3);
+    let waiting = |(port, b): (usize, &xoff_sim::scheduled::Backlog)| Waiting {
+        port: format!("P{port}"),
+        bytes: b.bytes,
+        flows: b.flows,
+        granted: b.granted,
+    };
+    all.into_iter().map(waiting).collect()
 }
 
 fn quantiles(d: &Delay) -> Option<Quantiles> {
@@ -119,6 +148,7 @@ fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> Json<'a> {
         hotspot_delay_ps: quantiles(&r.hot),
         queue_bytes_max: &r.queue_max,
         reassembly_bytes_max: r.reassembly_max,
+        backlog: backlog(r),
         control_share: control_share(f),
         allowed: args.allowed.list(),
         out: args.folder().display().to_string(),
@@ -164,6 +194,25 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
         row(
             "Longest queues",
             format!("{} by stage; reassembly {}", stages.join(", "), Bytes(r.reassembly_max)),
+        );
+    }
+    for w in backlog(r) {
+        let asking = w.flows - w.granted;
+        row(
+            &format!("Waiting for {}", w.port),
+            format!(
+                "{} of {} flows at the inputs: {asking} wait for a grant, {} for their link",
+                Bytes(w.bytes),
+                w.flows,
+                w.granted
+            ),
+        );
+    }
+    if r.waits.iter().any(|&n| n > 0) {
+        let stages: Vec<String> = r.waits.iter().map(|&n| grouped(n)).collect();
+        row(
+            "Waits for credits",
+            format!("{} times at the links of inputs, then by stage", stages.join(", ")),
         );
     }
     if m.files.iter().any(|f| f.name == xoff_report::view::REPORT) {

@@ -188,6 +188,9 @@ pub enum Decision {
     Nothing,
 }
 
+/// Virtual start from which on all are counted from the present one.
+const START_MAX: u32 = if cfg!(test) { 40 } else { 1 << 31 };
+
 /// The output arbiter and its counters (section 3.3) [segments].
 #[derive(Clone, Debug)]
 pub struct Granter {
@@ -200,10 +203,11 @@ pub struct Granter {
     idle_until: Time,
     /// Round robin: where the next scan begins.
     next: usize,
-    /// Virtual start times: of each input, and of the input granted last.
-    starts: Vec<u64>,
-    start: u64,
-    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Virtual start times: of each input, and of the input granted last. They are counted from a
+    /// time that moves on: a start before that of the last grant means no more than this one.
+    starts: Vec<u32>,
+    start: u32,
+    queue: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
 impl Granter {
@@ -245,6 +249,15 @@ impl Granter {
         }
     }
 
+    /// Counts virtual times from the earliest one that matters.
+    fn move_on(&mut self) {
+        let first = self.queue.peek().map_or(self.start, |Reverse(next)| next.0.min(self.start));
+        self.starts.iter_mut().for_each(|start| *start = start.saturating_sub(first));
+        let waiting = std::mem::take(&mut self.queue).into_iter();
+        self.queue = waiting.map(|Reverse((at, input))| Reverse((at - first, input))).collect();
+        self.start -= first;
+    }
+
     /// A granted segment has arrived at the output adapter: its slot in the fabric is free again.
     #[inline]
     pub fn on_arrived(&mut self) {
@@ -282,7 +295,10 @@ impl Granter {
         }
         if self.p.service == Service::BySegments {
             self.start = self.starts[input as usize];
-            self.starts[input as usize] += u64::from(segments);
+            if self.start >= START_MAX {
+                self.move_on();
+            }
+            self.starts[input as usize] = self.start.saturating_add(segments);
             if !satisfied {
                 self.enqueue(input);
             }
@@ -455,6 +471,30 @@ mod tests {
         }
         assert!(got[0].abs_diff(got[1]) <= 8, "{got:?}");
         assert!(got[0] > 1_000);
+    }
+
+    /// Virtual times that are counted from later and later on decide as times without end do.
+    #[test]
+    fn virtual_times_move_on_without_a_difference() {
+        let mut g = Granter::new(GranterParams { service: Service::BySegments, ..params() });
+        let (mut starts, mut start, mut asked, mut state) = ([0u64; 4], 0u64, [0u32; 4], 7u32);
+        for step in 0..5_000u64 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (input, size) = (state >> 30, 1 + (state >> 16) % 8);
+            if asked[input as usize] == 0 {
+                g.on_request(input, size);
+                asked[input as usize] = size;
+                starts[input as usize] = starts[input as usize].max(start);
+            }
+            let next = (0..4).filter(|&i| asked[i] > 0).min_by_key(|&i| (starts[i], i));
+            if let (Some(i), true) = (next, step % 3 > 0) {
+                assert_eq!(g.decide(Time(step * 100)), grant(i as u32, asked[i]), "step {step}");
+                g.on_departed(asked[i]);
+                (start, starts[i]) = (starts[i], starts[i] + u64::from(asked[i]));
+                asked[i] = 0;
+            }
+        }
+        assert!(start > 50 * u64::from(START_MAX) && g.start < START_MAX + 8, "{start}");
     }
 
     /// Section 3.4: all of a request or nothing; a partial grant is what a deadlock is made of.

@@ -28,7 +28,7 @@ pub struct FabricFinished {
 }
 
 impl FabricScenario {
-    /// Runs from start to end. `look` is called now and then; when it returns false, the run stops
+    /// Runs from start to end, on one thread. `look` is called now and then; when it returns false, the run stops
     /// and closes properly.
     ///
     /// # Errors
@@ -38,16 +38,17 @@ impl FabricScenario {
         sink: Sink,
         look: impl FnMut(&Progress) -> bool,
     ) -> Result<FabricFinished, RunError> {
-        self.run_with_page(sink, look, |_| None)
+        self.run_with_page(1, sink, look, |_| None)
     }
 
-    /// [`Self::run`], with the file that `page` draws from everything except the tables. Never
+    /// [`Self::run`] on at most this number of threads, with the file that `page` draws from everything except the tables. Never
     /// changes a result.
     ///
     /// # Errors
     /// As [`Self::run`].
     pub fn run_with_page(
         &self,
+        threads: usize,
         sink: Sink,
         mut look: impl FnMut(&Progress) -> bool,
         page: impl FnOnce(&FabricFinished) -> Option<ExtraFile>,
@@ -60,11 +61,12 @@ impl FabricScenario {
         };
         let mut tables = FabricTables::create(&sink, &run_info(&self.resolved), &names)
             .map_err(RunError::Record)?;
-        let world = World::new(self.config.clone()).map_err(|problems| {
+        let world = World::on_threads(self.config.clone(), threads).map_err(|problems| {
             // The reader has already rejected values that the model rejects.
             let p = problems.into_iter().next().expect("a refusal has a reason");
             RunError::Build(xoff_units::params::ParamError::new(p.key, p.what, p.hint))
         })?;
+        let threads = world.threads() as u32;
         let until = self.config.until;
         let mut interrupted = false;
         let report = world.run(&mut |now, events| {
@@ -83,6 +85,7 @@ impl FabricScenario {
         let FabricScenario { resolved, parameters, warnings, config, .. } = self;
         let source = Source { resolved, parameters, warnings, seed: config.seed };
         let manifest = Manifest {
+            threads,
             simulated_seconds: report.now.as_secs_f64(),
             events: report.events,
             frame_hops: report.link_hops,

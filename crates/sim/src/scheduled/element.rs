@@ -34,8 +34,12 @@ pub(crate) struct Input {
     pub queues: Vec<VecDeque<u32>>,
     /// The crossbar reads it until then [ps].
     pub busy_until: u64,
-    /// The link that feeds it.
+    /// The link that feeds it, and the part of the fabric that has its sender.
     pub link: u32,
+    pub part: u16,
+    /// The element, and the input's number in it.
+    pub element: u32,
+    pub number: u32,
     /// iSLIP: the output after the one matched last, and outputs for which something waits.
     pub next: u32,
     pub wants: Bits,
@@ -81,11 +85,14 @@ pub(crate) struct Element {
 }
 
 impl Input {
-    pub fn new(link: u32, queues: usize, outputs: usize) -> Input {
+    pub fn new(element: u32, number: u32, queues: usize, outputs: usize) -> Input {
         Input {
             queues: vec![VecDeque::new(); queues],
             busy_until: 0,
-            link,
+            link: u32::MAX,
+            part: 0,
+            element,
+            number,
             next: 0,
             wants: Bits::new(outputs),
             called: false,

@@ -6,10 +6,15 @@
 //!              sent ^          requested ^            arrived ^
 //!   segments:  [256][256][..]  cut when requested: full ones and a rest per request
 //! ```
+//!
+//! The two ends have separate states. What the headers of segments say about packets goes from one
+//! to the other when the first byte of a packet is sent; it is read when a segment arrives.
 
 use std::collections::VecDeque;
 
 use xoff_mech::scheduled::request_grant::{MaySend, Requester};
+
+use crate::scheduled::flows::Half;
 
 /// Owner of a packet, besides the flow between two ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,15 +25,21 @@ pub(crate) struct Tag {
     pub multicast: Option<u32>,
 }
 
+/// A packet in the stream of its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packet {
+    /// End of the packet in the stream.
+    pub end: u64,
+    pub len: u32,
+    pub tag: Tag,
+    /// Arrival of its last bit at the input adapter [ps].
+    pub arrived: u64,
+}
+
 /// A packet that has not left the output adapter.
 #[derive(Clone, Copy, Debug)]
-struct Packet {
-    /// End of the packet in the stream.
-    end: u64,
-    len: u32,
-    tag: Tag,
-    /// Arrival of its last bit at the input adapter [ps].
-    arrived: u64,
+struct Partial {
+    packet: Packet,
     /// Bytes that have not come to the output adapter.
     missing: u32,
     /// Segments whose last byte is in it: granted ones, and unsolicited ones. They leave the buffer
@@ -54,7 +65,7 @@ pub(crate) struct Piece {
     pub len: u32,
 }
 
-/// One flow, both ends.
+/// A flow at its input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
     /// Counters of the VOQ.
@@ -63,51 +74,47 @@ pub(crate) struct Flow {
     /// [segments].
     pub transit_grants: u32,
     pub transit_acks: u32,
-    /// Packets that have not departed, by place in the stream. Both ends read it: the content of a
-    /// segment's header.
+    /// The first packet has been sent in part.
+    begun: bool,
+    /// Packets that have not wholly left the VOQ, by place in the stream.
     packets: VecDeque<Packet>,
     /// Packets of those that are wholly requested or sent unsolicited.
     asked: usize,
-    /// Packets of those that have wholly left the VOQ.
-    injected: usize,
-    /// Packets of those, from the front, that are complete at the output.
-    ready: usize,
     arrived: u64,
     requested: u64,
     sent: u64,
-    /// Highest offset that came to the output adapter.
-    highest: u64,
     /// Requests not yet injected: bytes left of each.
     batches: VecDeque<u64>,
 }
 
-impl Flow {
-    /// True if nothing of the flow is under way: no packet, no control message, no segment that is
-    /// requested, granted or not acknowledged.
-    pub fn may_rest(&self) -> bool {
+/// Offset at which a stream begins that is set in motion at a time. A flow rests only if it has not
+/// sent beyond the offset of the time: two streams of a flow do not overlap, although nothing is
+/// kept of the first one.
+fn first_offset(now: u64) -> u64 {
+    now << 10
+}
+
+impl Half for Flow {
+    /// Nothing of the flow waits: no packet, no control message, no segment that is requested,
+    /// granted or not acknowledged.
+    fn may_rest(&self, now: u64) -> bool {
         self.packets.is_empty()
             && self.transit_grants + self.transit_acks == 0
             && self.requester == Requester::default()
+            && self.sent <= first_offset(now)
     }
-
-    /// The stream of a flow at rest begins at zero again.
-    pub fn begin_anew(&mut self) {
-        debug_assert!(self.may_rest() && self.batches.is_empty() && self.sent == self.arrived);
-        (self.arrived, self.requested, self.sent, self.highest) = (0, 0, 0, 0);
+    fn begin(&mut self, now: u64) {
+        debug_assert!(self.batches.is_empty() && self.sent == self.arrived);
+        let first = first_offset(now);
+        (self.arrived, self.requested, self.sent) = (first, first, first);
     }
+}
 
+impl Flow {
     /// A packet came to the VOQ.
     pub fn push(&mut self, len: u32, now: u64, tag: Tag) {
         self.arrived += u64::from(len);
-        self.packets.push_back(Packet {
-            end: self.arrived,
-            len,
-            tag,
-            arrived: now,
-            missing: len,
-            granted: 0,
-            unsolicited: 0,
-        });
+        self.packets.push_back(Packet { end: self.arrived, len, tag, arrived: now });
     }
 
     /// True if bytes wait that are not requested.
@@ -117,8 +124,7 @@ impl Flow {
     }
 
     /// Bytes in the VOQ.
-    #[cfg(test)]
-    fn unsent(&self) -> u64 {
+    pub fn unsent(&self) -> u64 {
         self.arrived - self.sent
     }
 
@@ -192,16 +198,52 @@ impl Flow {
         Piece { offset, len: len as u32 }
     }
 
-    /// The next packet whose last byte has left the VOQ: its length, and its flow.
+    /// The next packet, if its first byte has left the VOQ; once for each packet.
+    pub fn next_begun(&mut self) -> Option<Packet> {
+        let p = *self.packets.front().filter(|_| !self.begun)?;
+        self.begun = p.end - u64::from(p.len) < self.sent;
+        self.begun.then_some(p)
+    }
+
+    /// The packet that has begun to leave the VOQ, if it has wholly left: its length, and its flow.
     pub fn next_injected(&mut self) -> Option<(u32, Tag)> {
-        let p = self.packets.get(self.injected).filter(|p| p.end <= self.sent)?;
-        self.injected += 1;
+        let p = *self.packets.front().filter(|p| p.end <= self.sent)?;
+        self.packets.pop_front();
+        self.asked -= 1;
+        self.begun = false;
         Some((p.len, p.tag))
+    }
+}
+
+/// A flow at its output.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reassembly {
+    /// Packets that have begun to leave the input and have not departed, by place in the stream.
+    packets: VecDeque<Partial>,
+    /// Packets of those, from the front, that are complete.
+    ready: usize,
+    /// Highest offset that came.
+    highest: u64,
+}
+
+impl Half for Reassembly {
+    fn may_rest(&self, _: u64) -> bool {
+        self.packets.is_empty()
+    }
+    fn begin(&mut self, _: u64) {
+        self.highest = 0;
+    }
+}
+
+impl Reassembly {
+    /// A packet has begun to leave the input.
+    pub fn expect(&mut self, packet: Packet) {
+        self.packets.push_back(Partial { packet, missing: packet.len, granted: 0, unsolicited: 0 });
     }
 
     /// The `nth` of the packets that are complete and have not departed.
     pub fn complete(&self, nth: usize) -> (u32, Tag) {
-        let p = &self.packets[nth];
+        let p = &self.packets[nth].packet;
         (p.len, p.tag)
     }
 
@@ -221,9 +263,9 @@ impl Flow {
     /// complete by it and may depart in order.
     pub fn on_segment(&mut self, offset: u64, len: u32, how: MaySend) -> usize {
         let (mut at, end) = (offset, offset + u64::from(len));
-        let mut place = self.packets.partition_point(|p| p.end <= offset);
+        let mut place = self.packets.partition_point(|p| p.packet.end <= offset);
         while let Some(p) = self.packets.get_mut(place) {
-            let to = p.end.min(end);
+            let to = p.packet.end.min(end);
             p.missing -= (to - at) as u32;
             at = to;
             if at == end {
@@ -249,15 +291,8 @@ impl Flow {
         let p = self.packets.pop_front().expect("a packet is ready");
         debug_assert!(self.ready > 0 && p.missing == 0);
         self.ready -= 1;
-        self.asked -= 1;
-        self.injected -= 1;
-        Departure {
-            len: p.len,
-            tag: p.tag,
-            arrived: p.arrived,
-            granted: p.granted,
-            unsolicited: p.unsolicited,
-        }
+        let Packet { len, tag, arrived, .. } = p.packet;
+        Departure { len, tag, arrived, granted: p.granted, unsolicited: p.unsolicited }
     }
 
     /// Segments that packets hold at the output adapter while parts of them are missing, granted
@@ -314,7 +349,12 @@ mod tests {
             [f.take_granted(256), f.take_granted(256), f.take_granted(256)],
             [piece(0, 100), piece(100, 256), piece(356, 44)]
         );
-        let sizes: Vec<_> = std::iter::from_fn(|| f.next_injected()).map(|p| p.0).collect();
+        let sizes: Vec<_> = std::iter::from_fn(|| {
+            f.next_begun();
+            f.next_injected()
+        })
+        .map(|p| p.0)
+        .collect();
         assert_eq!(sizes, [100, 300]);
     }
 
@@ -345,16 +385,25 @@ mod tests {
     /// last byte is theirs.
     #[test]
     fn packets_are_put_together_from_segments_out_of_order() {
-        let mut f = flow(&[100, 100, 300]);
-        f.request(50, 256, true);
-        f.requester.on_grant(2);
-        let (a, b) = (f.take_granted(256), f.take_granted(256));
+        let (mut input, mut f) = (flow(&[100, 100, 300]), Reassembly::default());
+        input.request(50, 256, true);
+        input.requester.on_grant(2);
+        let mut take = || {
+            let piece = input.take_granted(256);
+            let mut left = 0;
+            while let Some(p) = input.next_begun() {
+                f.expect(p);
+                left += u32::from(input.next_injected().is_some());
+            }
+            (piece, left + u32::from(input.next_injected().is_some()))
+        };
+        let ((a, left_a), (b, left_b)) = (take(), take());
+        assert_eq!((left_a, left_b), (2, 1));
         assert_eq!(
             (f.on_segment(b.offset, b.len, MaySend::Granted), f.partial()),
             (0, Some((1, 0, 56)))
         );
         assert_eq!((f.on_segment(a.offset, a.len, MaySend::Granted), f.partial()), (3, None));
-        while f.next_injected().is_some() {}
         let departures: Vec<_> =
             (0..3).map(|_| f.depart()).map(|d| (d.len, d.granted, d.arrived)).collect();
         assert_eq!(departures, [(100, 0, 7), (100, 0, 7), (300, 2, 7)]);

@@ -19,7 +19,7 @@ use xoff_mech::rate_control::{RateControl as _, qcn as reaction};
 use xoff_units::{Bytes, FlowId, Rate, Span, Time};
 
 use crate::scheduled::config::Config;
-use crate::scheduled::measure::Delay;
+use crate::scheduled::measure::{Delay, add_each};
 
 /// A flow of a host: frames at a constant rate, as far as its rate limiter and PAUSE let it.
 #[derive(Clone, Debug, PartialEq)]
@@ -405,6 +405,13 @@ impl HostWindow {
             ..HostWindow::default()
         }
     }
+
+    /// What another part of the fabric has counted.
+    pub(crate) fn add(&mut self, o: &HostWindow) {
+        add_each(&mut self.arrived, &o.arrived);
+        add_each(&mut self.delivered, &o.delivered);
+        add_each(&mut self.cnms, &o.cnms);
+    }
 }
 
 /// Observations of the hosts of a run.
@@ -429,4 +436,19 @@ pub struct HostReport {
     pub overflows: u64,
     /// Bytes of CNM and PAUSE frames on lines [bytes].
     pub control_bytes: u64,
+}
+
+impl HostReport {
+    /// What another part of the fabric has seen. The windows are the whole fabric's.
+    pub(crate) fn add(&mut self, o: &HostReport) {
+        add_each(&mut self.cnms, &o.cnms);
+        self.delays.resize(o.delays.len(), Delay::default());
+        self.delays.iter_mut().zip(&o.delays).for_each(|(to, from)| to.merge(from));
+        self.background.merge(&o.background);
+        add_each(&mut self.stops, &o.stops);
+        add_each(&mut self.stopped_ps, &o.stopped_ps);
+        self.input_max = self.input_max.max(o.input_max);
+        self.overflows += o.overflows;
+        self.control_bytes += o.control_bytes;
+    }
 }

@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 
 use xoff_units::{Bytes, Rate};
 
-use crate::scheduled::shape::End;
-
 /// Source of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feeder {
@@ -15,29 +13,47 @@ pub(crate) enum Feeder {
     Output(u32),
 }
 
+/// Place behind a link, in some part of the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// An input of an element, by its number in that part.
+    Input(u32),
+    /// An edge: the port of its destination takes the segment.
+    Port,
+}
+
+/// Room in one place behind a link, as far as its sender knows [bytes].
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    free: u32,
+    /// A segment waits for so much; 0: none waits.
+    wanted: u32,
+}
+
 /// A link: one segment at a time, as long as the buffer behind it has room.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
+    /// Number in the whole fabric.
+    pub number: u32,
     pub feeder: Feeder,
-    pub end: End,
+    pub behind: Behind,
+    /// The element behind it, counted over the fabric, and its part; of no meaning before an edge.
+    pub element: u32,
+    pub part: u16,
     pub rate: Rate,
     /// From the start of a segment to the arrival of its head behind the link [ps].
     pub head_delay: u64,
-    /// From freed room behind the link to the sender [ps].
-    pub credit_delay: u64,
     /// The wire is busy until then [ps].
     pub busy_until: u64,
     /// Nothing leaves before then: a blocked receiver [ps].
     pub blocked_until: u64,
     /// Room behind the link that the sender knows of, by place: one queue, or a crosspoint for each
     /// output; empty: without limit [bytes].
-    room: Vec<u32>,
+    rooms: Vec<Room>,
     /// Room on its way back, in the order in which it arrives: when, how much, and of which place.
     returning: VecDeque<(u64, u32, u32)>,
     /// Earliest pending call of the sender.
     pub wake: u64,
-    /// The sender waits for room, and none is on its way.
-    pub starved: bool,
     /// Times that a segment found the wire free and no room behind it.
     pub waits: u64,
 }
@@ -53,28 +69,28 @@ pub(crate) enum Ready {
 }
 
 impl Link {
-    pub fn new(
-        feeder: Feeder,
-        end: End,
-        rate: Rate,
-        head_delay: u64,
-        credit_delay: u64,
-        room: Vec<u32>,
-    ) -> Link {
+    /// A link of this rate, without limit; the rest is to be set.
+    pub fn new(feeder: Feeder, rate: Rate) -> Link {
         Link {
+            number: 0,
             feeder,
-            end,
+            behind: Behind::Port,
+            part: 0,
+            element: u32::MAX,
             rate,
-            head_delay,
-            credit_delay,
+            head_delay: 0,
             busy_until: 0,
             blocked_until: 0,
-            room,
+            rooms: Vec::new(),
             returning: VecDeque::new(),
             wake: u64::MAX,
-            starved: false,
             waits: 0,
         }
+    }
+
+    /// There are some places behind the link, with room for so many bytes each.
+    pub fn limit(&mut self, places: u32, bytes: u32) {
+        self.rooms = vec![Room { free: bytes, wanted: 0 }; places as usize];
     }
 
     /// Permission for `len` bytes to start at `now` to a place behind the link: 0, or the number of
@@ -84,50 +100,65 @@ impl Link {
         if now < free {
             return Ready::At(free);
         }
-        if self.room.is_empty() {
+        if self.rooms.is_empty() {
             return Ready::Now;
         }
         while let Some(&(at, bytes, of)) = self.returning.front() {
             if at > now {
                 break;
             }
-            self.room[of as usize] += bytes;
+            self.rooms[of as usize].free += bytes;
             self.returning.pop_front();
         }
-        let mut known = self.room[place as usize];
-        if known >= len {
+        let room = &mut self.rooms[place as usize];
+        if room.free >= len {
             return Ready::Now;
         }
         self.waits += 1;
-        for &(at, bytes, _) in self.returning.iter().filter(|r| r.2 == place) {
-            known += bytes;
-            if known >= len {
-                return Ready::At(at);
-            }
-        }
-        self.starved = true;
-        Ready::Starved
+        room.wanted = if room.wanted == 0 { len } else { len.min(room.wanted) };
+        self.room_at(place).map_or(Ready::Starved, Ready::At)
+    }
+
+    /// When there is the wanted room in a place, as far as it is known: the time does not depend on
+    /// when it becomes known.
+    fn room_at(&self, place: u32) -> Option<u64> {
+        let Room { mut free, wanted } = self.rooms[place as usize];
+        let enough = |&&(_, bytes, _): &&(u64, u32, u32)| {
+            free += bytes;
+            free >= wanted
+        };
+        self.returning.iter().filter(|r| r.2 == place).find(enough).map(|r| r.0)
+    }
+
+    /// The sender is called: it will ask again.
+    pub fn called(&mut self) {
+        self.wake = u64::MAX;
+        self.rooms.iter_mut().for_each(|room| room.wanted = 0);
     }
 
     /// `len` bytes start at `now` to a place behind the link; returns when the wire is free again
     /// [ps].
     pub fn start(&mut self, now: u64, len: u32, place: u32) -> u64 {
-        if let Some(room) = self.room.get_mut(place as usize) {
-            *room = room.checked_sub(len).expect("a link sends no more than there is room for");
+        if let Some(room) = self.rooms.get_mut(place as usize) {
+            room.free =
+                room.free.checked_sub(len).expect("a link sends no more than there is room for");
+            self.rooms.iter_mut().for_each(|room| room.wanted = 0);
         }
         self.busy_until = now + self.rate.time_for(Bytes(len.into())).0;
         self.busy_until
     }
 
-    /// A place behind the link has freed `bytes` at `at`; returns when the sender is to be called,
-    /// if it waits.
-    pub fn give_back(&mut self, at: u64, bytes: u32, place: u32) -> Option<u64> {
-        let arrives = at + self.credit_delay;
+    /// A place behind the link has freed `bytes`, and the sender may use them from `arrives` on;
+    /// returns when it is to be called, if it waits and has enough then.
+    pub fn give_back(&mut self, arrives: u64, bytes: u32, place: u32) -> Option<u64> {
         // Nearly always the last: only a segment that was cut through is given back later than its
         // successor.
         let nth = self.returning.iter().rposition(|r| r.0 <= arrives).map_or(0, |last| last + 1);
         self.returning.insert(nth, (arrives, bytes, place));
-        std::mem::take(&mut self.starved).then_some(arrives)
+        if self.rooms[place as usize].wanted == 0 {
+            return None;
+        }
+        self.room_at(place)
     }
 }
 
@@ -135,82 +166,72 @@ impl Link {
 mod tests {
     use super::*;
 
+    fn link((places, bytes): (u32, u32)) -> Link {
+        let mut l = Link::new(Feeder::Edge(0), Rate::from_gbps(8));
+        l.limit(places, bytes);
+        l
+    }
+
     /// 100 bytes of room, 50-byte segments at 8 Gb/s (1 byte per ns), credits 300 ns away.
     #[test]
     fn sends_while_there_is_room_and_waits_for_its_return() {
-        let mut l = Link::new(
-            Feeder::Edge(0),
-            End::Port(0),
-            Rate::from_gbps(8),
-            200_000,
-            300_000,
-            vec![100],
-        );
+        let mut l = link((1, 100));
         assert_eq!((l.ready(0, 50, 0), l.start(0, 50, 0)), (Ready::Now, 50_000));
         assert_eq!(l.ready(10_000, 50, 0), Ready::At(50_000), "busy");
         assert_eq!((l.ready(50_000, 50, 0), l.start(50_000, 50, 0)), (Ready::Now, 100_000));
-        assert_eq!(l.give_back(60_000, 20, 0), None, "no segment waits yet");
         assert_eq!(l.ready(100_000, 50, 0), Ready::Starved);
-        assert_eq!(l.give_back(120_000, 30, 0), Some(420_000));
+        assert_eq!(l.give_back(360_000, 20, 0), None, "too little");
+        assert_eq!(l.give_back(420_000, 30, 0), Some(420_000));
         assert_eq!(l.ready(400_000, 50, 0), Ready::At(420_000));
+        l.called();
+        assert_eq!(l.give_back(430_000, 20, 0), None, "no segment waits yet");
         assert_eq!(l.ready(420_000, 50, 0), Ready::Now);
         l.blocked_until = 900_000;
         assert_eq!(l.ready(420_000, 50, 0), Ready::At(900_000));
     }
 
-    /// A segment that was cut through frees its room after one that was taken later and crossed at
-    /// full speed.
+    /// Whether room is known of before or after a segment asks for it, its sender is called at the
+    /// same time; a segment that was cut through frees its room after one that was taken later and
+    /// crossed at full speed.
     #[test]
-    fn room_that_is_given_back_out_of_order_is_used_in_order() {
-        let mut l = Link::new(
-            Feeder::Edge(0),
-            End::Port(0),
-            Rate::from_gbps(8),
-            200_000,
-            300_000,
-            vec![100],
-        );
-        assert_eq!((l.start(0, 60, 0), l.start(60_000, 40, 0)), (60_000, 100_000));
-        assert_eq!((l.give_back(500_000, 40, 0), l.give_back(100_000, 40, 0)), (None, None));
-        assert_eq!(
-            l.ready(400_000, 60, 0),
-            Ready::At(800_000),
-            "a time that has come would be asked for again and again"
-        );
-        assert_eq!(l.ready(400_000, 40, 0), Ready::Now);
+    fn the_call_does_not_depend_on_when_room_is_known_of() {
+        let credits = [(700_000, 30), (500_000, 20), (600_000, 10)];
+        for known in 0..=3 {
+            let mut l = link((1, 100));
+            assert_eq!((l.start(0, 60, 0), l.start(60_000, 40, 0)), (60_000, 100_000));
+            let (before, after) = credits.split_at(known);
+            before.iter().for_each(|&(at, bytes)| assert_eq!(l.give_back(at, bytes, 0), None));
+            let mut call = match l.ready(400_000, 50, 0) {
+                Ready::At(at) => at,
+                _ => u64::MAX,
+            };
+            for &(at, bytes) in after {
+                call = call.min(l.give_back(at, bytes, 0).unwrap_or(u64::MAX));
+            }
+            assert_eq!(call, 700_000, "{known} known before");
+            assert_eq!(l.ready(600_000, 30, 0), Ready::Now);
+        }
     }
 
     #[test]
     #[should_panic(expected = "more than there is room for")]
     fn credits_never_go_negative() {
-        Link::new(Feeder::Edge(0), End::Port(0), Rate::from_gbps(8), 0, 0, vec![100])
-            .start(0, 101, 0);
+        link((1, 100)).start(0, 101, 0);
     }
 
     /// Room of one crosspoint says nothing of another's.
     #[test]
     fn room_is_kept_by_crosspoint() {
-        let mut l = Link::new(
-            Feeder::Edge(0),
-            End::Port(0),
-            Rate::from_gbps(8),
-            200_000,
-            300_000,
-            vec![100, 50],
-        );
+        let mut l = link((2, 50));
         assert_eq!((l.ready(0, 50, 1), l.start(0, 50, 1)), (Ready::Now, 50_000));
         assert_eq!((l.ready(50_000, 50, 1), l.ready(50_000, 50, 0)), (Ready::Starved, Ready::Now));
-        assert_eq!(l.start(50_000, 100, 0), 150_000);
+        assert_eq!(l.start(50_000, 50, 0), 100_000);
         assert_eq!(
-            l.give_back(160_000, 100, 0),
-            Some(460_000),
-            "the sender is called, though it waited for the other one"
+            (l.ready(100_000, 50, 1), l.ready(100_000, 50, 0)),
+            (Ready::Starved, Ready::Starved)
         );
-        assert_eq!(
-            (l.ready(200_000, 50, 1), l.ready(200_000, 50, 0)),
-            (Ready::Starved, Ready::At(460_000))
-        );
-        l.give_back(300_000, 50, 1);
+        assert_eq!(l.give_back(460_000, 50, 0), Some(460_000));
+        assert_eq!(l.give_back(600_000, 50, 1), Some(600_000));
         assert_eq!(
             (l.ready(460_000, 50, 1), l.ready(460_000, 50, 0)),
             (Ready::At(600_000), Ready::Now)

@@ -25,6 +25,11 @@ impl Delay {
         self.sum += u128::from(ps);
         self.histogram.record(ps).expect("it grows as needed");
     }
+    /// Those of another part of the fabric too.
+    pub(crate) fn merge(&mut self, o: &Delay) {
+        self.sum += o.sum;
+        self.histogram.add(&o.histogram).expect("it grows as needed");
+    }
     /// Number of packets.
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -119,6 +124,25 @@ impl std::fmt::Display for Stuck {
     }
 }
 
+/// Packets for one output that wait at the inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Bytes that have not been sent into the fabric [bytes].
+    pub bytes: u64,
+    /// Flows with such bytes.
+    pub flows: u32,
+    /// Flows of those that hold a grant: they wait for their link. The others wait for a grant.
+    pub granted: u32,
+}
+
+impl std::ops::AddAssign for Backlog {
+    fn add_assign(&mut self, o: Backlog) {
+        self.bytes += o.bytes;
+        self.flows += o.flows;
+        self.granted += o.granted;
+    }
+}
+
 /// Places of the bytes of arrived packets at the end of a run, each counted separately [bytes].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
@@ -143,7 +167,7 @@ impl Balance {
 }
 
 /// Observations of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Time measured: from the end of the warm-up [ps].
     pub measured: u64,
@@ -190,6 +214,8 @@ pub struct Report {
     pub data_link_hops: u64,
     /// Places of the bytes of packets at the end.
     pub balance: Balance,
+    /// What waits at the inputs at the end, by output.
+    pub backlog: Vec<Backlog>,
     /// Number of events handled.
     pub events: u64,
     /// Packets in and out, over the whole run.
@@ -202,7 +228,54 @@ pub struct Report {
     pub hosts: Option<HostReport>,
 }
 
+/// Adds one list to another, which may be empty.
+pub(crate) fn add_each<T: Copy + Default + std::ops::AddAssign>(to: &mut Vec<T>, from: &[T]) {
+    to.resize(from.len().max(to.len()), T::default());
+    to.iter_mut().zip(from).for_each(|(to, &from)| *to += from);
+}
+
 impl Report {
+    /// What another part of the fabric has seen. The times, windows and stages are the whole
+    /// fabric's.
+    pub(crate) fn add(&mut self, o: &Report) {
+        for (to, from) in [
+            (&mut self.offered, &o.offered),
+            (&mut self.delivered, &o.delivered),
+            (&mut self.delivered_by_input, &o.delivered_by_input),
+            (&mut self.hot_by_input, &o.hot_by_input),
+        ] {
+            add_each(to, from);
+        }
+        add_each(&mut self.backlog, &o.backlog);
+        self.cold.merge(&o.cold);
+        self.hot.merge(&o.hot);
+        self.reassembly_max = self.reassembly_max.max(o.reassembly_max);
+        for (to, from) in [
+            (&mut self.segments, o.segments),
+            (&mut self.unsolicited, o.unsolicited),
+            (&mut self.out_of_order, o.out_of_order),
+            (&mut self.control, o.control),
+            (&mut self.control_bytes, o.control_bytes),
+            (&mut self.segment_bytes, o.segment_bytes),
+            (&mut self.hops, o.hops),
+            (&mut self.link_hops, o.link_hops),
+            (&mut self.data_link_hops, o.data_link_hops),
+            (&mut self.balance.came, o.balance.came),
+            (&mut self.balance.left, o.balance.left),
+            (&mut self.balance.waiting, o.balance.waiting),
+            (&mut self.balance.inside, o.balance.inside),
+            (&mut self.balance.output, o.balance.output),
+            (&mut self.events, o.events),
+            (&mut self.packets_in, o.packets_in),
+            (&mut self.packets_out, o.packets_out),
+        ] {
+            *to += from;
+        }
+        if let Some(hosts) = &o.hosts {
+            self.hosts.get_or_insert_default().add(hosts);
+        }
+    }
+
     /// Mean throughput of a set of outputs while measured, as a share of their lines.
     pub fn throughput(
         &self,

@@ -79,11 +79,15 @@ impl Config {
         let (ports, inputs) = (self.ports_exact(), self.element_inputs());
         let places = ports.saturating_add(inputs);
         let key = if let Core::Network(_) = self.core { "above" } else { "ports" };
-        (places >= PLACES_MAX as u64 || ports >= u64::from(u16::MAX)).then(|| Problem {
+        let paths = match self.core {
+            Core::Network(shape) => power(shape.above, shape.levels),
+            _ => 1,
+        };
+        let most = u64::from(u16::MAX);
+        (places >= PLACES_MAX as u64 || ports.max(paths) >= most).then(|| Problem {
             key,
             what: format!(
-                "ports + inputs of all elements < {PLACES_MAX}, ports < {}: {ports} ports, {inputs} inputs of elements",
-                u16::MAX
+                "ports + inputs of all elements < {PLACES_MAX}, ports < {most}, paths < {most}: {ports} ports, {inputs} inputs of elements, {paths} paths"
             ),
             hint: "use fewer ports, stages, or elements above".into(),
         })
@@ -94,10 +98,10 @@ impl Config {
     /// each pair of an input and an output. Flows in motion, packets and segments are added.
     pub fn memory(&self) -> Bytes {
         let ports = self.ports_exact();
-        // A place, and at the granter requests, a virtual start and two bits.
-        let mut pair = 17;
+        // A place at each end, and at the granter requests, a virtual start and two bits.
+        let mut pair = 16;
         if let Core::Network(shape) = self.core {
-            pair += if self.control_path == ControlPath::Own { 8 } else { 4 };
+            pair += if self.control_path == ControlPath::Own { 4 } else { 2 };
             if self.spray == Spray::Permuted {
                 pair += power(shape.above, shape.levels).saturating_mul(2);
             }

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The unit inside is a segment of a flow's byte stream, which may carry parts of several packets.
-//! A world is built from a [`Config`] and run; the result is a [`Report`]. Events are those of the
-//! packet simulator's queue; the order of equal times is the order in which they were scheduled, on
-//! one thread.
+//! A world is built from a [`Config`] and run; the result is a [`Report`]. Events are in the packet
+//! simulator's queue; equal times are ordered by kind and place. Edges and elements are divided
+//! into parts, one for each thread; the result does not depend on their number.
 //!
 //! Source: Chrysos et al., "End-to-End Congestion Management for Non-Blocking, Multi-Stage
 //! Switching Fabrics using Commodity Switches", IBM Research report; section numbers refer to it.
@@ -33,7 +33,7 @@ mod world;
 pub use config::{Blocked, Config, Control, ControlPath, Core, ElementConfig, Problem, Spray};
 pub use element::Arbitration;
 pub use host::{CongestionPoints, HostFlow, HostReport, HostWindow, Hosts};
-pub use measure::{Balance, Delay, Partial, Report, Stuck, Window};
+pub use measure::{Backlog, Balance, Delay, Partial, Report, Stuck, Window};
 pub use shape::Shape;
 pub use traffic::{Arrival, Pattern, Sizes, Stream, Traffic};
 pub use world::World;

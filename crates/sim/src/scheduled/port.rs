@@ -7,6 +7,40 @@ use xoff_mech::scheduled::Bits;
 use xoff_mech::scheduled::request_grant::Granter;
 use xoff_units::Rate;
 
+/// Items of consecutive ports or edges: those of one part of the fabric.
+pub(crate) struct Local<T> {
+    first: usize,
+    all: Vec<T>,
+}
+
+impl<T> Local<T> {
+    /// One for each number.
+    pub fn new(numbers: std::ops::Range<u32>, one: impl FnMut(u32) -> T) -> Local<T> {
+        Local { first: numbers.start as usize, all: numbers.map(one).collect() }
+    }
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.all.iter()
+    }
+    /// The numbers.
+    pub fn numbers(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.all.len()
+    }
+}
+
+impl<T> std::ops::Index<usize> for Local<T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, number: usize) -> &T {
+        &self.all[number - self.first]
+    }
+}
+impl<T> std::ops::IndexMut<usize> for Local<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, number: usize) -> &mut T {
+        &mut self.all[number - self.first]
+    }
+}
+
 /// A port.
 pub(crate) struct Port {
     /// Edge that it belongs to.

@@ -83,7 +83,7 @@ impl Shape {
     }
 
     /// Indices within a sub-network of this level.
-    fn indices(&self, level: u32) -> u32 {
+    pub(crate) fn indices(&self, level: u32) -> u32 {
         self.below.pow(self.levels - level - 1) * self.middle
     }
 

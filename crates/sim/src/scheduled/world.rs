@@ -6,313 +6,289 @@ mod egress;
 mod elements;
 mod hosts;
 mod ingress;
+mod mail;
+mod part;
+mod together;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use crate::Pending as _;
-use rand_chacha::ChaCha8Rng;
-use xoff_units::{Time, prefetch, prefetch_whole};
+use xoff_mech::rate_control::RateControl as _;
+use xoff_units::Time;
 
 use crate::scheduled::config::{Config, Core, Problem};
-use crate::scheduled::element::{Element, Input, Output};
-use crate::scheduled::event::{Events, Kind};
-use crate::scheduled::flow::Flow;
-use crate::scheduled::flows::Flows;
-use crate::scheduled::link::{Feeder, Link};
+use crate::scheduled::host::HostWindow;
+use crate::scheduled::link::Feeder;
 use crate::scheduled::measure::{Partial, Report, Stuck, Window};
-use crate::scheduled::port::{Edge, Port};
-use crate::scheduled::segment::Segments;
-use crate::scheduled::traffic::Source;
+use crate::scheduled::shape::Place;
+use part::{Part, Plan};
 
 /// A fabric with everything in it.
 pub struct World {
-    config: Config,
-    ports_n: u32,
+    plan: Arc<Plan>,
+    parts: Vec<Part>,
     now: u64,
-    events: Events,
-    segments: Segments,
-    flows: Flows,
-    /// By input, then output: the path of the next segment, or its place in the flow's own order
-    /// of paths; empty where a link has to be taken as it is free.
-    next_paths: Vec<u32>,
-    /// The same of the next control segment; empty where it takes a path of the data.
-    next_control_paths: Vec<u32>,
-    ports: Vec<Port>,
-    edges: Vec<Edge>,
-    links: Vec<Link>,
-    elements: Vec<Element>,
-    inputs: Vec<Input>,
-    outputs: Vec<Output>,
-    /// Last links before each port; an edge with several ports has one from every spine, kept at
-    /// its first port.
-    last_links: Vec<Vec<u32>>,
-    sources: Vec<Source>,
-    /// Orders of paths, by flow; empty where flows have none of their own.
-    orders: Vec<u16>,
-    /// Random paths, by input.
-    spray: Vec<ChaCha8Rng>,
-    /// The packet that each source has announced: destination, length. A source is numbered like
-    /// its port, a second one of the same port comes as many later as there are ports.
-    announced: Vec<(u32, u32)>,
-    /// Outputs that are hotspots.
-    hot: Vec<bool>,
-    /// Grants held by each input [segments].
-    grants_held: Vec<u32>,
-    hosts: Option<Box<hosts::HostSide>>,
-    report: Report,
-    window: Window,
+    /// Events that concern the whole fabric.
+    events: u64,
+    windows: Vec<Window>,
+    host_windows: Vec<HostWindow>,
+    stuck: Option<Stuck>,
 }
 
-/// Ports from which on a fabric asks for memory ahead of its events: the second-level cache holds a
-/// smaller one.
-const LARGE: u32 = 256;
 /// Interval between progress reports of a run [events].
 const PROGRESS_EVERY: u64 = 1 << 20;
 
 impl World {
-    /// A fabric at rest.
+    /// A fabric at rest, on one thread.
     ///
     /// # Errors
     /// The settings that cannot work.
     pub fn new(config: Config) -> Result<World, Vec<Problem>> {
+        World::on_threads(config, 1)
+    }
+
+    /// A fabric at rest, divided among at most this number of threads. The result does not depend
+    /// on it.
+    ///
+    /// # Errors
+    /// The settings that cannot work.
+    pub fn on_threads(config: Config, threads: usize) -> Result<World, Vec<Problem>> {
         let problems = config.problems();
-        if problems.is_empty() { Ok(build::world(config)) } else { Err(problems) }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let most = if cfg!(target_family = "wasm") { 1 } else { build::parts_max(&config) };
+        let parts = build::parts(config, threads.clamp(1, most));
+        let plan = parts[0].plan.clone();
+        Ok(World {
+            plan,
+            parts,
+            now: 0,
+            events: 0,
+            windows: Vec::new(),
+            host_windows: Vec::new(),
+            stuck: None,
+        })
+    }
+
+    /// Threads of the run.
+    pub fn threads(&self) -> usize {
+        self.parts.len()
     }
 
     /// Runs to the end, or until `progress` (simulated time, events) breaks off.
     // Not generic over `progress`: the loop is then compiled here, with this crate's optimisation,
     // once for all callers.
     pub fn run(mut self, progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>) -> Report {
-        let until = self.config.until.0;
-        let large = self.ports_n > LARGE;
-        while let Some(e) = self.events.take(until) {
-            self.now = e.time();
-            if large {
-                self.prefetch();
-            }
-            match e.kind {
-                Kind::Source => self.packet(e.at()),
-                Kind::Head => self.head(e.at(), e.arg),
-                Kind::Tail | Kind::Message => self.deliver(e.arg),
-                Kind::Crossbar => {
-                    self.outputs[e.at()].wake = u64::MAX;
-                    self.cross(e.at());
-                }
-                Kind::InputFree => self.input_free(e.at(), e.arg as usize),
-                Kind::Link => self.link_free(e.at()),
-                Kind::Grant => {
-                    self.ports[e.at()].grant_call = u64::MAX;
-                    self.grant(e.at());
-                }
-                Kind::Line => self.line(e.at()),
-                Kind::Block => self.block(),
-                Kind::HostLine => self.host_line(e.at()),
-                Kind::HostFrame => self.host_frame(e.at()),
-                Kind::HostTimer => self.host_timer(e.at(), e.arg),
-                Kind::Pause => self.pause(e.at(), e.arg == 1),
-                Kind::Cnm => self.cnm_arrives(e.at(), e.arg),
-                Kind::CnmAtEdge => self.cnm_at_edge(e.at(), e.arg),
-                Kind::PointClock => self.point_clock(e.at()),
-                Kind::Acknowledged => self.frame_acknowledged(e.at()),
-                Kind::LineRate => self.change_line(e.arg as usize),
-                Kind::Window => self.end_window(),
-            }
-            if self.events.done.is_multiple_of(PROGRESS_EVERY)
-                && progress(Time(self.now), self.events.done).is_break()
-            {
+        let plan = self.plan.clone();
+        let (until, window) = (plan.config.until.0, plan.config.window.0);
+        let mut block = plan.config.blocked.as_ref().map_or(u64::MAX, |b| b.from.0);
+        let mut window_end = window;
+        loop {
+            // What concerns the whole fabric comes before everything else of its time.
+            let stop = window_end.min(block).min(until.saturating_add(1));
+            if !self.advance(stop, progress) {
+                self.now = self.parts.iter().map(|p| p.now).max().unwrap_or_default();
                 return self.finish();
             }
+            if stop > until {
+                break;
+            }
+            self.now = stop;
+            self.events += 1;
+            if stop == block {
+                self.block();
+                block = u64::MAX;
+            } else {
+                self.end_window();
+                window_end = stop.saturating_add(window);
+            }
         }
-        // The last event may be earlier.
         self.now = until;
         self.finish()
     }
 
-    /// Prefetches what the events after this one will touch, which the cache of a large fabric does
-    /// not hold: first the place of an event, then, when that is there, what it leads to.
-    #[inline(always)]
-    fn prefetch(&self) {
-        if let Some(e) = self.events.ahead(12) {
-            match e.kind {
-                Kind::Head | Kind::Tail | Kind::Message => {
-                    prefetch_whole(self.segments.get(e.arg));
-                    prefetch_whole(&self.links[e.at()]);
+    /// Handles the events before `bound`; false: `progress` broke off.
+    fn advance(
+        &mut self,
+        bound: u64,
+        progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>,
+    ) -> bool {
+        let before = self.events;
+        let mut shown = |now, events| progress(Time(now), before + events).is_continue();
+        if let [part] = &mut self.parts[..] {
+            loop {
+                let left = PROGRESS_EVERY - part.events.done % PROGRESS_EVERY;
+                if part.run(bound, left) {
+                    return true;
                 }
-                Kind::Crossbar => prefetch_whole(&self.outputs[e.at()]),
-                Kind::Link => prefetch_whole(&self.links[e.at()]),
-                Kind::Line | Kind::Grant => prefetch_whole(&self.ports[e.at()]),
-                Kind::Source => {
-                    prefetch(&self.announced[e.at()]);
-                    prefetch_whole(&self.sources[e.at()]);
+                if !shown(part.now, part.events.done) {
+                    return false;
                 }
-                _ => {}
             }
         }
-        if let Some(e) = self.events.ahead(6) {
-            match e.kind {
-                Kind::Tail | Kind::Message => {
-                    let s = self.segments.get(e.arg);
-                    self.flows.prefetch(s.source as usize, s.destination as usize);
-                }
-                Kind::Source => {
-                    let (destination, _) = self.announced[e.at()];
-                    let port = e.at() % self.ports_n as usize;
-                    self.flows.prefetch(port, destination as usize);
-                    prefetch_whole(&self.ports[port]);
-                }
-                Kind::Line => {
-                    if let Some(&source) = self.ports[e.at()].line.front() {
-                        self.flows.prefetch(source as usize, e.at());
-                    }
-                }
-                Kind::Link => {
-                    if let Feeder::Output(o) = self.links[e.at()].feeder {
-                        prefetch_whole(&self.outputs[o as usize]);
-                    }
-                }
-                _ => {}
-            }
-        }
-        if let Some(e) = self.events.ahead(3) {
-            match e.kind {
-                Kind::Tail | Kind::Message => {
-                    let s = self.segments.get(e.arg);
-                    self.flows.prefetch_moving(s.source as usize, s.destination as usize);
-                    prefetch_whole(&self.ports[s.destination as usize]);
-                }
-                Kind::Source => {
-                    let (destination, _) = self.announced[e.at()];
-                    let port = e.at() % self.ports_n as usize;
-                    self.flows.prefetch_moving(port, destination as usize);
-                }
-                Kind::Line => {
-                    if let Some(&source) = self.ports[e.at()].line.front() {
-                        self.flows.prefetch_moving(source as usize, e.at());
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn flow(&mut self, input: usize, output: usize) -> &mut Flow {
-        self.flows.set_moving(input, output)
-    }
-
-    fn measuring(&self) -> bool {
-        self.now >= self.config.warm_up.0
+        together::run(&mut self.parts, bound, build::look_ahead(&self.plan.config), &mut shown)
     }
 
     fn block(&mut self) {
-        if let Some(blocked) = &self.config.blocked {
-            for &link in blocked.outputs.iter().flat_map(|&o| &self.last_links[o as usize]) {
-                self.links[link as usize].blocked_until = blocked.until.0;
+        let Some(blocked) = &self.plan.config.blocked else { return };
+        for part in &mut self.parts {
+            for &(port, link) in &part.last_links {
+                if blocked.outputs.contains(&port) {
+                    part.links[link as usize].blocked_until = blocked.until.0;
+                }
             }
         }
     }
 
     fn end_window(&mut self) {
-        let (mut longest, mut sum, mut n) = (0, 0u64, 0u64);
-        for (port, _) in self.hot.iter().enumerate().filter(|(_, hot)| **hot) {
-            let first = self.edges[self.ports[port].edge as usize].first_port;
-            for &link in &self.last_links[first as usize] {
-                if let Feeder::Output(o) = self.links[link as usize].feeder {
-                    let held = self.outputs[o as usize].held;
-                    (longest, sum, n) = (held.max(longest), sum + u64::from(held), n + 1);
+        let mut w = Window { end: Time(self.now), ..Window::default() };
+        let (mut sum, mut n, mut grants) = (0, 0u64, 0u64);
+        for part in &mut self.parts {
+            let own = std::mem::take(&mut part.window);
+            w.cold_bytes += own.cold_bytes;
+            w.hot_bytes += own.hot_bytes;
+            w.cold_packets += own.cold_packets;
+            w.cold_delay += own.cold_delay;
+            for &held in part.grants_held.iter() {
+                w.grants_max = held.max(w.grants_max);
+                grants += u64::from(held);
+            }
+            for &(port, link) in &part.last_links {
+                let times = self.plan.hot_behind[port as usize];
+                if let (1.., Feeder::Output(o)) = (times, part.links[link as usize].feeder) {
+                    let held = part.outputs[o as usize].held;
+                    w.hot_queue_max = held.max(w.hot_queue_max);
+                    (sum, n) = (sum + u64::from(held * times), n + u64::from(times));
                 }
             }
         }
-        let grants: u64 = self.grants_held.iter().map(|&g| u64::from(g)).sum();
-        let window = Window {
-            end: Time(self.now),
-            hot_queue_max: longest,
-            hot_queue_mean: if n > 0 { sum as f64 / n as f64 } else { 0.0 },
-            grants_max: self.grants_held.iter().copied().max().unwrap_or(0),
-            grants_mean: grants as f64 / f64::from(self.ports_n),
-            ..std::mem::take(&mut self.window)
-        };
-        if window.cold_bytes + window.hot_bytes == 0 && self.report.stuck.is_none() {
-            self.report.stuck = self.find_stuck();
+        if n > 0 {
+            w.hot_queue_mean = sum as f64 / n as f64;
         }
-        self.report.windows.push(window);
+        w.grants_mean = grants as f64 / f64::from(self.plan.ports);
+        if w.cold_bytes + w.hot_bytes == 0 && self.stuck.is_none() {
+            self.stuck = self.find_stuck();
+        }
+        self.windows.push(w);
         self.end_host_window();
-        self.events.add(self.now + self.config.window.0, Kind::Window, 0, 0);
+    }
+
+    fn end_host_window(&mut self) {
+        let Some(hosts) = &self.plan.config.hosts else { return };
+        let mut w = HostWindow::new(hosts.flows.len());
+        for part in &mut self.parts {
+            let Some(side) = &mut part.hosts else { continue };
+            let fresh = HostWindow::new(hosts.flows.len());
+            w.add(&std::mem::replace(&mut side.window, fresh));
+        }
+        for (number, flow) in hosts.flows.iter().enumerate() {
+            let Some(side) = &self.part(flow.source).hosts else { continue };
+            let sender = &side.hosts[flow.source as usize].senders[side.place[number] as usize];
+            let output = flow.destinations[0];
+            w.limit
+                .push(sender.rate_control.as_ref().filter(|rc| rc.limited()).map(|rc| rc.rate()));
+            w.held.push(side.held[number]);
+            w.input.push(side.buffers[flow.source as usize].held);
+            w.output.push(self.part(output).ports[output as usize].output_held);
+        }
+        self.host_windows.push(w);
+    }
+
+    /// Part of a port.
+    fn part(&self, port: u32) -> &Part {
+        &self.parts[usize::from(self.plan.part_of[port as usize])]
     }
 
     /// An output whose buffer is held by packets that came in part, while nothing moves that could
     /// complete one of them.
     fn find_stuck(&self) -> Option<Stuck> {
-        if self.segments.alive() > 0
-            || self.config.blocked.as_ref().is_some_and(|b| b.until.0 >= self.now)
+        if self.parts.iter().any(|p| p.segments.alive() > 0)
+            || self.plan.config.blocked.as_ref().is_some_and(|b| b.until.0 >= self.now)
         {
             return None;
         }
-        (0..self.ports_n).find_map(|output| {
-            let port = &self.ports[output as usize];
-            let partial: Vec<_> = (0..self.ports_n)
-                .filter_map(|input| {
-                    let flow = self.flows.moving(input as usize, output as usize)?;
-                    let (granted, unsolicited, missing) = flow.partial()?;
-                    let asked = port.granter.requested_by(input);
-                    (flow.requester.granted() == 0).then_some(Partial {
-                        input,
-                        granted,
-                        unsolicited,
-                        missing,
-                        asked,
+        (0..self.plan.ports).find_map(|output| {
+            let part = self.part(output);
+            let port = &part.ports[output as usize];
+            let partial: Vec<_> =
+                (0..self.plan.ports)
+                    .filter_map(|input| {
+                        let flow = part.reassemblies.moving(output as usize, input as usize)?;
+                        let (granted, unsolicited, missing) = flow.partial()?;
+                        let asked = port.granter.requested_by(input);
+                        let at_input =
+                            self.part(input).flows.moving(input as usize, output as usize);
+                        at_input
+                            .is_none_or(|flow| flow.requester.granted() == 0)
+                            .then_some(Partial { input, granted, unsolicited, missing, asked })
                     })
-                })
-                .collect();
+                    .collect();
             let stuck = port.line.is_empty() && partial.iter().any(|p| p.asked > 0);
             stuck.then(|| Stuck { output, free: port.granter.output_free(), partial })
         })
     }
 
     fn finish(mut self) -> Report {
-        self.report.stuck = self.report.stuck.take().or_else(|| self.find_stuck());
-        let stages = match self.config.core {
+        let stuck = self.stuck.take().or_else(|| self.find_stuck());
+        let stages = match self.plan.config.core {
             Core::Network(shape) => shape.stages() as usize,
             Core::Spine { .. } => 1,
             Core::Ideal { .. } => 0,
         };
-        self.report.queue_max = vec![0; stages];
-        self.report.waits = vec![0; stages + 1];
-        for link in &self.links {
-            let stage = match link.feeder {
-                Feeder::Edge(_) => 0,
-                Feeder::Output(o) => {
-                    self.stage_of(self.elements[self.outputs[o as usize].element as usize].place)
-                        + 1
-                }
+        let mut r = Report {
+            queue_max: vec![0; stages],
+            waits: vec![0; stages + 1],
+            windows: std::mem::take(&mut self.windows),
+            stuck,
+            events: self.events,
+            measured: self
+                .now
+                .max(self.plan.config.until.0)
+                .saturating_sub(self.plan.config.warm_up.0),
+            now: Time(self.now),
+            ..Report::default()
+        };
+        for part in &mut self.parts {
+            part.now = self.now;
+            let mut own = std::mem::take(&mut part.report);
+            own.events = part.events.done;
+            own.balance.waiting = part.ports.iter().map(|p| p.waiting).sum();
+            own.balance.inside = part.segments.payload();
+            own.balance.output = part.ports.iter().map(|p| p.output_held).sum();
+            own.reassembly_max = part.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
+            own.hosts = part.finish_hosts();
+            own.backlog = part.backlog();
+            r.add(&own);
+            let stage_of = |output: u32| {
+                let element = part.outputs[output as usize].element;
+                stage(self.plan.config.core, part.elements[element as usize].place)
             };
-            self.report.waits[stage] += link.waits;
+            for link in &part.links {
+                let stage = match link.feeder {
+                    Feeder::Edge(_) => 0,
+                    Feeder::Output(o) => stage_of(o) + 1,
+                };
+                r.waits[stage] += link.waits;
+            }
+            for (number, output) in (0..).zip(&part.outputs) {
+                let max = &mut r.queue_max[stage_of(number)];
+                *max = output.held_max.max(*max);
+            }
         }
-        for output in &self.outputs {
-            let stage = self.stage_of(self.elements[output.element as usize].place);
-            let max = &mut self.report.queue_max[stage];
-            *max = output.held_max.max(*max);
+        if let Some(hosts) = &mut r.hosts {
+            hosts.windows = self.host_windows;
         }
-        self.report.reassembly_max =
-            self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
-        self.report.balance.waiting = self.ports.iter().map(|p| p.waiting).sum();
-        self.report.balance.inside = self.segments.payload();
-        self.report.balance.output = self.ports.iter().map(|p| p.output_held).sum();
-        self.report.measured =
-            self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
-        self.report.events = self.events.done;
-        self.report.now = Time(self.now);
-        self.report.hosts = self.finish_hosts();
-        self.report
+        r
     }
+}
 
-    /// Place of an element on the way of a segment, from 0.
-    fn stage_of(&self, place: crate::scheduled::shape::Place) -> usize {
-        use crate::scheduled::shape::Place::*;
-        let Core::Network(shape) = self.config.core else { return 0 };
-        match place {
-            Left { level, .. } => level as usize,
-            Middle { .. } => shape.levels as usize,
-            Right { level, .. } => (2 * shape.levels - level) as usize,
-        }
+/// Place of an element on the way of a segment, from 0.
+fn stage(core: Core, place: Place) -> usize {
+    let Core::Network(shape) = core else { return 0 };
+    match place {
+        Place::Left { level, .. } => level as usize,
+        Place::Middle { .. } => shape.levels as usize,
+        Place::Right { level, .. } => (2 * shape.levels - level) as usize,
     }
 }

@@ -66,7 +66,7 @@ pub(crate) mod partition;
 mod sample;
 mod saved;
 pub(crate) mod split;
-mod threads;
+pub(crate) mod threads;
 pub(crate) mod window_run;
 
 pub use course::{PortSample, Waiter};

@@ -56,7 +56,7 @@ impl Posted {
 
 /// Waits by looking, then by sleeping: a window often lasts less than putting a thread to sleep and
 /// waking it up, but its core may be needed by others.
-struct Barrier {
+pub(crate) struct Barrier {
     threads: u32,
     waiting: AtomicU32,
     round: AtomicU32,
@@ -65,7 +65,7 @@ struct Barrier {
 }
 
 /// Breaks the barrier when its thread panics, so that none waits for it.
-struct Breaks<'a>(&'a Barrier);
+pub(crate) struct Breaks<'a>(pub &'a Barrier);
 
 impl Drop for Breaks<'_> {
     fn drop(&mut self) {
@@ -80,7 +80,7 @@ impl Barrier {
     /// Looks before a thread goes to sleep: some microseconds.
     const LOOKS: u32 = 300;
 
-    fn new(threads: usize) -> Barrier {
+    pub fn new(threads: usize) -> Barrier {
         let zero = || AtomicU32::new(0);
         Barrier {
             threads: threads as u32,
@@ -96,7 +96,7 @@ impl Barrier {
         atomic_wait::wake_all(&self.round);
     }
 
-    fn wait(&self) {
+    pub fn wait(&self) {
         let round = self.round.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.waiting.store(0, Ordering::Relaxed);

@@ -1,5 +1,8 @@
 //! From a configuration to a fabric at rest.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use rand_core::Rng as _;
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_mech::scheduled::Bits;
@@ -7,18 +10,18 @@ use xoff_mech::scheduled::request_grant::Granter;
 use xoff_net::workload::random;
 use xoff_units::Bytes;
 
-use super::World;
 use super::hosts::HostSide;
-use crate::scheduled::config::{Config, ControlPath, Core, Spray};
+use super::part::{Coming, Part, Plan};
+use crate::scheduled::config::{Config, Control, ControlPath, Core, Spray};
 use crate::scheduled::element::{Element, Input, Output};
-use crate::scheduled::event::{Events, Kind, PLACES_MAX};
+use crate::scheduled::event::{Events, Kind};
 use crate::scheduled::flows::Flows;
 use crate::scheduled::host::{
     Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender,
 };
-use crate::scheduled::link::{Feeder, Link};
+use crate::scheduled::link::{Behind, Feeder, Link};
 use crate::scheduled::measure::{Delay, Report, Window};
-use crate::scheduled::port::{Edge, Port};
+use crate::scheduled::port::{Edge, Local, Port};
 use crate::scheduled::segment::Segments;
 use crate::scheduled::shape::{End, Place};
 use crate::scheduled::traffic::Source;
@@ -31,17 +34,10 @@ const SAMPLING: u64 = 2_004;
 const GAPS: u64 = 2_005;
 const PATH_ORDER: u64 = 2_006;
 
-/// One per port, and where hotspots come in addition to the rest as many again for them.
-fn sources(config: &Config, ports: u32) -> Vec<Source> {
-    (0..config.traffic.sources(ports))
-        .map(|s| Source::new(&config.traffic, ports, s, config.seed))
-        .collect()
-}
-
 /// A port at rest.
-fn port(config: &Config, at: usize) -> Port {
+fn port(config: &Config, at: usize, edge: u32) -> Port {
     Port {
-        edge: 0,
+        edge,
         eligible: Bits::new(config.ports() as usize),
         // Inputs begin at different outputs, as they would after a while.
         next: at,
@@ -57,12 +53,13 @@ fn port(config: &Config, at: usize) -> Port {
     }
 }
 
-/// For each flow, by input, then output: its paths in an order drawn for itself (Fisher and Yates).
-fn orders(ports: u32, paths: u32, seed: u64) -> Vec<u16> {
-    let mut all = Vec::with_capacity(ports as usize * ports as usize * paths as usize);
-    for input in 0..ports {
+/// For each flow from some inputs, by input, then output: its paths in an order drawn for itself
+/// (Fisher and Yates).
+fn orders(inputs: Range<u32>, outputs: u32, paths: u32, seed: u64) -> Vec<u16> {
+    let mut all = Vec::with_capacity(inputs.len() * outputs as usize * paths as usize);
+    for input in inputs {
         let mut rng = random::stream(seed, input.into(), PATH_ORDER);
-        for _ in 0..ports {
+        for _ in 0..outputs {
             let first = all.len();
             all.extend((0..paths).map(|p| p as u16));
             let own = &mut all[first..];
@@ -74,30 +71,149 @@ fn orders(ports: u32, paths: u32, seed: u64) -> Vec<u16> {
     all
 }
 
-pub(super) fn world(config: Config) -> World {
-    let n = config.ports();
-    let t_min = config.t_min().0;
-    let mut w = World {
-        ports_n: n,
+/// Part of the `nth` of `all` items of one kind: each part has consecutive ones, as many as the
+/// others.
+fn share(nth: u32, all: u32, parts: usize) -> u16 {
+    (u64::from(nth) * parts as u64 / u64::from(all)) as u16
+}
+
+/// The `part`-th share of `all` items.
+fn range(part: usize, all: u32, parts: usize) -> Range<u32> {
+    let first = |part: usize| (part as u64 * u64::from(all)).div_ceil(parts as u64) as u32;
+    first(part)..first(part + 1)
+}
+
+/// Edges of a fabric, each with one or more ports.
+fn edges(config: &Config) -> (u32, u32) {
+    match config.core {
+        Core::Network(_) | Core::Ideal { .. } => (config.ports(), 1),
+        Core::Spine { edge_ports, edges, .. } => (edges, edge_ports),
+    }
+}
+
+/// Part of an element: those of each stage are shared out.
+fn part_of_element(config: &Config, place: Place, parts: usize) -> u16 {
+    match (place, config.core) {
+        (
+            Place::Left { level, index, .. } | Place::Right { level, index, .. },
+            Core::Network(s),
+        ) => share(index, s.indices(level), parts),
+        (Place::Middle { net }, Core::Network(s)) => share(net, s.paths(), parts),
+        (Place::Middle { net }, Core::Spine { spines, .. }) => share(net, spines, parts),
+        _ => 0,
+    }
+}
+
+/// Most parts that a fabric can be divided into: no part is without an edge, and everything between
+/// two parts takes time.
+pub(super) fn parts_max(config: &Config) -> usize {
+    if look_ahead(config) == 0 { 1 } else { (edges(config).0 as usize).min(u16::MAX.into()) }
+}
+
+/// From the cause of something in one part to its effect in another one, at least [ps].
+pub(super) fn look_ahead(c: &Config) -> u64 {
+    let mut delays = vec![c.link_delay];
+    if !matches!(c.core, Core::Ideal { .. }) {
+        delays.push(c.credit_delay);
+    }
+    if let Control::OutOfBand { delay } = c.control {
+        delays.push(delay);
+    }
+    delays.extend(c.hosts.as_ref().map(|h| h.edge_delay));
+    delays.into_iter().min().unwrap_or_default().0
+}
+
+/// A fabric at rest, in a number of parts.
+pub(super) fn parts(config: Config, parts: usize) -> Vec<Part> {
+    let (n, hot) = (config.ports(), config.hot_outputs());
+    let (edges, edge_ports) = edges(&config);
+    let places = match config.core {
+        Core::Network(shape) => shape.places(),
+        Core::Spine { spines, .. } => (0..spines).map(|net| Place::Middle { net }).collect(),
+        Core::Ideal { .. } => Vec::new(),
+    };
+    let part_of = (0..n).map(|port| share(port / edge_ports, edges, parts)).collect();
+    let mut hot_behind = vec![0; n as usize];
+    for (port, &hot) in hot.iter().enumerate() {
+        hot_behind[port - port % edge_ports as usize] += u32::from(hot);
+    }
+    let plan = Arc::new(Plan { config, ports: n, hot, hot_behind, part_of, places });
+    let all = (0..parts).map(|number| part(&plan, number, parts)).collect();
+    let mut b = Builder { parts: all, elements: Vec::new(), links: 0 };
+    for &place in &plan.places {
+        b.element(&plan.config, place);
+    }
+    match plan.config.core {
+        Core::Network(shape) => {
+            (0..n).for_each(|port| b.edge(&plan, port, &[shape.entry(port)]));
+            for (element, &place) in plan.places.iter().enumerate() {
+                let outputs = shape.size(place).1;
+                (0..outputs).for_each(|o| b.wire_output(&plan, element, o, shape.next(place, o)));
+            }
+        }
+        Core::Spine { edge_ports, edges, spines } => {
+            for e in 0..edges {
+                let ends: Vec<End> =
+                    (0..spines).map(|element| End::Element { element, input: e }).collect();
+                b.edge(&plan, e, &ends);
+            }
+            for spine in 0..spines as usize {
+                (0..edges).for_each(|e| b.wire_output(&plan, spine, e, End::Port(e * edge_ports)));
+            }
+        }
+        Core::Ideal { ports } => {
+            (0..ports).for_each(|port| b.edge(&plan, port, &[End::Port(port)]));
+        }
+    }
+    for part in &mut b.parts {
+        part.add_hosts();
+        (0..part.sources.len()).for_each(|source| part.announce(source));
+    }
+    b.parts
+}
+
+/// A part without links and elements.
+fn part(plan: &Arc<Plan>, number: usize, parts: usize) -> Part {
+    let (c, n) = (&plan.config, plan.ports);
+    let (all_edges, edge_ports) = edges(c);
+    let edges = range(number, all_edges, parts);
+    let ports = edges.start * edge_ports..edges.end * edge_ports;
+    let each = c.traffic.sources(n) / n;
+    let sources: Vec<Source> = (0..each)
+        .flat_map(|nth| ports.clone().map(move |port| nth * n + port))
+        .map(|source| Source::new(&c.traffic, n, source, c.seed))
+        .collect();
+    let mut part = Part {
+        number: number as u16,
+        plan: plan.clone(),
         now: 0,
-        events: Events::new(t_min * 16),
+        events: Events::new(c.t_min().0 * 16),
         segments: Segments::default(),
-        flows: Flows::new(n),
+        flows: Flows::new(ports.clone(), n),
+        reassemblies: Flows::new(ports.clone(), n),
         next_paths: Vec::new(),
         next_control_paths: Vec::new(),
-        ports: Vec::new(),
-        edges: Vec::new(),
+        ports: Local::new(ports.clone(), |at| port(c, at as usize, at / edge_ports)),
+        edges: Local::new(edges, |e| Edge {
+            first_port: e * edge_ports,
+            uplinks: Vec::new(),
+            idle: Bits::default(),
+            eligible: Bits::new(edge_ports as usize),
+            next_port: 0,
+            next_uplink: 0,
+        }),
         links: Vec::new(),
         elements: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
-        last_links: vec![Vec::new(); n as usize],
-        sources: sources(&config, n),
-        spray: (0..n).map(|i| random::stream(config.seed, i.into(), RANDOM_PATH)).collect(),
+        last_links: Vec::new(),
+        announced: vec![(0, 0); sources.len()],
+        sources,
         orders: Vec::new(),
-        announced: vec![(0, 0); config.traffic.sources(n) as usize],
-        hot: config.hot_outputs(),
-        grants_held: vec![0; n as usize],
+        spray: Local::new(ports.clone(), |i| random::stream(c.seed, i.into(), RANDOM_PATH)),
+        grants_held: Local::new(ports.clone(), |_| 0),
+        messages: Local::new(ports.clone(), |_| Coming::default()),
+        acknowledged: Local::new(ports.clone(), |_| Coming::default()),
         report: Report {
             offered: vec![0; n as usize],
             delivered: vec![0; n as usize],
@@ -107,85 +223,52 @@ pub(super) fn world(config: Config) -> World {
         },
         window: Window::default(),
         hosts: None,
-        config,
+        outgoing: (0..parts).map(|_| Vec::new()).collect(),
     };
-    if let Core::Network(shape) = w.config.core {
-        w.choose_first_paths(shape.paths());
-        if w.config.spray == Spray::Permuted {
-            w.orders = orders(n, shape.paths(), w.config.seed);
+    if let Core::Network(shape) = c.core {
+        part.choose_first_paths(ports.clone(), shape.paths());
+        if c.spray == Spray::Permuted {
+            part.orders = orders(ports, n, shape.paths(), c.seed);
         }
     }
-    w.ports = (0..n as usize).map(|at| port(&w.config, at)).collect();
-    match w.config.core {
-        Core::Network(shape) => {
-            for place in shape.places() {
-                let (inputs, outputs) = shape.size(place);
-                w.element(place, inputs, outputs);
-            }
-            (0..n).for_each(|port| w.edge(port, 1, &[shape.entry(port)]));
-            for element in 0..w.elements.len() {
-                let place = w.elements[element].place;
-                (0..shape.size(place).1)
-                    .for_each(|o| w.wire_output(element, o, shape.next(place, o)));
-            }
-        }
-        Core::Spine { edge_ports, edges, spines } => {
-            (0..spines).for_each(|net| w.element(Place::Middle { net }, edges, edges));
-            for e in 0..edges {
-                let ends: Vec<End> =
-                    (0..spines).map(|element| End::Element { element, input: e }).collect();
-                w.edge(e * edge_ports, edge_ports, &ends);
-            }
-            for spine in 0..spines as usize {
-                (0..edges).for_each(|e| w.wire_output(spine, e, End::Port(e * edge_ports)));
-            }
-        }
-        Core::Ideal { ports } => (0..ports).for_each(|port| w.edge(port, 1, &[End::Port(port)])),
-    }
-    assert!(
-        w.links.len() < PLACES_MAX && w.inputs.len() < PLACES_MAX && w.outputs.len() < PLACES_MAX,
-        "too large a fabric"
-    );
-    w.add_hosts();
-    (0..w.sources.len()).for_each(|source| w.announce(source));
-    if let Some(blocked) = &w.config.blocked {
-        w.events.add(blocked.from.0, Kind::Block, 0, 0);
-    }
-    w.events.add(w.config.window.0, Kind::Window, 0, 0);
-    w
+    part
 }
 
-impl World {
-    fn choose_first_paths(&mut self, paths: u32) {
-        for input in 0..self.ports_n {
-            let mut rng = random::stream(self.config.seed, input.into(), FIRST_PATH);
-            let first = |_| random::below(&mut rng, paths.into()) as u32;
-            self.next_paths.extend((0..self.ports_n).map(first));
+impl Part {
+    fn choose_first_paths(&mut self, inputs: Range<u32>, paths: u32) {
+        self.next_paths.reserve_exact(inputs.len() * self.plan.ports as usize);
+        for input in inputs {
+            let mut rng = random::stream(self.plan.config.seed, input.into(), FIRST_PATH);
+            let first = |_| random::below(&mut rng, paths.into()) as u16;
+            self.next_paths.extend((0..self.plan.ports).map(first));
         }
-        if self.config.control_path == ControlPath::Own {
+        if self.plan.config.control_path == ControlPath::Own {
             self.next_control_paths = self.next_paths.clone();
         }
     }
 
     fn add_hosts(&mut self) {
-        let Some(config) = self.config.hosts.clone() else { return };
-        let (line, seed) = (self.config.line, self.config.seed);
-        let mut place = Vec::new();
-        let mut hosts: Vec<Host> = (0..self.ports_n)
-            .map(|port| Host {
-                rng: random::stream(seed, port.into(), GAPS),
-                senders: Vec::new(),
-                next: 0,
-                queue: Default::default(),
-                flying: Default::default(),
-                stopped: false,
-                busy_until: 0,
-                call: u64::MAX,
-            })
-            .collect();
+        let Some(config) = self.plan.config.hosts.clone() else { return };
+        let (line, seed) = (self.plan.config.line, self.plan.config.seed);
+        let numbers = self.ports.numbers();
+        let ports = numbers.start as u32..numbers.end as u32;
+        let mut place = vec![0; config.flows.len()];
+        let mut hosts = Local::new(ports.clone(), |port| Host {
+            rng: random::stream(seed, port.into(), GAPS),
+            senders: Vec::new(),
+            next: 0,
+            queue: Default::default(),
+            flying: Default::default(),
+            stopped: false,
+            busy_until: 0,
+            call: u64::MAX,
+        });
         for (number, flow) in config.flows.iter().enumerate() {
+            if !ports.contains(&flow.source) {
+                continue;
+            }
             let senders = &mut hosts[flow.source as usize].senders;
-            place.push(senders.len() as u32);
+            place[number] = senders.len() as u32;
             let jitter = random::stream(seed, number as u64, LIMITER_JITTER).next_u64();
             let rate_control =
                 config.qcn.as_ref().map(|(_, p)| reaction::Qcn::new(p, line, jitter));
@@ -201,22 +284,23 @@ impl World {
         let point = |wanted: fn(&CongestionPoints) -> bool, buffer| {
             config.qcn.as_ref().filter(|(p, _)| wanted(p)).map(|(p, _)| Point::new(p, line, buffer))
         };
-        let output_buffer = Bytes(u64::from(self.config.output_slots) * self.config.segment_max.0);
-        let buffers = (0..self.ports_n)
-            .map(|port| Buffers {
-                held: 0,
-                held_max: 0,
-                stopping: false,
-                clock: u64::MAX,
-                input: point(CongestionPoints::at_inputs, config.input_buffer),
-                output: point(CongestionPoints::at_outputs, output_buffer),
-                rng: random::stream(seed, port.into(), SAMPLING),
-            })
-            .collect();
-        for (nth, &(at, ..)) in config.line_changes.iter().enumerate() {
-            self.events.add(at.0, Kind::LineRate, 0, nth as u32);
+        let output_buffer =
+            Bytes(u64::from(self.plan.config.output_slots) * self.plan.config.segment_max.0);
+        let buffers = Local::new(ports.clone(), |port| Buffers {
+            held: 0,
+            held_max: 0,
+            stopping: false,
+            clock: u64::MAX,
+            input: point(CongestionPoints::at_inputs, config.input_buffer),
+            output: point(CongestionPoints::at_outputs, output_buffer),
+            rng: random::stream(seed, port.into(), SAMPLING),
+        });
+        for (nth, &(at, port, _)) in config.line_changes.iter().enumerate() {
+            if ports.contains(&port) {
+                self.events.add(at.0, Kind::LineRate, port as usize, nth as u32);
+            }
         }
-        let n = self.ports_n as usize;
+        let n = self.plan.ports as usize;
         let report = HostReport {
             cnms: vec![0; config.flows.len()],
             delays: vec![Delay::default(); config.flows.len()],
@@ -231,78 +315,99 @@ impl World {
             place,
             multicasts: Default::default(),
             held: vec![0; config.flows.len()],
-            acknowledged: vec![Default::default(); n],
-            stopped_since: vec![0; n],
+            stopped_since: Local::new(ports, |_| 0),
             window,
             report,
             config,
         }));
     }
+}
 
-    fn element(&mut self, place: Place, inputs: u32, outputs: u32) {
-        let number = self.elements.len() as u32;
-        self.elements.push(Element {
+/// Parts while they are wired.
+struct Builder {
+    parts: Vec<Part>,
+    /// The part of each element, and its number in it.
+    elements: Vec<(u16, u32)>,
+    /// Links so far.
+    links: u32,
+}
+
+impl Builder {
+    fn element(&mut self, c: &Config, place: Place) {
+        let (inputs, outputs) = match c.core {
+            Core::Network(shape) => shape.size(place),
+            Core::Spine { edges, .. } => (edges, edges),
+            Core::Ideal { .. } => return,
+        };
+        let of = part_of_element(c, place, self.parts.len());
+        let part = &mut self.parts[of as usize];
+        let number = part.elements.len() as u32;
+        self.elements.push((of, number));
+        part.elements.push(Element {
             place,
-            first_input: self.inputs.len() as u32,
-            first_output: self.outputs.len() as u32,
+            first_input: part.inputs.len() as u32,
+            first_output: part.outputs.len() as u32,
         });
-        let queues =
-            if self.config.element.keeps_queues_by_output() { outputs as usize } else { 1 };
-        self.inputs.extend((0..inputs).map(|_| Input::new(u32::MAX, queues, outputs as usize)));
-        let size = self.config.element.output.0 as u32;
-        self.outputs.extend((0..outputs).map(|o| Output::new(number, o, inputs as usize, size)));
+        let queues = if c.element.keeps_queues_by_output() { outputs as usize } else { 1 };
+        part.inputs.extend((0..inputs).map(|i| Input::new(number, i, queues, outputs as usize)));
+        let size = c.element.output.0 as u32;
+        part.outputs.extend((0..outputs).map(|o| Output::new(number, o, inputs as usize, size)));
     }
 
-    fn edge(&mut self, first_port: u32, ports: u32, ends: &[End]) {
-        let number = self.edges.len() as u32;
+    fn edge(&mut self, plan: &Plan, number: u32, ends: &[End]) {
+        let (_, edge_ports) = edges(&plan.config);
+        let of = plan.part_of[(number * edge_ports) as usize];
         let uplinks: Vec<u32> =
-            ends.iter().map(|&end| self.wire(Feeder::Edge(number), end)).collect();
-        (first_port..first_port + ports).for_each(|p| self.ports[p as usize].edge = number);
-        let mut idle = Bits::new(uplinks.len());
-        (0..uplinks.len()).for_each(|u| idle.set(u, true));
-        self.edges.push(Edge {
-            first_port,
-            uplinks,
-            idle,
-            eligible: Bits::new(ports as usize),
-            next_port: 0,
-            next_uplink: 0,
-        });
+            ends.iter().map(|&end| self.wire(plan, of, Feeder::Edge(number), end)).collect();
+        let e = &mut self.parts[of as usize].edges[number as usize];
+        e.idle = Bits::new(uplinks.len());
+        (0..uplinks.len()).for_each(|u| e.idle.set(u, true));
+        e.uplinks = uplinks;
     }
 
-    fn wire_output(&mut self, element: usize, output: u32, end: End) {
-        let output = self.elements[element].first_output + output;
-        let link = self.wire(Feeder::Output(output), end);
-        self.outputs[output as usize].link = link;
+    fn wire_output(&mut self, plan: &Plan, element: usize, output: u32, end: End) {
+        let (of, element) = self.elements[element];
+        let output = self.parts[of as usize].elements[element as usize].first_output + output;
+        let link = self.wire(plan, of, Feeder::Output(output), end);
+        self.parts[of as usize].outputs[output as usize].link = link;
     }
 
-    fn wire(&mut self, feeder: Feeder, end: End) -> u32 {
-        let number = self.links.len() as u32;
-        let c = &self.config;
-        let mut head_delay = c.link_delay.0;
+    /// A link that starts in part `of`; its number there.
+    fn wire(&mut self, plan: &Plan, of: u16, feeder: Feeder, end: End) -> u32 {
+        let c = &plan.config;
+        let number = self.parts[of as usize].links.len() as u32;
+        let mut link = Link::new(feeder, c.fabric);
+        link.number = self.links;
+        self.links += 1;
+        link.head_delay = c.link_delay.0;
         if let Feeder::Edge(edge) = feeder {
             // An edge is numbered like its port, but for those of a spine, which have several and
             // no delay of their own.
-            head_delay += c.port_delays.get(edge as usize).map_or(0, |d| d.0);
+            link.head_delay += c.port_delays.get(edge as usize).map_or(0, |d| d.0);
         }
-        let mut room = Vec::new();
         match end {
             End::Element { element, input } => {
-                room = match (c.element.crosspoint, c.core) {
+                let (places, bytes) = match (c.element.crosspoint, c.core) {
                     (Some(crosspoint), Core::Network(shape)) => {
-                        let outputs = shape.size(self.elements[element as usize].place).1;
-                        vec![crosspoint.0 as u32; outputs as usize]
+                        (shape.size(plan.places[element as usize]).1, crosspoint)
                     }
-                    _ => vec![c.element.input.0 as u32],
+                    _ => (1, c.element.input),
                 };
-                let input = self.elements[element as usize].first_input + input;
-                self.inputs[input as usize].link = number;
+                link.limit(places, bytes.0 as u32);
+                link.element = element;
+                let (part, element) = self.elements[element as usize];
+                let behind = &mut self.parts[part as usize];
+                let input = behind.elements[element as usize].first_input + input;
+                (link.part, link.behind) = (part, Behind::Input(input));
+                let i = &mut behind.inputs[input as usize];
+                (i.part, i.link) = (of, number);
             }
             End::Port(port) => {
-                self.last_links[port as usize].push(number);
+                self.parts[of as usize].last_links.push((port, number));
             }
         }
-        self.links.push(Link::new(feeder, end, c.fabric, head_delay, c.credit_delay.0, room));
+        let part = &mut self.parts[of as usize];
+        part.links.push(link);
         number
     }
 }

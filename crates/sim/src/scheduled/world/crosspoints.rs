@@ -9,18 +9,18 @@
 //! ```
 
 use crate::scheduled::config::Core;
-use crate::scheduled::link::Ready;
-use crate::scheduled::shape::End;
+use crate::scheduled::link::{Behind, Ready};
 
-use super::World;
+use super::part::Part;
 
-impl World {
+impl Part {
     /// The crosspoint behind a link that a segment on `path` to `destination` wants: the number of
     /// its output there.
     fn crosspoint_behind(&self, link: u32, destination: u32, path: u32) -> u32 {
-        match (self.links[link as usize].end, self.config.core) {
-            (End::Element { element, .. }, Core::Network(shape)) => {
-                shape.output(self.elements[element as usize].place, destination, path)
+        let l = &self.links[link as usize];
+        match (l.behind, self.plan.config.core) {
+            (Behind::Input(_), Core::Network(shape)) => {
+                shape.output(self.plan.places[l.element as usize], destination, path)
             }
             _ => 0,
         }
@@ -28,7 +28,7 @@ impl World {
 
     /// Place behind a link that a segment needs.
     pub(super) fn place_behind(&self, link: u32, id: u32) -> u32 {
-        if self.config.element.crosspoint.is_none() {
+        if self.plan.config.element.crosspoint.is_none() {
             return 0;
         }
         let s = self.segments.get(id);
@@ -92,10 +92,7 @@ impl World {
         let (link, more) = (o.link, !o.wanted_by.is_empty());
         self.send(link, id, len);
         let gone = self.links[link as usize].busy_until;
-        let in_link = self.inputs[place].link;
-        if let Some(at) = self.links[in_link as usize].give_back(gone, len, number) {
-            self.call_link(in_link, at);
-        }
+        self.give_back(place, gone, len, number);
         if more {
             self.call_link(link, gone);
         }
@@ -103,7 +100,7 @@ impl World {
 
     /// An adapter injects for the first flow in round robin order whose first crosspoint has room.
     pub(super) fn feed_crosspoints(&mut self, edge: usize) {
-        let len = self.config.segment_max.0 as u32;
+        let len = self.plan.config.segment_max.0 as u32;
         'next: loop {
             let e = &self.edges[edge];
             let Some(uplink) = e.idle.next_from(e.next_uplink).filter(|_| !e.eligible.is_empty())

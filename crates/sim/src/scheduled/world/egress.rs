@@ -2,17 +2,16 @@
 
 use xoff_mech::scheduled::request_grant::{Decision, MaySend};
 
-use super::World;
 use super::ingress::control_segment;
+use super::part::Part;
 use crate::scheduled::config::Control;
 use crate::scheduled::event::Kind;
 use crate::scheduled::segment::Segment;
 use xoff_units::{Bytes, Time};
 
-impl World {
+impl Part {
     /// A segment or a control message is at its destination.
-    pub(super) fn deliver(&mut self, id: u32) {
-        let s = self.segments.take(id);
+    pub(super) fn deliver(&mut self, s: Segment) {
         let (port, source) = (s.destination as usize, s.source as usize);
         if s.grant > 0 || s.acks > 0 {
             let back = self.flow(port, source);
@@ -22,7 +21,7 @@ impl World {
             back.requester.on_ack(s.acks);
             self.grants_held[port] += s.grant;
             self.refresh(port, source);
-            self.flows.let_rest(port, source);
+            self.flows.let_rest(port, source, self.now);
         }
         if s.request > 0 {
             self.ports[port].granter.on_request(s.source, s.request);
@@ -41,21 +40,24 @@ impl World {
         if s.how == MaySend::Granted {
             p.granter.on_arrived();
         }
-        let flow = self.flow(source, port);
+        let flow = self.reassembly(source, port);
         let late = flow.is_late(s.offset);
         let complete = flow.on_segment(s.offset, s.payload, s.how);
         let ready = flow.ready();
         self.report.out_of_order += u64::from(late);
         if self.hosts.is_some() {
             for nth in ready - complete..ready {
-                let (len, tag) = self.flow(source, port).complete(nth);
+                let (len, tag) = self.reassembly(source, port).complete(nth);
                 self.enter_output(port, len, tag);
             }
         }
         let p = &mut self.ports[port];
         p.line.extend(std::iter::repeat_n(s.source, complete));
-        if complete > 0 && p.line_busy_until <= self.now {
-            self.line(port);
+        if complete > 0 {
+            match p.line_busy_until {
+                free if free <= self.now => self.line(port),
+                busy => self.call_line(port, busy),
+            }
         }
     }
 
@@ -71,23 +73,25 @@ impl World {
             return self.call_line(port, self.ports[port].line_busy_until);
         }
         let Some(source) = p.line.pop_front() else { return };
-        let d = self.flow(source as usize, port).depart();
-        let overhead = self.config.hosts.as_ref().map_or(Bytes::ZERO, |h| h.overhead);
+        let d = self.reassembly(source as usize, port).depart();
+        self.reassemblies.let_rest(port, source as usize, now);
+        let overhead = self.plan.config.hosts.as_ref().map_or(Bytes::ZERO, |h| h.overhead);
         let p = &mut self.ports[port];
         let free = now + p.line_rate.time_for(Bytes(d.len.into()) + overhead).0;
         p.line_busy_until = free;
         p.output_held -= u64::from(d.len);
         p.granter.on_departed(d.granted);
-        // Always: a packet that becomes complete meanwhile does not call.
-        self.call_line(port, free);
+        // A packet that becomes complete meanwhile calls.
+        if !p.line.is_empty() {
+            self.call_line(port, free);
+        }
         // The adapter is a pipeline: its delay is added to each packet, and nothing waits for it.
-        let delay = now + self.config.adapter_delay.0 - d.arrived;
+        let delay = now + self.plan.config.adapter_delay.0 - d.arrived;
         self.note_departure(port, source, d.len, delay, d.arrived);
         self.leave_output(port, source, d.len, d.tag, delay);
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
         }
-        self.flows.let_rest(source as usize, port);
         self.grant(port);
     }
 
@@ -102,7 +106,7 @@ impl World {
     fn note_departure(&mut self, port: usize, source: u32, len: u32, delay: u64, arrived: u64) {
         self.report.packets_out += 1;
         self.report.balance.left += u64::from(len);
-        let (len, hot) = (u64::from(len), self.hot[port]);
+        let (len, hot) = (u64::from(len), self.plan.hot[port]);
         let w = &mut self.window;
         if hot {
             w.hot_bytes += len;
@@ -116,13 +120,13 @@ impl World {
             self.report.delivered_by_input[source as usize] += len;
             self.report.hot_by_input[source as usize] += if hot { len } else { 0 };
         }
-        if arrived >= self.config.warm_up.0 {
+        if arrived >= self.plan.config.warm_up.0 {
             if hot { self.report.hot.add(delay) } else { self.report.cold.add(delay) }
         }
     }
 
     fn acknowledge(&mut self, port: usize, source: u32, segments: u32) {
-        match self.config.control {
+        match self.plan.config.control {
             Control::InBand { .. } => {
                 self.flow(port, source as usize).transit_acks += segments;
                 self.refresh(port, source as usize);
@@ -137,7 +141,7 @@ impl World {
     pub(super) fn grant(&mut self, port: usize) {
         loop {
             match self.ports[port].granter.decide(Time(self.now)) {
-                Decision::Grant { input, segments } => match self.config.control {
+                Decision::Grant { input, segments } => match self.plan.config.control {
                     Control::InBand { .. } => {
                         self.flow(port, input as usize).transit_grants += segments;
                         self.refresh(port, input as usize);

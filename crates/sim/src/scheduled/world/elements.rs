@@ -2,21 +2,21 @@
 
 use xoff_units::Bytes;
 
-use super::World;
+use super::mail::Mail;
+use super::part::Part;
 use crate::scheduled::config::Core;
-use crate::scheduled::element::Arbitration;
+use crate::scheduled::element::{Arbitration, Input};
 use crate::scheduled::event::Kind;
 use crate::scheduled::link::{Feeder, Ready};
-use crate::scheduled::shape::End;
 
-impl World {
-    /// The head of a segment is at the input behind `link`.
-    pub(super) fn head(&mut self, link: usize, id: u32) {
-        let End::Element { element, input } = self.links[link].end else { return };
-        let e = &self.elements[element as usize];
-        let (place, first_input, first_output) = (e.place, e.first_input, e.first_output);
+impl Part {
+    /// The head of a segment is at an input.
+    pub(super) fn head(&mut self, input: usize, id: u32) {
+        let i = &self.inputs[input];
+        let e = &self.elements[i.element as usize];
+        let (place, first_output, of_element) = (e.place, e.first_output, i.number);
         let s = self.segments.get_mut(id);
-        let number = match self.config.core {
+        let number = match self.plan.config.core {
             Core::Network(shape) => shape.output(place, s.destination, s.path),
             Core::Spine { edge_ports, .. } => s.destination / edge_ports,
             Core::Ideal { .. } => 0,
@@ -25,15 +25,15 @@ impl World {
         s.output = first_output + number;
         let output = s.output as usize;
         self.report.hops += 1;
-        if self.config.element.crosspoint.is_some() {
-            return self.at_crosspoint(id, input, (first_input + input) as usize, output);
+        if self.plan.config.element.crosspoint.is_some() {
+            return self.at_crosspoint(id, of_element, input, output);
         }
-        let i = &mut self.inputs[(first_input + input) as usize];
+        let i = &mut self.inputs[input];
         let queue = i.queue(number);
         queue.push_back(id);
         if queue.len() == 1 {
             i.wants.set(number as usize, true);
-            self.outputs[output].wanted_by.set(input as usize, true);
+            self.outputs[output].wanted_by.set(of_element as usize, true);
             self.cross(output);
         }
     }
@@ -51,7 +51,7 @@ impl World {
             }
             let first_input = self.elements[o.element as usize].first_input as usize;
             let free = |i: usize| self.inputs[first_input + i].busy_until <= self.now;
-            let chosen = match self.config.element.arbitration {
+            let chosen = match self.plan.config.element.arbitration {
                 Arbitration::RoundRobin | Arbitration::Islip => {
                     let from = o.next as usize;
                     let round = o
@@ -79,6 +79,18 @@ impl World {
         }
     }
 
+    /// The crossbar was called for an output.
+    pub(super) fn crossbar_free(&mut self, output: usize) {
+        let o = &mut self.outputs[output];
+        if o.wake != self.now {
+            // It was called before, and has other calls now.
+            self.events.done -= 1;
+            return;
+        }
+        o.wake = u64::MAX;
+        self.cross(output);
+    }
+
     fn call_crossbar(&mut self, output: usize, at: u64) {
         let o = &mut self.outputs[output];
         if at < o.wake {
@@ -101,13 +113,13 @@ impl World {
             return self.wait_for_room(output);
         }
         i.queue(number).pop_front();
-        let in_link = &mut self.links[i.link as usize];
-        let crossbar = in_link.rate * u64::from(self.config.element.speedup);
+        let rate = self.plan.config.fabric;
+        let crossbar = rate * u64::from(self.plan.config.element.speedup);
         // Neither before the crossbar has carried all of it nor before all of it has come in.
-        let whole = segment.head_at + in_link.rate.time_for(Bytes(len.into())).0;
+        let whole = segment.head_at + rate.time_for(Bytes(len.into())).0;
         let carried = self.now + crossbar.time_for(Bytes(len.into())).0;
         let done = carried.max(whole);
-        let taken_until = if self.config.element.holds { done } else { carried };
+        let taken_until = if self.plan.config.element.holds { done } else { carried };
         i.busy_until = taken_until;
         let o = &mut self.outputs[output];
         o.busy_until = taken_until;
@@ -115,21 +127,24 @@ impl World {
         o.held += len;
         o.held_max = o.held.max(o.held_max);
         o.queue.push_back(id);
-        let call = in_link.give_back(done, len, 0);
-        let link = i.link;
+        self.give_back(place, done, len, 0);
         self.next_head(output, place, input);
-        if let Some(at) = call {
-            self.call_link(link, at);
-        }
         self.drain(output);
         true
+    }
+
+    /// An input has freed room at `at`, of the crosspoint `crosspoint` if there are any.
+    pub(super) fn give_back(&mut self, place: usize, at: u64, bytes: u32, crosspoint: u32) {
+        let Input { link, part, .. } = self.inputs[place];
+        let time = at + self.plan.config.credit_delay.0;
+        self.post_to(part, Mail::Room { time, link, bytes, place: crosspoint });
     }
 
     /// Next request of an input after it has given its first segment for `output`.
     fn next_head(&mut self, output: usize, place: usize, input: usize) {
         let number = self.outputs[output].number;
         let i = &mut self.inputs[place];
-        let islip = self.config.element.arbitration == Arbitration::Islip;
+        let islip = self.plan.config.element.arbitration == Arbitration::Islip;
         match (i.queue(number).front().copied(), islip) {
             (None, _) => {
                 i.wants.set(number as usize, false);
@@ -150,17 +165,17 @@ impl World {
             i.next = number + 1;
             if !i.wants.is_empty() && !i.called {
                 i.called = true;
-                self.events.add(i.busy_until, Kind::InputFree, place, input as u32);
+                self.events.add(i.busy_until, Kind::InputFree, place, 0);
             }
         }
     }
 
     /// iSLIP: an input that falls free chooses among the outputs that could take from it.
-    pub(super) fn input_free(&mut self, place: usize, input: usize) {
+    pub(super) fn input_free(&mut self, place: usize) {
         self.inputs[place].called = false;
         let i = &self.inputs[place];
-        let End::Element { element, .. } = self.links[i.link as usize].end else { return };
-        let first = self.elements[element as usize].first_output as usize;
+        let input = i.number as usize;
+        let first = self.elements[i.element as usize].first_output as usize;
         let from = i.next as usize;
         let round =
             i.wants.iter().filter(|&o| o >= from).chain(i.wants.iter().take_while(|&o| o < from));
@@ -221,12 +236,18 @@ impl World {
 
     /// A link is idle again, or there is room behind it again.
     pub(super) fn link_free(&mut self, link: usize) {
-        self.links[link].wake = u64::MAX;
-        match self.links[link].feeder {
+        let l = &mut self.links[link];
+        if l.wake != self.now {
+            // It was called before, and has other calls now.
+            self.events.done -= 1;
+            return;
+        }
+        l.called();
+        match l.feeder {
             Feeder::Edge(edge) => self.uplink_free(edge as usize, link as u32),
             Feeder::Output(output) => {
                 let output = output as usize;
-                if self.config.element.crosspoint.is_some() {
+                if self.plan.config.element.crosspoint.is_some() {
                     return self.serve_crosspoints(output);
                 }
                 self.settle(output);

@@ -1,36 +1,34 @@
 //! Hosts, input buffers, PAUSE and congestion notification.
 
-use std::collections::VecDeque;
-
 use xoff_mech::detection::qcn::Cnm;
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes};
 use xoff_net::workload::random;
 use xoff_units::{Bytes, FlowId, Time};
 
-use super::World;
+use super::mail::Mail;
+use super::part::Part;
 use crate::scheduled::event::Kind;
 use crate::scheduled::flow::Tag;
-use crate::scheduled::host::{Host, HostFrame, HostReport, HostWindow, Hosts, Multicasts};
+use crate::scheduled::host::{Buffers, Host, HostFrame, HostReport, HostWindow, Hosts, Multicasts};
+use crate::scheduled::port::Local;
 
 /// All that there is only with hosts in front of the ports.
 pub(super) struct HostSide {
     pub config: Hosts,
-    pub hosts: Vec<Host>,
-    pub buffers: Vec<crate::scheduled::host::Buffers>,
+    pub hosts: Local<Host>,
+    pub buffers: Local<Buffers>,
     /// Place of each flow among the senders of its host.
     pub place: Vec<u32>,
     pub multicasts: Multicasts,
     /// Bytes of each flow in its input buffer [bytes].
     pub held: Vec<u64>,
-    /// Frames whose acknowledgements are on their way, by input.
-    pub acknowledged: Vec<VecDeque<(u32, Tag)>>,
     /// Since when each host is stopped [ps].
-    pub stopped_since: Vec<u64>,
+    pub stopped_since: Local<u64>,
     pub window: HostWindow,
     pub report: HostReport,
 }
 
-impl World {
+impl Part {
     /// With hosts a packet of the workload goes through its host.
     pub(super) fn through_host(&mut self, port: usize, destination: u32, len: u32) {
         let Some(side) = &mut self.hosts else { return };
@@ -76,7 +74,8 @@ impl World {
                 // The time lost to another frame on the line is made up for, the time lost to a
                 // pause is not.
                 let wire = c.frame + c.overhead;
-                s.base = s.due.max(self.now.saturating_sub(2 * self.config.line.time_for(wire).0));
+                s.base =
+                    s.due.max(self.now.saturating_sub(2 * self.plan.config.line.time_for(wire).0));
                 if c.gap_jitter > 0 {
                     s.stretch = 1_000 - c.gap_jitter
                         + random::below(&mut h.rng, u64::from(2 * c.gap_jitter + 1)) as u32;
@@ -93,7 +92,7 @@ impl World {
                 Some(HostFrame { flow: Some(s.number), destination: flow.destinations[0], len })
             });
             if let Some(frame) = frame {
-                let wire = self.config.line.time_for(Bytes(frame.len.into()) + c.overhead).0;
+                let wire = self.plan.config.line.time_for(Bytes(frame.len.into()) + c.overhead).0;
                 h.busy_until = self.now + wire;
                 h.flying.push_back(frame);
                 self.events.add(h.busy_until + c.delay.0, Kind::HostFrame, port, 0);
@@ -289,14 +288,10 @@ impl World {
             .as_mut()
             .and_then(|p| p.on_enqueue(now, flow, Bytes(len.into()), held, &mut b.rng));
         if let Some(cnm) = cnm {
-            let source = side.config.flows[cnm.flow.index()].source as usize;
-            let at = self.now + side.config.edge_delay.0;
-            self.events.add(
-                at,
-                Kind::CnmAtEdge,
-                source,
-                cnm.flow.0 << 8 | u32::from(cnm.congestion.degree),
-            );
+            let port = side.config.flows[cnm.flow.index()].source;
+            let time = self.now + side.config.edge_delay.0;
+            let arg = cnm.flow.0 << 8 | u32::from(cnm.congestion.degree);
+            self.post(port, Mail::Cnm { time, port, arg });
         }
     }
 
@@ -313,7 +308,7 @@ impl World {
         if let Some(flow) = tag.flow {
             side.window.delivered[flow as usize] += u64::from(len) + side.config.overhead.0;
         }
-        if self.now - delay >= self.config.warm_up.0 {
+        if self.now - delay >= self.plan.config.warm_up.0 {
             let seen = tag
                 .flow
                 .map_or(&mut side.report.background, |flow| &mut side.report.delays[flow as usize]);
@@ -323,17 +318,8 @@ impl World {
             point.qcn().on_dequeue(FlowId(flow), Bytes(len.into()));
         }
         if side.config.reliable {
-            let at = self.now + side.config.edge_delay.0;
-            side.acknowledged[source as usize].push_back((len, tag));
-            self.events.add(at, Kind::Acknowledged, source as usize, 0);
-        }
-    }
-
-    /// A frame is acknowledged: its copy in the input buffer is not needed any more.
-    pub(super) fn frame_acknowledged(&mut self, port: usize) {
-        let acknowledged = self.hosts.as_mut().and_then(|side| side.acknowledged[port].pop_front());
-        if let Some((len, tag)) = acknowledged {
-            self.free_input(port, len, tag);
+            let time = self.now + side.config.edge_delay.0;
+            self.post(source, Mail::Acknowledged { time, source, from: port as u32, len, tag });
         }
     }
 
@@ -344,25 +330,14 @@ impl World {
         self.ports[port as usize].line_rate = rate;
     }
 
-    pub(super) fn end_host_window(&mut self) {
-        let Some(side) = &mut self.hosts else { return };
-        let fresh = HostWindow::new(side.config.flows.len());
-        let mut w = std::mem::replace(&mut side.window, fresh);
-        for (number, flow) in side.config.flows.iter().enumerate() {
-            let sender = &side.hosts[flow.source as usize].senders[side.place[number] as usize];
-            w.limit
-                .push(sender.rate_control.as_ref().filter(|rc| rc.limited()).map(|rc| rc.rate()));
-            w.held.push(side.held[number]);
-            w.input.push(side.buffers[flow.source as usize].held);
-            w.output.push(self.ports[flow.destinations[0] as usize].output_held);
-        }
-        side.report.windows.push(w);
-    }
-
+    /// The hosts of this part, up to now.
     pub(super) fn finish_hosts(&mut self) -> Option<HostReport> {
+        let ports = self.ports.numbers();
         let side = self.hosts.as_mut()?;
-        for (port, _) in side.hosts.iter().enumerate().filter(|(_, h)| h.stopped) {
-            side.report.stopped_ps[port] += self.now - side.stopped_since[port];
+        for port in ports {
+            if side.hosts[port].stopped {
+                side.report.stopped_ps[port] += self.now - side.stopped_since[port];
+            }
         }
         side.report.input_max = side.buffers.iter().map(|b| b.held_max).max().unwrap_or(0);
         Some(std::mem::take(&mut side.report))

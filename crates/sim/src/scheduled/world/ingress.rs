@@ -2,20 +2,22 @@
 
 use xoff_mech::scheduled::request_grant::MaySend;
 
-use super::World;
+use super::mail::Mail;
+use super::part::Part;
 use crate::scheduled::config::{Control, ControlPath, Core, Spray};
 use crate::scheduled::event::Kind;
 use crate::scheduled::flow::{Flow, Tag};
-use crate::scheduled::link::Ready;
+use crate::scheduled::link::{Behind, Ready};
 use crate::scheduled::segment::Segment;
-use crate::scheduled::shape::End;
 
-impl World {
+impl Part {
     /// Takes the next packet of a source.
     pub(super) fn announce(&mut self, source: usize) {
-        let (traffic, line) = (&self.config.traffic, self.config.line);
+        let (traffic, line) = (&self.plan.config.traffic, self.plan.config.line);
         let next = self.sources[source].next(traffic, line, self.now);
-        if let Some((at, destination, len)) = next.filter(|p| p.0 <= self.config.traffic_stop.0) {
+        if let Some((at, destination, len)) =
+            next.filter(|p| p.0 <= self.plan.config.traffic_stop.0)
+        {
             self.announced[source] = (destination, len);
             self.events.add(at, Kind::Source, source, 0);
         }
@@ -25,7 +27,7 @@ impl World {
     pub(super) fn packet(&mut self, source: usize) {
         let (destination, len) = self.announced[source];
         self.announce(source);
-        let port = source % self.ports_n as usize;
+        let port = self.port_of_source(source);
         if self.hosts.is_some() {
             return self.through_host(port, destination, len);
         }
@@ -42,8 +44,8 @@ impl World {
         self.ports[port].waiting += u64::from(len);
         self.report.packets_in += 1;
         self.report.balance.came += u64::from(len);
-        if let Control::OutOfBand { .. } = self.config.control {
-            let unsolicited = self.config.unsolicited;
+        if let Control::OutOfBand { .. } = self.plan.config.control {
+            let unsolicited = self.plan.config.unsolicited;
             let flow = self.flow(port, destination);
             if flow.requester.may_send(flow.waits(), unsolicited) != MaySend::Unsolicited {
                 self.request_beside(port, destination);
@@ -54,8 +56,8 @@ impl World {
 
     /// Sends all permitted requests, out of band.
     fn request_beside(&mut self, port: usize, destination: usize) {
-        let (g, max) = (self.config.requests_max, self.config.segment_max.0 as u32);
-        let pack = self.config.pack;
+        let (g, max) = (self.plan.config.requests_max, self.plan.config.segment_max.0 as u32);
+        let pack = self.plan.config.pack;
         let request = self.flow(port, destination).request(g, max, pack);
         if request > 0 {
             self.message(Segment { request, ..control_segment(port as u32, destination as u32) });
@@ -64,19 +66,19 @@ impl World {
 
     /// A control message that travels next to the data.
     pub(super) fn message(&mut self, segment: Segment) {
-        let Control::OutOfBand { delay } = self.config.control else { return };
+        let Control::OutOfBand { delay } = self.plan.config.control else { return };
         self.report.control += 1;
-        let id = self.segments.add(segment);
-        self.events.add(self.now + delay.0, Kind::Message, 0, id);
+        let time = self.now + delay.0;
+        self.post(segment.destination, Mail::Message { time, segment });
     }
 
     /// True if port `port` has a segment for `destination`.
     fn is_eligible(&self, port: usize, destination: usize) -> bool {
         let Some(flow) = self.flows.moving(port, destination) else { return false };
-        if flow.requester.may_send(flow.waits(), self.config.unsolicited) != MaySend::No {
+        if flow.requester.may_send(flow.waits(), self.plan.config.unsolicited) != MaySend::No {
             return true;
         }
-        if let Control::OutOfBand { .. } = self.config.control {
+        if let Control::OutOfBand { .. } = self.plan.config.control {
             return false;
         }
         flow.transit_grants + flow.transit_acks > 0 || self.asks_alone(port, destination)
@@ -86,7 +88,7 @@ impl World {
     /// forbidden.
     fn asks_alone(&self, port: usize, destination: usize) -> bool {
         let asks = |flow: &Flow| flow.waits() && flow.requester.pending() == 0;
-        !self.config.unsolicited && self.flows.moving(port, destination).is_some_and(asks)
+        !self.plan.config.unsolicited && self.flows.moving(port, destination).is_some_and(asks)
     }
 
     /// Brings the eligibility mask up to date, and injects if that makes a difference.
@@ -104,10 +106,10 @@ impl World {
 
     /// Injects while an uplink is idle and has room.
     pub(super) fn feed(&mut self, edge: usize) {
-        if self.config.element.crosspoint.is_some() {
+        if self.plan.config.element.crosspoint.is_some() {
             return self.feed_crosspoints(edge);
         }
-        let room_for = self.config.segment_max.0 as u32;
+        let room_for = self.plan.config.segment_max.0 as u32;
         loop {
             let e = &mut self.edges[edge];
             if e.eligible.is_empty() {
@@ -153,12 +155,12 @@ impl World {
         self.ports[port].next = destination + 1;
         let segment = self.segment(port, destination, uplink);
         self.refresh_quietly(port, destination);
-        self.flows.let_rest(port, destination);
+        self.flows.let_rest(port, destination, self.now);
         let id = self.segments.add(segment);
         self.send(link, id, segment.len);
     }
 
-    /// As [`World::refresh`], from within an injection.
+    /// As [`Part::refresh`], from within an injection.
     fn refresh_quietly(&mut self, port: usize, destination: usize) {
         let eligible = self.is_eligible(port, destination);
         let p = &mut self.ports[port];
@@ -171,13 +173,13 @@ impl World {
     /// Cuts a segment from a VOQ, or makes a control segment.
     fn segment(&mut self, port: usize, destination: usize, uplink: u32) -> Segment {
         let (g, max, min, header) = (
-            self.config.requests_max,
-            self.config.segment_max.0 as u32,
-            self.config.segment_min.0 as u32,
-            self.config.header.0 as u32,
+            self.plan.config.requests_max,
+            self.plan.config.segment_max.0 as u32,
+            self.plan.config.segment_min.0 as u32,
+            self.plan.config.header.0 as u32,
         );
         let (control, unsolicited, pack) =
-            (self.config.control, self.config.unsolicited, self.config.pack);
+            (self.plan.config.control, self.plan.config.unsolicited, self.plan.config.pack);
         let alone = self.asks_alone(port, destination);
         let flow = self.flow(port, destination);
         let how = flow.requester.may_send(flow.waits(), unsolicited);
@@ -220,8 +222,15 @@ impl World {
 
     /// Packets whose last byte has left the VOQ leave the input buffer, if no copy is kept.
     fn note_injected(&mut self, port: usize, destination: usize) {
-        let kept = self.config.hosts.as_ref().is_some_and(|h| h.reliable);
-        while let Some((len, tag)) = self.flow(port, destination).next_injected() {
+        let kept = self.plan.config.hosts.as_ref().is_some_and(|h| h.reliable);
+        loop {
+            let flow = self.flow(port, destination);
+            let (begun, injected) = (flow.next_begun(), flow.next_injected());
+            if let Some(packet) = begun {
+                let (source, destination) = (port as u32, destination as u32);
+                self.post(destination, Mail::Packet { source, destination, packet });
+            }
+            let Some((len, tag)) = injected else { return };
             if !kept {
                 self.free_input(port, len, tag);
             }
@@ -230,39 +239,39 @@ impl World {
 
     /// True if the next segment of a flow would be a control segment alone.
     pub(super) fn is_control_next(&self, port: usize, destination: usize) -> bool {
-        let unsolicited = self.config.unsolicited;
+        let unsolicited = self.plan.config.unsolicited;
         let may_not = |f: &Flow| f.requester.may_send(f.waits(), unsolicited) == MaySend::No;
         self.flows.moving(port, destination).is_none_or(may_not)
     }
 
     /// The present path of the counter of a flow; none if paths are random.
     pub(super) fn path_at_counter(&self, port: usize, destination: usize, control: bool) -> u32 {
-        let nth = port * self.ports_n as usize + destination;
-        let own = control && self.config.control_path == ControlPath::Own;
+        let nth = self.nth(port, destination);
+        let own = control && self.plan.config.control_path == ControlPath::Own;
         let at = if own { self.next_control_paths[nth] } else { self.next_paths[nth] };
-        match (self.config.spray, self.config.core) {
+        match (self.plan.config.spray, self.plan.config.core) {
             (Spray::Permuted, Core::Network(shape)) => {
-                self.orders[nth * shape.paths() as usize + at as usize].into()
+                self.orders[nth * shape.paths() as usize + usize::from(at)].into()
             }
-            _ => at,
+            _ => at.into(),
         }
     }
 
     fn path(&mut self, port: usize, destination: usize, uplink: u32, control: bool) -> u32 {
-        let paths = match self.config.core {
+        let paths = match self.plan.config.core {
             Core::Network(shape) => shape.paths(),
             Core::Spine { .. } | Core::Ideal { .. } => return uplink,
         };
-        if self.config.spray == Spray::Random {
+        if self.plan.config.spray == Spray::Random {
             return xoff_net::workload::random::below(&mut self.spray[port], paths.into()) as u32;
         }
         let path = self.path_at_counter(port, destination, control);
-        if self.config.spray != Spray::PerFlow {
-            let own = control && self.config.control_path == ControlPath::Own;
-            let nth = port * self.ports_n as usize + destination;
+        if self.plan.config.spray != Spray::PerFlow {
+            let own = control && self.plan.config.control_path == ControlPath::Own;
+            let nth = self.nth(port, destination);
             let next =
                 if own { &mut self.next_control_paths[nth] } else { &mut self.next_paths[nth] };
-            *next = if *next + 1 == paths { 0 } else { *next + 1 };
+            *next = if u32::from(*next) + 1 == paths { 0 } else { *next + 1 };
         }
         path
     }
@@ -274,12 +283,19 @@ impl World {
         let place = self.place_behind(link, id);
         let l = &mut self.links[link as usize];
         let free = l.start(self.now, len, place);
-        match l.end {
-            End::Element { .. } => {
-                self.events.add(self.now + l.head_delay, Kind::Head, link as usize, id)
+        let (part, time, kind, at) = match l.behind {
+            Behind::Input(input) => (l.part, self.now + l.head_delay, Kind::Head, input),
+            Behind::Port => {
+                // An ideal core has one link from each port to all others.
+                let part = self.plan.part_of[self.segments.get(id).destination as usize];
+                (part, free + l.head_delay, Kind::Tail, l.number)
             }
-            End::Port(_) => self.events.add(free + l.head_delay, Kind::Tail, link as usize, id),
+        };
+        if part == self.number {
+            return self.events.add(time, kind, at as usize, id);
         }
+        let segment = self.segments.take(id);
+        self.post_to(part, Mail::Segment { time, kind, at, segment });
     }
 
     /// Wants the feeder of a link to be called at `at`.
@@ -316,22 +332,22 @@ mod tests {
     use crate::scheduled::{Config, Pattern, Sizes, Traffic};
     use xoff_units::Bytes;
 
-    fn world(spray: Spray, control_path: ControlPath) -> World {
+    fn part(spray: Spray, control_path: ControlPath) -> Part {
         let traffic = Traffic {
             pattern: Pattern::Uniform,
             load: 0.0,
             sizes: Sizes::Fixed(Bytes(40)),
             burst_packets: 1.0,
         };
-        World::new(Config { spray, control_path, ..Config::paper(traffic) })
-            .unwrap_or_else(|p| panic!("{p:?}"))
+        let config = Config { spray, control_path, ..Config::paper(traffic) };
+        super::super::build::parts(config, 1).pop().unwrap_or_else(|| panic!("one part"))
     }
 
     /// Sections 2.1 and 3.2: a flow carries the same number of segments on each of its eight paths,
     /// in the same order again, and that order is not another flow's.
     #[test]
     fn each_flow_goes_through_its_paths_in_an_order_of_its_own() {
-        let mut w = world(Spray::Permuted, ControlPath::Shared);
+        let mut w = part(Spray::Permuted, ControlPath::Shared);
         let mut round = |destination| -> Vec<u32> {
             (0..8).map(|_| w.path(3, destination, 0, false)).collect()
         };
@@ -349,7 +365,7 @@ mod tests {
     #[test]
     fn control_advances_the_path_of_data_or_has_a_counter_of_its_own() {
         for (control_path, skipped) in [(ControlPath::Shared, 2), (ControlPath::Own, 0)] {
-            let mut w = world(Spray::RoundRobin, control_path);
+            let mut w = part(Spray::RoundRobin, control_path);
             let first = w.path(3, 7, 0, false);
             let control = [w.path(3, 7, 0, true), w.path(3, 7, 0, true)];
             assert_eq!(control[1], (control[0] + 1) % 8);
