@@ -227,3 +227,22 @@ fn no_result_depends_on_the_threads() {
         }
     }
 }
+
+/// From 256 ports on a thread has several parts.
+#[test]
+fn no_result_depends_on_the_parts() {
+    for (number, stages) in [(3, 3), (8, 3), (11, 1)] {
+        let mut c = case(number);
+        let radix = if stages == 1 { 300 } else { 18 };
+        c.core = Core::Network(Shape::benes(radix, stages));
+        let sizes = Sizes::Fixed(Bytes(300));
+        c.traffic = Traffic { pattern: Pattern::Uniform, load: 0.6, sizes, ..c.traffic };
+        (c.blocked, c.port_delays) = (None, Vec::new());
+        (c.until, c.window) = (Time(600 * c.t_min().0), Span(100 * c.t_min().0));
+        let one = run(&c);
+        assert!(one.packets_out > 1_000, "case {number}: {}", one.packets_out);
+        for threads in [2, 3, 5] {
+            assert_eq!(on_threads(&c, threads), one, "case {number} on {threads} threads: {c:?}");
+        }
+    }
+}

@@ -27,6 +27,7 @@ use part::{Part, Plan};
 pub struct World {
     plan: Arc<Plan>,
     parts: Vec<Part>,
+    threads: usize,
     now: u64,
     /// Events that concern the whole fabric.
     events: u64,
@@ -35,6 +36,8 @@ pub struct World {
     stuck: Option<Stuck>,
 }
 
+/// Ports of a part at least, if there are no more threads: the second-level cache holds its state.
+const PORTS_OF_PART: usize = 128;
 /// Interval between progress reports of a run [events].
 const PROGRESS_EVERY: u64 = 1 << 20;
 
@@ -58,11 +61,14 @@ impl World {
             return Err(problems);
         }
         let most = if cfg!(target_family = "wasm") { 1 } else { build::parts_max(&config) };
-        let parts = build::parts(config, threads.clamp(1, most));
+        let threads = threads.clamp(1, most);
+        let parts = threads.max(config.ports() as usize / PORTS_OF_PART).min(most);
+        let parts = build::parts(config, parts);
         let plan = parts[0].plan.clone();
         Ok(World {
             plan,
             parts,
+            threads,
             now: 0,
             events: 0,
             windows: Vec::new(),
@@ -73,7 +79,7 @@ impl World {
 
     /// Threads of the run.
     pub fn threads(&self) -> usize {
-        self.parts.len()
+        self.threads
     }
 
     /// Runs to the end, or until `progress` (simulated time, events) breaks off.
@@ -127,7 +133,8 @@ impl World {
                 }
             }
         }
-        together::run(&mut self.parts, bound, build::look_ahead(&self.plan.config), &mut shown)
+        let look_ahead = build::look_ahead(&self.plan.config);
+        together::run(&mut self.parts, self.threads, bound, look_ahead, &mut shown)
     }
 
     fn block(&mut self) {
