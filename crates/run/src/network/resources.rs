@@ -127,8 +127,8 @@ mod tests {
         let s = FabricScenario::from_text("x.toml", text, &[], std::path::Path::new("."))
             .unwrap_or_else(|e| panic!("{e}"));
         let needed = s.config.memory();
-        // A place, requests, a virtual start and two bits for each pair of ports.
-        assert!(needed.0 >= 4096 * 4096 * 17, "{needed}");
+        // A place at each end, requests, a virtual start and two bits for each pair of ports.
+        assert!(needed.0 >= 4096 * 4096 * 16, "{needed}");
         assert!(fabric_suffices(&s.config, needed).is_ok());
         let e = fabric_suffices(&s.config, Bytes(200_000_000)).unwrap_err();
         assert!(

@@ -186,7 +186,7 @@ mod tests {
             islip(spine) > 32_000_000_000,
             "1000 spines with a queue for each of 1000 x 1000 pairs"
         );
-        // 7 MB for 409,600 pairs. A run takes 40 MB, with flows in motion, packets and the program.
+        // 6.6 MB for 409,600 pairs, and the links. A run takes 40 MB, with flows in motion, packets and the program.
         let rack = Config::unbiased_qcn_rack(
             128,
             Rate::from_gbps(100),
