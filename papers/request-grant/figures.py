@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from xoff.lab import Mean, Results, Row, draw
 
-from . import in_step, slots
+from . import slots
 from .metrics import mean
 from .roundtrip import rule
-from .unbalanced import SMOOTH, WINDOWS, series, throughput
+from .unbalanced import SMOOTH, WINDOWS, of_claim, series, throughput
 
 LOAD = "Load of an output that is no hotspot"
 
@@ -169,21 +169,11 @@ def implicit_speedup(r: Results) -> Figure:
 # ---- unbalanced traffic -------------------------------------------------------------------------------------------------------------
 
 
-def fig14(r: Results) -> Figure:
-    figure, axes = draw.panels()
-    for workload, at in in_step.throughput(r["throughput"]).items():
-        axes.plot(list(at), [m.mean for m in at.values()], marker=".", label=workload)
-    draw.level(axes, 0.9, "paper: worst")
-    axes.set(xlim=(-0.02, 1.02), ylim=(0.7, 1.01))
-    draw.label(axes, "w", "Throughput")
-    return figure
-
-
 def unbalanced(r: Results) -> Figure:
     """Throughput over w, and that of smooth packets over time."""
     figure, axes = draw.panels(1, 2, height=2.8)
     left, right = axes.flat
-    for workload, at in throughput(r).items():
+    for workload, at in throughput(r, *of_claim(r)).items():
         left.plot(list(at), [m.mean for m in at.values()], marker=".", label=workload)
     for w, rows in series(r["throughput"])[SMOOTH].items():
         course(right, rows[0], "cold", f"w = {w:g}")
