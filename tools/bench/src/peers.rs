@@ -62,6 +62,11 @@ pub struct Args {
     limit: u64,
 }
 
+/// What a program ended with -> its answer in words, and that of xoff.
+type Answers = Box<dyn Fn(&Ended, &Ended) -> (String, String)>;
+/// What a program ended with -> its hops, and those of xoff.
+type Hops = Box<dyn Fn(&Ended, &Ended) -> (f64, f64)>;
+
 /// The same work for both.
 struct Pair {
     peer: &'static str,
@@ -70,10 +75,10 @@ struct Pair {
     theirs: Command,
     ours: Command,
     /// Reads what each found, in words, from what it said.
-    answers: Box<dyn Fn(&Ended, &Ended) -> (String, String)>,
+    answers: Answers,
     /// Counts the hops of both, where the work is of one kind but not equal: the ratio is then that of
     /// hops per CPU second.
-    hops: Option<Box<dyn Fn(&Ended, &Ended) -> (f64, f64)>>,
+    hops: Option<Hops>,
 }
 
 /// Measures all peers that are given, and prints the table.
