@@ -300,7 +300,8 @@ fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
             "{running} threads instead of {asked}: there are no more switches or ports to share"
         )),
         None if running > cores => terminal::note(&format!(
-            "{cores} threads instead of {running}: this machine has no more cores"
+            "{} instead of {running}: this process may use no more cores",
+            terminal::counted(cores as u64, "thread")
         )),
         None => {}
     }

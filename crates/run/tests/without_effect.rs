@@ -265,3 +265,16 @@ fn scenarios_of_the_repository_give_no_key_without_effect() {
     assert!(loaded > 40, "{loaded} of {}", all.len());
     assert!(named.is_empty(), "{named:#?}");
 }
+
+/// What is wrong with the keys of an unknown kind is not said as well.
+#[test]
+fn an_unknown_kind_of_errors_has_one_message() {
+    let said = refused(
+        "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"1us\"\n[flow_control]\nkind = \"pfc\"\n\
+         [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n[[link_errors]]\nports = [\"all\"]\nkind = \"frames\"\nloss = 1e-6\n",
+    );
+    assert_eq!(
+        said,
+        "s.toml:13:8: unknown kind 'frames' (did you mean 'frame'? known: bit, frame, burst, nth)"
+    );
+}

@@ -64,6 +64,8 @@ impl<'d> Section<'d> {
         } else {
             // Without a kind it is unknown which keys and sections belong here.
             doc.suppress(&section.path);
+            let of_kinds = spec.kinds.iter().flat_map(|k| &k.list).flat_map(|k| &k.specs);
+            section.refused.extend(of_kinds.copied().flatten().map(|s| s.key));
         }
         section.check_values(kind_known);
         section

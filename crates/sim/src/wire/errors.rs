@@ -11,6 +11,8 @@
 //! Each direction of a link draws from a stream of its own, frame by frame as they arrive: no
 //! result depends on how a network is split.
 
+use std::sync::Arc;
+
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
@@ -143,7 +145,8 @@ impl ErrorKind {
 
 /// The errors of one direction of a link.
 pub(crate) struct Direction {
-    errors: LinkErrors,
+    /// The same for all directions of a list; without its ports.
+    errors: Arc<LinkErrors>,
     rng: ChaCha8Rng,
     /// True in the bad state of a burst.
     bad: bool,
@@ -155,7 +158,7 @@ pub(crate) struct Direction {
 
 impl Direction {
     /// Errors of the link direction to this port, which is numbered over the whole network.
-    pub fn new(seed: u64, to: u32, nth: u64, errors: LinkErrors) -> Direction {
+    pub fn new(seed: u64, to: u32, nth: u64, errors: Arc<LinkErrors>) -> Direction {
         let rng = random::stream(seed, u64::from(to), LINK_ERRORS + (nth << 32));
         Direction { errors, rng, bad: false, seen: 0, known: (0, 0.0) }
     }
@@ -284,7 +287,8 @@ mod tests {
     }
 
     fn direction(kind: ErrorKind, frames: HitFrames) -> Direction {
-        Direction::new(7, 3, 0, LinkErrors { ports: Vec::new(), kind, frames, seen: true })
+        let errors = LinkErrors { ports: Vec::new(), kind, frames, seen: true };
+        Direction::new(7, 3, 0, Arc::new(errors))
     }
 
     fn data(len: u32) -> Frame {

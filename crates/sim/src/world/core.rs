@@ -139,13 +139,14 @@ impl Core {
         self.monitor.links_lose |= !repeat;
         self.errors = (0..self.lines.len()).map(|_| Vec::new()).collect();
         for (nth, e) in errors.iter().enumerate() {
+            let shared = Arc::new(LinkErrors { ports: Vec::new(), ..e.clone() });
             for &port in &e.ports {
                 let to = self.layout.ports.peer(self.layout.port_index(port.into()) as u32);
                 self.errors[to as usize].push(Direction::new(
                     self.layout.seed,
                     to,
                     nth as u64,
-                    e.clone(),
+                    shared.clone(),
                 ));
             }
         }
