@@ -207,8 +207,9 @@ fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
         "builds the network; the run needs at least {} of memory",
         scenario.memory(1).total()
     ));
-    let running =
-        scenario.start(Sink::Files(folder, args.format), threads(args.threads)).map_err(problem)?;
+    let running = scenario
+        .start(Sink::Files(folder, args.format), threads(args.threads))
+        .map_err(|e| too_large(e, &scenario))?;
     drop(building);
     if let Some(asked) = args.threads {
         report_threads(asked as usize, running.threads(), running.unsplit());
@@ -304,6 +305,17 @@ fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
             terminal::counted(cores as u64, "thread")
         )),
         None => {}
+    }
+}
+
+/// A network that is too large is refused at its section.
+fn too_large(e: RunError, scenario: &NetworkScenario) -> Problems {
+    let source = &scenario.source;
+    match (&e, source.text().find("[topology")) {
+        (RunError::Build(e), Some(at)) if e.key == "topology" => {
+            refused(e).at(source.place(at..at + "[topology".len())).into()
+        }
+        _ => problem(e),
     }
 }
 

@@ -79,6 +79,12 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ),
         ("cnp", "[host]\ncnp_priority = 6\n".into(), "cnp_priority", "this rate control sends no CNPs"),
         ("gap", "[host]\npacing = \"gap\"\n".into(), "pacing", "no flow has its own rate"),
+        (
+            "segment",
+            "[rate_control]\nkind = \"timely\"\nvariant = \"hpcc\"\nsegment = \"64KB\"\n[host]\nacks = \"per-frame\"\n".into(),
+            "segment",
+            "variant = \"hpcc\" has no segments",
+        ),
         ("pairs", "[host]\nconnections = \"per-pair\"\n".into(), "connections", "keep their own connection"),
         ("window", "[host]\nacks = \"per-frame\"\nwindow = \"10B\"\n".into(), "window", "window 10 B < 1.5 KB, the payload of a frame"),
         ("tcp", "[transport]\nkind = \"tcp\"\n[host]\nrto = \"50us\"\n".into(), "rto", "connections detect losses themselves"),

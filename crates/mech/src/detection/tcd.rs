@@ -39,10 +39,11 @@ pub const PARAMS: &[ParamSpec] = &[
         "longest time between two stops of a regulated port; default: derived from the flow control of the link",
         "TCD Eq. (3); section 4.4 for credits",
     ),
-    ParamSpec::optional(
+    ParamSpec::new(
         "adaptive",
         Kind::Float,
-        "a queue's max(T_on) is this many times its longest recent ON, at most max_ton; default: max_ton always",
+        "0",
+        "a queue's max(T_on) is this many times its longest recent ON, at most max_ton; 0: max_ton always",
         "TCD section 6, \"another design choice\", names no rule",
     ),
     ParamSpec::new(
@@ -112,7 +113,7 @@ impl Params {
         let p = Params {
             epsilon: v.float("epsilon")?,
             max_ton: v.span_opt("max_ton")?,
-            adaptive: v.float_opt("adaptive")?,
+            adaptive: Some(v.float("adaptive")?).filter(|times| *times != 0.0),
             share: v.float("share")?,
             period: v.span_opt("period")?,
             threshold: v.bytes_opt("threshold")?.unwrap_or(red.kmax),
@@ -131,7 +132,7 @@ impl Params {
             return Err(ParamError::new(
                 "adaptive",
                 format!("{} is below 1", p.adaptive.unwrap_or_default()),
-                "expected 1 or more: a port that is stopped as regularly as before is regulated",
+                "expected 0, or 1 or more: a port that is stopped as regularly as before is regulated",
             ));
         }
         if !(p.share > 0.0 && p.share <= 1.0) {

@@ -207,6 +207,15 @@ impl Params {
             "hpcc" => Variant::Hpcc,
             _ => Variant::Paper,
         });
+        if set.variant == Variant::Hpcc {
+            for key in ["segment", "bursts"] {
+                v.without_effect(
+                    key,
+                    "variant = \"hpcc\" has no segments",
+                    "remove the key, or choose another variant",
+                );
+            }
+        }
         let tcd = v.flag("tcd")?;
         let bursts = if v.text_opt("bursts")?.is_some() { v.flag("bursts")? } else { set.bursts };
         let delta = v.rate_opt("delta")?.unwrap_or(set.delta);
