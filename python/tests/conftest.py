@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,19 @@ def pfc(ring: Path) -> xoff.Run:
     return xoff.run(ring)
 
 
-def interrupt_soon() -> None:
-    """Ctrl-C in 0.3 s."""
+interrupts: list[threading.Timer] = []
+
+
+def interrupt_soon(after: float = 0.3) -> None:
+    """Ctrl-C in 0.3 s; not after the end of the test, where it would meet the next one."""
     # A shell starts background jobs with SIGINT ignored, and Python then installs no handler: the test would never end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)).start()
+    interrupts.append(threading.Timer(after, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)))
+    interrupts[-1].start()
+
+
+@pytest.fixture(autouse=True)
+def no_interrupt_is_left() -> Iterator[None]:
+    yield
+    while interrupts:
+        interrupts.pop().cancel()

@@ -326,7 +326,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
     from xoff._ask import aside
 
     interrupt_soon()
-    threading.Timer(0.8, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)).start()
+    interrupt_soon(0.8)
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         aside(lambda: time.sleep(30), lambda: None)

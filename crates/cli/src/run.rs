@@ -308,7 +308,7 @@ fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
     }
 }
 
-/// A network that is too large is refused at its section.
+/// Names the section of a network that needs too much memory.
 fn too_large(e: RunError, scenario: &NetworkScenario) -> Problems {
     let source = &scenario.source;
     match (&e, source.text().find("[topology")) {

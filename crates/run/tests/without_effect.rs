@@ -272,7 +272,7 @@ fn scenarios_of_the_repository_give_no_key_without_effect() {
     assert!(named.is_empty(), "{named:#?}");
 }
 
-/// What is wrong with the keys of an unknown kind is not said as well.
+/// An unknown kind brings no further messages about keys.
 #[test]
 fn an_unknown_kind_of_errors_has_one_message() {
     let said = refused(

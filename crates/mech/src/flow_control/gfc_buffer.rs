@@ -98,7 +98,7 @@ pub struct Params {
     pub hysteresis: Bytes,
     /// Smallest rate [bit/s].
     pub rate_unit: Rate,
-    /// What a change of the rate does to a gap that runs.
+    /// How a new rate changes the gap before the next frame.
     pub countdown: Countdown,
     /// Time after which the stage is sent again; zero: never [ps].
     pub repeat: Span,

@@ -51,7 +51,7 @@ pub struct Params {
     pub b0: Bytes,
     /// Smallest rate [bit/s].
     pub rate_unit: Rate,
-    /// What a change of the rate does to a gap that runs.
+    /// How a new rate changes the gap before the next frame.
     pub countdown: Countdown,
 }
 

@@ -76,7 +76,7 @@ pub struct Params {
     pub from_occupancy: bool,
     /// Smallest rate [bit/s].
     pub rate_unit: Rate,
-    /// What a change of the rate does to a gap that runs.
+    /// How a new rate changes the gap before the next frame.
     pub countdown: Countdown,
 }
 

@@ -19,7 +19,7 @@ pub(super) const COUNTDOWN: ParamSpec = ParamSpec::new(
     "GFC section 5.3 loads R_c once",
 );
 
-/// What a change of the rate does to a gap that runs.
+/// How a new rate changes the gap before the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum Countdown {
     /// Its rest is scaled by old/new.
