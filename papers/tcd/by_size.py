@@ -66,3 +66,14 @@ def variants(r: Results) -> list[dict[str, str]]:
         }
         for name, runs in by_case(r).items()
     ]
+
+
+def by_reading(r: Results) -> list[dict[str, str]]:
+    """Gains under each reading of the rate control: the runs of ``each``, whose cases are ``NAME: without`` and ``NAME: with``."""
+    runs = r["each"]
+
+    def words(name: str, group: str) -> str:
+        return ratio(*(runs.where(case=f"{name}: {tcd}") for tcd in ("without", "with")), f"{group} fct").words(times)
+
+    found = dict.fromkeys(case.rpartition(": ")[0] for case in names(runs))
+    return [{"Reading": name, **{group: words(name, group) for group in bins(r)}, "All victims": words(name, "victims")} for name in found]

@@ -42,7 +42,7 @@ def sent_before_slowdown(r: Results) -> float:
 
 def _names(r: Results) -> dict[str, dict[str, Row]]:
     """The runs of other readings, by table and reading."""
-    of_cee = {f"{row['switch.discipline']}, {row['rate_control.dcqcn.variant']}": row for row in r["by reading"]}
+    of_cee = {f"{row['switch.discipline']}, {row['rate_control.dcqcn.variant']}, {row['rate_control.dcqcn.cnp']}": row for row in r["by reading"]}
     return {"reading": of_cee, "credit": {row["case"]: row for row in r["by credit"]}}
 
 
@@ -52,7 +52,7 @@ def last_offs(r: Results) -> dict[str, str]:
 
 
 def by_reading(r: Results) -> list[dict[str, Any]]:
-    return _table("CEE: egress, DCQCN", _names(r)["reading"])
+    return _table("CEE: egress, DCQCN, CNPs", _names(r)["reading"])
 
 
 def by_credit(r: Results) -> list[dict[str, Any]]:
