@@ -63,8 +63,10 @@ pub struct Ack<'a> {
 /// for a time that no longer counts is ignored by its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakes {
-    armed: [Option<(u8, Time)>; 4],
-    len: usize,
+    // Apart, because every frame of a flow with a rate control makes one.
+    which: [u8; 4],
+    at: [Time; 4],
+    len: u8,
     moves_next_frame: bool,
 }
 
@@ -72,7 +74,7 @@ impl Wakes {
     /// Requests timer `which` at `at`. Order of asking is kept: among equal times the first asked
     /// fires first.
     pub fn arm(&mut self, which: u8, at: Time) {
-        self.armed[self.len] = Some((which, at));
+        (self.which[self.len as usize], self.at[self.len as usize]) = (which, at);
         self.len += 1;
     }
     /// The rate was set, perhaps to its old value, and the earliest start of the next frame moves
@@ -87,8 +89,9 @@ impl Wakes {
         self.moves_next_frame
     }
     /// Requested wake-ups, in order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (u8, Time)> + '_ {
-        self.armed[..self.len].iter().flatten().copied()
+        (0..self.len as usize).map(|nth| (self.which[nth], self.at[nth]))
     }
 }
 

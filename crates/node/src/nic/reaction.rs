@@ -39,14 +39,14 @@ impl Nic {
         let before = rc.rate();
         rc.on_wake(now, which, &mut wakes);
         self.ask_again(slot);
-        self.after_rate_control(slot, before, wakes, env);
+        self.after_rate_control(slot, before, &wakes, env);
     }
 
     pub(super) fn after_rate_control(
         &mut self,
         slot: u32,
         before: Rate,
-        wakes: Wakes,
+        wakes: &Wakes,
         env: &mut impl Env,
     ) {
         for (which, at) in wakes.iter() {
@@ -192,6 +192,6 @@ impl Nic {
         if wakes.moves_next_frame() {
             self.move_next_frame(slot, before, env);
         }
-        self.after_rate_control(slot, before, wakes, env);
+        self.after_rate_control(slot, before, &wakes, env);
     }
 }

@@ -375,7 +375,7 @@ impl Nic {
                 self.next_in_pair(port, slot, env);
             }
         } else if paced {
-            self.after_rate_control(slot, before, wakes, env);
+            self.after_rate_control(slot, before, &wakes, env);
         }
     }
 
