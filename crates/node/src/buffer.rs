@@ -191,6 +191,68 @@ impl Buffer {
         Some(self.of_rule(i))
     }
 
+    /// [`Buffer::admit`] in the most common case; `None`: it is another one, or there is no room.
+    #[inline(always)]
+    pub fn admit_plain(&mut self, i: &mut Ingress, len: u32) -> Option<Occupancy> {
+        let len = len as u64;
+        let new = i.bytes + len;
+        let occupancy = match self.rule {
+            Rule::Shared { pool, reserve, wraps: false } => {
+                let shared = new.saturating_sub(reserve);
+                let free = pool.saturating_sub(self.shared_used);
+                if i.headroom != 0 || shared > free >> i.shift || len > i.headroom_size as u64 {
+                    return None;
+                }
+                let from_pool = len.min(shared);
+                self.shared_used += from_pool;
+                let limit = Bytes(free.saturating_sub(from_pool) >> i.shift);
+                Occupancy { bytes: Bytes(new), shared: Bytes(shared), headroom: Bytes::ZERO, limit }
+            }
+            Rule::PerIngress(capacity) if new <= capacity => Occupancy {
+                bytes: Bytes(new),
+                shared: Bytes(new),
+                headroom: Bytes::ZERO,
+                limit: Bytes(capacity),
+            },
+            _ => return None,
+        };
+        i.bytes = new;
+        i.highest = i.highest.max(new);
+        self.held += len;
+        Some(occupancy)
+    }
+
+    /// [`Buffer::release`], shorter in the most common case; there are no accounts.
+    #[inline(always)]
+    pub fn release_plain(&mut self, i: &mut Ingress, len: u32) -> Occupancy {
+        let Rule::Shared { pool, reserve, wraps: false } = self.rule else {
+            return self.release_slowly(i, len);
+        };
+        if i.headroom != 0 {
+            return self.release_slowly(i, len);
+        }
+        let len = len as u64;
+        self.held -= len;
+        self.shared_used -= len.min(i.bytes.saturating_sub(reserve));
+        i.bytes -= len;
+        Occupancy {
+            bytes: Bytes(i.bytes),
+            shared: Bytes(i.bytes.saturating_sub(reserve)),
+            headroom: Bytes::ZERO,
+            limit: Bytes(pool.saturating_sub(self.shared_used) >> i.shift),
+        }
+    }
+
+    #[inline(never)]
+    fn release_slowly(&mut self, i: &mut Ingress, len: u32) -> Occupancy {
+        self.release(i, || unreachable!("there are no accounts"), len)
+    }
+
+    /// True if more than ingresses is accounted for.
+    pub fn has_accounts(&self) -> bool {
+        self.accounts.is_some()
+    }
+
     /// Part of the memory that refused a frame.
     #[cold]
     pub fn full(&self, at: &Passage, len: u32) -> Full {

@@ -191,6 +191,19 @@ impl Egress {
     pub fn prefetch_last(&self, store: &FrameStore) {
         self.fifo.prefetch_last(store);
     }
+    /// Appends a frame, where frames wait in arrival order.
+    #[inline(always)]
+    pub(crate) fn push_fifo(&mut self, id: FrameId, len: u32, store: &mut FrameStore) {
+        self.bytes += len as u64;
+        self.highest = self.highest.max(self.bytes);
+        self.fifo.push(id, store);
+    }
+    /// Takes the first frame, of this length.
+    #[inline(always)]
+    pub(crate) fn pop_fifo(&mut self, len: u32, store: &FrameStore) {
+        self.fifo.pop(store);
+        self.bytes -= len as u64;
+    }
     /// A frame passes an idle egress without waiting: it counts as the longest queue for an
     /// instant.
     #[inline]
@@ -264,6 +277,11 @@ impl Discipline {
     #[inline]
     fn at(&self, port: u16, class: Class) -> usize {
         port as usize * self.classes + class.index()
+    }
+
+    /// True if frames wait in arrival order.
+    pub fn is_fifo(&self) -> bool {
+        matches!(self.queues, Queues::Fifo)
     }
 
     /// True if no frame waits for a FIFO egress.

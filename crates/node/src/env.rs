@@ -431,6 +431,11 @@ pub trait Env {
     fn records_states(&self) -> bool {
         false
     }
+    /// True if a plain switch may take the short way, which leaves out [`NodeEvent::Queue`] and
+    /// [`NodeEvent::State`].
+    fn allows_plain(&self) -> bool {
+        false
+    }
     /// Hands an ideal control message to the peer after the propagation delay, without using the
     /// wire.
     fn hand_over(&mut self, at: PortId, frame: FrameId);

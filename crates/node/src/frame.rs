@@ -180,8 +180,13 @@ impl Frame {
     }
     /// True if it is part of a flow.
     #[inline]
-    fn is_data(&self) -> bool {
+    pub fn is_data(&self) -> bool {
         self.bits & 7 == FrameKind::Data as u16
+    }
+    /// True if it is a control frame.
+    #[inline]
+    pub fn is_control(&self) -> bool {
+        self.bits & 7 == FrameKind::Control as u16
     }
     /// Priority class.
     #[inline]

@@ -247,6 +247,22 @@ impl Port {
         }
     }
 
+    /// State of the class of a port that has no other.
+    #[inline(always)]
+    pub(crate) fn only_class(&mut self) -> &mut ClassState {
+        &mut self.class_state
+    }
+
+    /// True if nothing but the wire and earlier frames can hold back a frame of the only class, and
+    /// nothing of that is to be noted: [`Port::gate`] does the rest.
+    #[inline(always)]
+    pub(crate) fn is_open(&self, now: Time, len: u32) -> bool {
+        self.off == 0
+            && !self.failed
+            && !self.control_waits()
+            && self.class_state.tx.gate(now, Bytes(len as u64)) == Gate::Open
+    }
+
     /// State of each class, in class order.
     pub(crate) fn class_states(&self) -> impl Iterator<Item = &ClassState> {
         std::iter::once(&self.class_state).chain(&self.more)
@@ -405,6 +421,21 @@ impl Port {
             self.note_frame(id, env);
         }
         self.transmit(id, tx, env);
+    }
+
+    /// Puts a frame of the only class on the wire, which is free, where no control frame waits.
+    #[inline(always)]
+    pub(crate) fn start_plain(&mut self, id: FrameId, len: u32, env: &mut impl Env) {
+        let tx = env.wire_time(self.rate, len);
+        self.class_state.tx.on_sent(env.now(), Bytes(len as u64), tx);
+        if self.notes_frames {
+            self.note_frame(id, env);
+        }
+        self.free = env.transmit(self.at(), id, tx);
+        self.free_called = false;
+        if self.class_state.egress.bytes() > 0 {
+            self.call_when_free(env);
+        }
     }
 
     #[cold] // out of line

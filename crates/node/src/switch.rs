@@ -22,6 +22,7 @@ use crate::scheduler::{Scheduler, SchedulerKind};
 mod balancing;
 mod congestion_points;
 mod inspect;
+mod plain;
 mod watchdog;
 
 use balancing::Balancing;
@@ -95,7 +96,7 @@ pub struct Switch {
     annotates: bool,
     /// Some receiver half asks for flows or for egress queues: runs without them look no further.
     asks_more: bool,
-    /// There is one class, and none of the options: see [`Switch::is_plain`].
+    /// It has nothing that the plain way leaves out: see `switch/plain.rs`.
     #[state(built)] // constant
     plain: bool,
     classes: usize,
@@ -193,23 +194,8 @@ impl Switch {
             watchdog: c.watchdog.map(|w| Watchdog::new(w, frame, n * c.classes)),
             asks_more: c.flow_control.iter().any(|f| f.per_flow() || f.entry_ports() > 0),
         };
-        switch.plain = switch.is_plain();
+        switch.plain = switch.can_be_plain();
         switch
-    }
-
-    /// True if the switch has one class and none of the options of this list, like most switches.
-    /// The code for a frame is compiled twice. With `PLAIN`, the checks for these options are left
-    /// out.
-    fn is_plain(&self) -> bool {
-        self.classes == 1
-            && self.unpaused.is_none()
-            && !self.hairpin_overlap
-            && !self.annotates
-            && !self.asks_more
-            && self.congestion_points.is_none()
-            && self.balancing.is_none()
-            && self.watchdog.is_none()
-            && !self.queues.has_inputs()
     }
 
     /// Arms the first timers.
@@ -223,19 +209,19 @@ impl Switch {
     /// A frame arrived at `port`.
     #[inline(always)]
     pub fn on_frame(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
-        match self.plain {
-            true => self.take_in::<true>(port, id, env),
-            false => self.take_in::<false>(port, id, env),
+        match self.plain && env.allows_plain() {
+            true => self.on_frame_plain(port, id, env),
+            false => self.take_in(port, id, env),
         }
     }
 
-    fn take_in<const PLAIN: bool>(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
+    fn take_in(&mut self, port: u16, id: FrameId, env: &mut impl Env) {
         let now = env.now();
         let frame = env.frames()[id];
         if frame.kind() == FrameKind::Control {
             env.discard(id);
             let open = self.ports[port as usize].on_control(&frame, &self.control_delay, env);
-            if !PLAIN && self.watchdog.is_some() && self.control_delay.processing.is_zero() {
+            if self.watchdog.is_some() && self.control_delay.processing.is_zero() {
                 self.note_message(now, port, frame.class());
             }
             if open {
@@ -243,8 +229,8 @@ impl Switch {
             }
             return;
         }
-        let (class, len) = (self.class_of::<PLAIN>(&frame), frame.len());
-        let routed = match self.balancing.is_some() && !PLAIN {
+        let class = frame.class();
+        let routed = match self.balancing.is_some() {
             false => env.route(self.node, &frame),
             true => match self.balanced(port, id, env) {
                 Some(routed) => routed,
@@ -254,37 +240,32 @@ impl Switch {
         let Some(out_port) = routed else {
             return self.drop_arrived(port, id, Loss::NoRoute.into(), env);
         };
-        if !PLAIN && self.unpaused == Some(class) {
+        if self.unpaused == Some(class) {
             self.ports[out_port as usize].send_unpaused(id, env);
             return self.plan_next(out_port, env);
         }
         let at = Passage { now, port, out: out_port, class };
-        let Some(occupancy) = self.store::<PLAIN>(at, &frame, id, env) else { return };
-        if self.passes::<PLAIN>(out_port, class, len, env) {
-            return self.depart::<PLAIN>(out_port, class, id, env);
-        }
-        let candidate = self.queues.push_in(
-            now,
-            self.ports[out_port as usize].class_state_mut(class),
-            id,
-            env.frames(),
-        );
-        self.note_queue(port, out_port, class, &occupancy, env);
-        if candidate {
-            self.send_next::<PLAIN>(out_port, env);
-        }
+        let Some(occupancy) = self.store(at, &frame, id, env) else { return };
+        self.leave_or_wait(at, id, &occupancy, env);
     }
 
-    /// Class of a frame.
-    #[inline(always)]
-    fn class_of<const PLAIN: bool>(&self, frame: &Frame) -> Class {
-        debug_assert!(!PLAIN || self.is_plain());
-        if PLAIN { Class(0) } else { frame.class() }
+    /// A frame that the memory has taken leaves at once, or waits.
+    fn leave_or_wait(&mut self, at: Passage, id: FrameId, held: &Occupancy, env: &mut impl Env) {
+        let Passage { now, port, out, class } = at;
+        if self.passes(out, class, env.frames()[id].len(), env) {
+            return self.depart(out, class, id, env);
+        }
+        let class_state = self.ports[out as usize].class_state_mut(class);
+        let candidate = self.queues.push_in(now, class_state, id, env.frames());
+        self.note_queue(port, out, class, held, env);
+        if candidate {
+            self.try_send(out, env);
+        }
     }
 
     /// Puts a frame that has just come in into the memory; `None`: the frame was dropped.
     #[inline(always)]
-    fn store<const PLAIN: bool>(
+    fn store(
         &mut self,
         at: Passage,
         frame: &Frame,
@@ -292,8 +273,7 @@ impl Switch {
         env: &mut impl Env,
     ) -> Option<Occupancy> {
         let Passage { now, port, out, class } = at;
-        if !PLAIN
-            && self.watchdog.is_some()
+        if self.watchdog.is_some()
             && let Some(why) = self.discarded(port, out, class)
         {
             self.drop_arrived(port, id, why, env);
@@ -305,7 +285,7 @@ impl Switch {
             self.refuse(at, id, env);
             return None;
         };
-        let message = if !PLAIN && self.asks_more {
+        let message = if self.asks_more {
             self.on_arrival_with_more(at, frame, &occupancy, env)
         } else {
             class_state.rx.on_arrival(now, &occupancy, frame.bytes())
@@ -314,7 +294,7 @@ impl Switch {
             self.send_control(port, class, message, env);
         }
         env.frames()[id].pass_through(port, out);
-        if !PLAIN && self.congestion_points.is_some() {
+        if self.congestion_points.is_some() {
             self.sample_stored(at, id, occupancy.bytes, env);
         }
         Some(occupancy)
@@ -405,9 +385,9 @@ impl Switch {
     #[inline]
     pub fn on_wire_free(&mut self, port: u16, env: &mut impl Env) {
         self.ports[port as usize].set_free();
-        match self.plain {
-            true => self.send_next::<true>(port, env),
-            false => self.send_next::<false>(port, env),
+        match self.plain && env.allows_plain() {
+            true => self.send_plain(port, env),
+            false => self.try_send(port, env),
         }
     }
 
@@ -634,10 +614,6 @@ impl Switch {
 
     /// Starts the next frame of a port, if the wire is free and some gate is open.
     fn try_send(&mut self, port: u16, env: &mut impl Env) {
-        self.send_next::<false>(port, env);
-    }
-
-    fn send_next<const PLAIN: bool>(&mut self, port: u16, env: &mut impl Env) {
         let now = env.now();
         let p = &mut self.ports[port as usize];
         if p.failed() {
@@ -652,8 +628,7 @@ impl Switch {
         }
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
-        let classes = if PLAIN { 1 } else { self.classes };
-        let picked = self.schedulers[port as usize].pick(&self.scheduler, classes, |class| {
+        let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
             let len = queues.head_of(now, p.class_state(class), port, class, env.frames())?;
             match p.gate(now, class, len) {
                 Gate::Open => Some(len),
@@ -666,7 +641,7 @@ impl Switch {
         });
         p.report_holds(env);
         match picked {
-            Some(class) => self.send::<PLAIN>(port, class, env),
+            Some(class) => self.send(port, class, env),
             None => p.wake_at(earliest, env),
         }
     }
@@ -675,16 +650,10 @@ impl Switch {
     /// would be pushed, chosen and popped with the same result. Where the queues are recorded, or
     /// several classes take turns, it takes the long path.
     #[inline]
-    fn passes<const PLAIN: bool>(
-        &mut self,
-        out: u16,
-        class: Class,
-        len: u32,
-        env: &mut impl Env,
-    ) -> bool {
+    fn passes(&mut self, out: u16, class: Class, len: u32, env: &mut impl Env) -> bool {
         let now = env.now();
         let p = &mut self.ports[out as usize];
-        if !PLAIN && self.classes > 1
+        if self.classes > 1
             || env.records_queues()
             || !self.queues.is_idle_fifo(&p.class_state(class).egress)
         {
@@ -699,10 +668,9 @@ impl Switch {
         true
     }
 
-    fn send<const PLAIN: bool>(&mut self, port: u16, class: Class, env: &mut impl Env) {
-        let class = if PLAIN { Class(0) } else { class };
+    fn send(&mut self, port: u16, class: Class, env: &mut impl Env) {
         let now = env.now();
-        if !PLAIN && self.queues.has_inputs() && self.discards(port, class) {
+        if self.queues.has_inputs() && self.discards(port, class) {
             // It waited behind a frame for another port when the storm was found.
             return self.throw_away(
                 port,
@@ -715,13 +683,11 @@ impl Switch {
         let Some(id) = self.queues.pop_of(now, class_state, port, class, env.frames()) else {
             return;
         };
-        if !PLAIN && self.queues.reads_inputs() {
+        if self.queues.reads_inputs() {
             self.read_input(id, env);
         }
-        self.depart::<PLAIN>(port, class, id, env);
-        if !PLAIN {
-            self.send_exposed(env);
-        }
+        self.depart(port, class, id, env);
+        self.send_exposed(env);
     }
 
     /// Frames that a worker has brought to idle egresses may leave.
@@ -765,14 +731,7 @@ impl Switch {
     }
 
     /// A frame that waits no longer leaves through a port that is free.
-    fn depart<const PLAIN: bool>(
-        &mut self,
-        port: u16,
-        class: Class,
-        id: FrameId,
-        env: &mut impl Env,
-    ) {
-        let class = if PLAIN { Class(0) } else { class };
+    fn depart(&mut self, port: u16, class: Class, id: FrameId, env: &mut impl Env) {
         let now = env.now();
         let frame = &env.frames()[id];
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
@@ -791,12 +750,12 @@ impl Switch {
             env.emit(self.node, NodeEvent::Marked { port, class, flow, mark });
         }
         let at = Passage { now, port: in_port, out: port, class };
-        if !PLAIN && self.congestion_points.is_some() {
+        if self.congestion_points.is_some() {
             self.sample_gone(at, flow, bytes);
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
         let occupancy = self.buffer.release(&mut class_state.ingress, || at, bytes.0 as u32);
-        let message = if !PLAIN && self.asks_more {
+        let message = if self.asks_more {
             let frame = env.frames()[id];
             self.on_departure_with_more(at, &frame, &occupancy)
         } else {
@@ -804,16 +763,16 @@ impl Switch {
         };
         // The port counts as busy before its ingress sends a message: in a routing loop both are
         // the same port.
-        let speaks_after = in_port == port && (PLAIN || !self.hairpin_overlap);
+        let speaks_after = in_port == port && !self.hairpin_overlap;
         if let (Some(message), false) = (message, speaks_after) {
             self.send_control(in_port, class, message, env);
         }
-        if !PLAIN && self.annotates {
+        if self.annotates {
             self.annotate(port, id, env);
         }
         let p = &mut self.ports[port as usize];
         p.start_frame_of(class, id, env);
-        if !PLAIN && self.watchdog.is_some() {
+        if self.watchdog.is_some() {
             self.note_sent(now, port, class);
         }
         self.plan_next(port, env);

@@ -190,7 +190,7 @@ impl Switch {
         let out = env.route(self.node, &frame);
         if let (true, Some(out)) = (verdict.hold, out) {
             let at = Passage { now, port, out, class: frame.class() };
-            if let Some(occupancy) = self.store::<false>(at, &frame, id, env)
+            if let Some(occupancy) = self.store(at, &frame, id, env)
                 && let Some(b) = &mut self.balancing
             {
                 b.held.entry(frame.flow).or_default().push(id, env.frames());

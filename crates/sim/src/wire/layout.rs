@@ -17,6 +17,8 @@ pub(crate) struct Layout {
     /// Rounding of transmission times.
     pub clock: WireClock,
     pub seed: u64,
+    /// Plain switches may take the short way: not in the engine that others are compared with.
+    pub plain: bool,
     pub choice: Choice,
     /// Rate of each port's link, by [`Layout::port_index`], where switches balance load.
     pub rates: Vec<Rate>,

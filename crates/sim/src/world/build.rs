@@ -7,6 +7,7 @@ use xoff_net::topology::routing::{Order, Paths, Routes};
 use xoff_units::NodeId;
 
 use super::*;
+use crate::engine::calendar::Engine;
 use crate::engine::queue::EventQueue;
 use crate::engine::windows::{Units, Windows};
 use crate::observe::histogram::Histogram;
@@ -211,6 +212,7 @@ impl World {
             classes,
             clock: m.clock,
             seed: m.seed,
+            plain: m.engine != Engine::Events,
             choice: m.routing.choice,
             rates: if m.balancing.is_ecmp() { Vec::new() } else { rates(topology) },
             leaves: leaves_of(topology, m)?,

@@ -23,6 +23,7 @@ use crate::engine::queue::Pending;
 use crate::observe::monitor::Monitor;
 use crate::observe::outcome::PortTotals;
 use crate::observe::probe::OnWire;
+use crate::wire::cut_through::NO_HEAD;
 use crate::wire::draws::Draws;
 use crate::wire::errors::{self, Direction, LinkErrors, directions};
 use crate::wire::fault::Losses;
@@ -79,6 +80,12 @@ pub(crate) struct Core {
     #[state(by = directions)]
     errors: Vec<Vec<Direction>>,
     pub draws: Draws,
+    /// Plain switches take the short way: see [`Env::allows_plain`].
+    #[state(built)]
+    plain: bool,
+    /// Frames arrive whole, and equal times go by entity.
+    #[state(built)]
+    plain_lines: bool,
     /// Keeps the ideal messages of one port in order.
     handed_over: HandedOver,
     /// Queue pairs by source, destination, source port and label, where messages are cleared.
@@ -117,12 +124,21 @@ impl Core {
                 lines.len(),
                 if layout.rates.is_empty() { 0 } else { layout.partition_of.len() },
             ),
+            plain: false,
+            plain_lines: order == EventOrder::Entity
+                && lines.iter().all(|line| line.head == NO_HEAD),
             handed_over: HandedOver::default(),
             queue_pairs: FxHashMap::default(),
             lines,
             layout,
             monitor,
         }
+    }
+
+    /// A run begins: what is recorded may have changed.
+    pub fn begin_run(&mut self) {
+        let m = &self.monitor;
+        self.plain = self.layout.plain && !m.records_queues && !m.records_states;
     }
 
     /// Links lose frames to errors from now on.
@@ -241,28 +257,25 @@ impl Core {
         begun.then(|| windows.soon(0).copied())
     }
 
-    /// Advances to the next event of the present turn, if there is one.
+    /// Advances to the next event of the present turn, if there is one. Prefetches the frames of
+    /// later ones, then their routes.
     #[inline(always)]
     pub fn next_of_turn(&mut self) -> Option<Event> {
         let Calendar::ByWindow(windows) = &mut self.pending else { return None };
         let e = windows.next()?;
         self.clock.reach(e.event_key());
         self.events += 1;
-        Some(e)
-    }
-
-    /// Prefetches the frames of the next events of the present turn, then their routes.
-    #[inline(always)]
-    pub fn prefetch_in_turn(&self) {
-        let Calendar::ByWindow(w) = &self.pending else { return };
         // In a large network frames come from memory, and not from the cache of the core.
-        let (frame, route) = if w.is_large() { (14, 5) } else { (5, 2) };
-        if let Some(e) = w.soon(frame) {
+        let (frame, route) = if windows.is_large() { (14, 5) } else { (5, 2) };
+        if let Some(e) = windows.at_most(frame) {
             self.frames.prefetch(e.arg);
         }
-        if let Some(e) = w.soon(route) {
-            self.prefetch_route(e.arg);
+        if let Some(e) = windows.at_most(route)
+            && let Some(f) = self.frames.get(e.arg)
+        {
+            self.router.prefetch(f);
         }
+        Some(e)
     }
 
     /// Port at the far end of the link of a port.
@@ -396,6 +409,40 @@ impl Core {
         }
     }
 
+    /// [`Env::transmit`] through the port `at` of any frame, by any rules.
+    #[inline(never)]
+    fn transmit_any(&mut self, at: usize, frame: FrameId, tx: Span) -> EventKey {
+        let f = &self.frames[frame];
+        let line = &mut self.lines[at];
+        let mut after = tx;
+        if f.kind() != FrameKind::Control {
+            let counts = &mut self.monitor.counts;
+            counts.frame_hops += 1;
+            counts.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
+            line.tx_bytes += f.len() as u64;
+            line.tx_frames += 1;
+            // Cut-through: the far end has it once its head is there. The wire stays busy to the
+            // last bit.
+            after = tx.min(line.head);
+            if f.ends_flow() && self.layout.jobs {
+                self.monitor.last_frame_leaves(
+                    self.clock.now,
+                    self.layout.ports.place(at as u32).class(f.class()),
+                    f.flow,
+                );
+            }
+        }
+        let (far, arrival) = (line.far(), self.clock.now + after + line.delay);
+        // In this order: a simulator that goes by insertion sees the wire free before an arrival of
+        // the same instant.
+        let free = EventKey {
+            time: self.clock.now + tx,
+            rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0),
+        };
+        self.arrive(at, far, arrival, frame, 0);
+        free
+    }
+
     /// True if the frame that arrives by a port is lost on its link.
     pub fn loses(&mut self, port: u32, frame: FrameId) -> bool {
         let at = port as usize;
@@ -465,30 +512,31 @@ impl Env for Core {
     fn transmit(&mut self, port: PortId, frame: FrameId, tx: Span) -> EventKey {
         let at = self.layout.port_index(port);
         let f = &self.frames[frame];
-        let line = &mut self.lines[at];
-        let mut after = tx;
-        if f.kind() != FrameKind::Control {
-            let counts = &mut self.monitor.counts;
-            counts.frame_hops += 1;
-            counts.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
-            line.tx_bytes += f.len() as u64;
-            line.tx_frames += 1;
-            // Cut-through: the far end has it once its head is there. The wire stays busy to the
-            // last bit.
-            after = tx.min(line.head);
-            if f.ends_flow() && self.layout.jobs {
-                self.monitor.last_frame_leaves(self.clock.now, port.class(f.class()), f.flow);
-            }
+        if f.is_control() || !self.plain_lines || f.ends_flow() && self.layout.jobs {
+            return self.transmit_any(at, frame, tx);
         }
-        let (far, arrival) = (line.far(), self.clock.now + after + line.delay);
-        // In this order: a simulator that goes by insertion sees the wire free before an arrival of
-        // the same instant.
-        let free = EventKey {
-            time: self.clock.now + tx,
-            rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0),
-        };
-        self.arrive(at, far, arrival, frame, 0);
-        free
+        let counts = &mut self.monitor.counts;
+        counts.frame_hops += 1;
+        counts.data_frame_hops += f.is_data() as u64;
+        let line = &mut self.lines[at];
+        line.tx_bytes += f.len() as u64;
+        line.tx_frames += 1;
+        let free = self.clock.now + tx;
+        let (far, arrival) = (line.far(), free + line.delay);
+        let rank = |kind| (kind as u64) << 60 | (at as u64) << 32;
+        match &mut self.pending {
+            Calendar::ByWindow(windows) if far.1 == self.partition => {
+                let at = EventKey { time: arrival, rank: rank(Kind::Arrive) };
+                windows.push_ahead(Event::new(at, Kind::Arrive, far.0, frame));
+            }
+            _ => self.arrive(at, far, arrival, frame, 0),
+        }
+        EventKey { time: free, rank: rank(Kind::WireFree) }
+    }
+
+    #[inline(always)]
+    fn allows_plain(&self) -> bool {
+        self.plain
     }
 
     #[inline]

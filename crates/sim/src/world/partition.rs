@@ -173,6 +173,7 @@ impl Partition {
 
     /// Handles events before `bound`, at most `events` of them.
     pub fn run(&mut self, bound: EventKey, events: u64) {
+        self.core.begin_run();
         if self.windows().is_some() {
             return self.run_windows(bound, events, ROWS_MAX);
         }
@@ -193,6 +194,7 @@ impl Partition {
     /// Handles all events before `bound`, however many rows they make: the other partitions come as
     /// far.
     pub fn run_window(&mut self, bound: EventKey) {
+        self.core.begin_run();
         if self.windows().is_some() {
             return self.run_windows(bound, u64::MAX, usize::MAX);
         }

@@ -51,13 +51,12 @@ impl Partition {
                 w.open(bound);
             }
             let single = self.windows().is_some_and(|w| w.are_nodes());
-            let single = single && !self.core.links_act() && !self.core.layout.jobs;
+            let single = single && !self.core.links_act();
             while let Some(first) = self.core.begin_turn(&mut reached) {
                 if let Some(e) = first.filter(|_| single) {
                     self.take_turn(e.port());
                 }
                 while let Some(e) = self.core.next_of_turn() {
-                    self.core.prefetch_in_turn();
                     self.handle(e);
                 }
             }
@@ -79,11 +78,13 @@ impl Partition {
         let Node::Switch(s) = &mut nodes[node.index()] else { return };
         let first = core.layout.ports.of(node, 0);
         while let Some(e) = core.next_of_turn() {
-            core.prefetch_in_turn();
             let port = (e.port() - first) as u16;
             match e.kind() {
                 Kind::Arrive => {
                     *acted = core.clock.now.max(*acted);
+                    if core.layout.jobs {
+                        core.last_frame_arrives(node, e.arg);
+                    }
                     s.on_frame(port, e.arg, core);
                 }
                 // The frame that was on the wire arrives no sooner.
