@@ -4,8 +4,8 @@
 //! summary, not from the text).
 //!
 //! ```text
-//!   arrivals, flow by flow --> M_i, once per window --> fair share = sum M / flows       all weights 1
-//!   at a congested sample:     Fb_AF = 63 [1 - fair/M_i]+        of the culprit
+//!   arrivals, flow by flow --> M_i, once per window --> fair share = w_i sum M / sum w   weights w, 1 unless given
+//!   at a congested sample:     Fb_AF = 63 [1 - fair/M_i]+              of the culprit
 //!                              Fb    = (1 - alpha) Fb_QCN + alpha Fb_AF
 //! ```
 //!
@@ -24,7 +24,7 @@ use super::law::{CongestionPointLaw, Law, NetworkFacts};
 use super::qcn::{self, FEEDBACK_MAX, Qcn};
 use crate::Unmet;
 
-/// Parameters in a file: those of QCN, and two more.
+/// Parameters in a file: those of QCN, and three more.
 pub const PARAMS: &[ParamSpec] = &[
     qcn::PARAMS[0],
     qcn::PARAMS[1],
@@ -48,6 +48,12 @@ pub const PARAMS: &[ParamSpec] = &[
         "bytes that arrive between two calculations of the flows' shares",
         "AF-QCN, Hot Interconnects 2010; value chosen by xoff",
     ),
+    ParamSpec::optional(
+        "weights",
+        Kind::Texts,
+        "weights of flows in the fair share, each FLOW:WEIGHT, such as [\"0:3\"], by the number in the table flows; default: 1 each",
+        "AF-QCN, Hot Interconnects 2010: weighted fair shares of tenants",
+    ),
 ];
 
 /// Values of [`PARAMS`].
@@ -59,6 +65,8 @@ pub struct Params {
     pub alpha_permille: u32,
     /// Window [bytes].
     pub window: Bytes,
+    /// Weights of flows other than 1.
+    pub weights: BTreeMap<FlowId, u64>,
 }
 
 impl Params {
@@ -76,12 +84,32 @@ impl Params {
             qcn: qcn::Params::read(v)?,
             alpha_permille: (alpha * 1_000.0).round() as u32,
             window: v.bytes("window")?,
+            weights: v
+                .texts("weights")?
+                .iter()
+                .map(|text| weight(text))
+                .collect::<Result<_, _>>()?,
         };
         if p.window.0 == 0 {
             return Err(ParamError::new("window", "the window is 0", "expected a size above zero"));
         }
         Ok(p)
     }
+}
+
+/// A flow and its weight.
+fn weight(text: &str) -> Result<(FlowId, u64), ParamError> {
+    let parts = text.split_once(':').and_then(|(flow, weight)| {
+        Some((flow.trim().parse().ok()?, weight.trim().parse::<u32>().ok()?))
+    });
+    let Some((flow, weight @ 1..)) = parts else {
+        return Err(ParamError::new(
+            "weights",
+            format!("'{text}' is not a weight of a flow"),
+            "expected a flow and a whole number above zero, such as [\"0:3\", \"4:2\"]",
+        ));
+    };
+    Ok((FlowId(flow), weight.into()))
 }
 
 impl Law for Params {
@@ -123,6 +151,7 @@ pub struct AfQcn {
     shares: BTreeMap<FlowId, Share>,
     /// Sum of the averages [bytes].
     total: u64,
+    weights: BTreeMap<FlowId, u64>,
 }
 
 impl AfQcn {
@@ -135,6 +164,7 @@ impl AfQcn {
             left: p.window.0,
             shares: BTreeMap::new(),
             total: 0,
+            weights: p.weights.clone(),
         }
     }
 
@@ -185,8 +215,11 @@ impl AfQcn {
     /// Fb_AF: how far the flow is above its fair share, 0 to 63.
     fn above_fair_share(&self, flow: FlowId) -> u64 {
         let own = self.shares.get(&flow).map_or(0, |s| s.average);
+        let weight = |flow: &FlowId| self.weights.get(flow).copied().unwrap_or(1);
+        let sending = self.shares.iter().filter(|(_, s)| s.average > 0);
+        let all: u64 = sending.map(|(flow, _)| weight(flow)).sum();
         let fair =
-            self.total / (self.shares.values().filter(|s| s.average > 0).count() as u64).max(1);
+            (u128::from(self.total) * u128::from(weight(&flow)) / u128::from(all.max(1))) as u64;
         if own <= fair { 0 } else { (own - fair) * FEEDBACK_MAX as u64 / own }
     }
 
@@ -299,6 +332,29 @@ mod tests {
         round(&mut d, &parts, 100_000);
         assert_eq!(round(&mut d, &parts, 100_000), []);
         assert_eq!(d.above_fair_share(FlowId(99)), 0, "a flow that was never seen");
+    }
+
+    /// Hand-computed: of 150 KB flow 1 brings 60 % and has weight 3 of 5, so exactly its share. If
+    /// they bring 25, 25 and 50 %, flow 2 has a share of 30 KB and M = 37.5 KB, so Fb_AF = 63 (1 -
+    /// 30/37.5) = 12.
+    #[test]
+    fn shares_follow_the_weights() {
+        let weighted = || AfQcn { weights: BTreeMap::from([(FlowId(1), 3)]), ..point("1") };
+        let mut d = weighted();
+        round(&mut d, &[(1, 60), (2, 20), (3, 20)], 100_000);
+        for flow in 1..4 {
+            assert_eq!(d.above_fair_share(FlowId(flow)), 0, "{flow}");
+        }
+        let mut d = weighted();
+        round(&mut d, &[(1, 25), (2, 25), (3, 50)], 0);
+        assert_eq!([1, 2, 3].map(|flow| d.above_fair_share(FlowId(flow))), [0, 12, 37]);
+        for wrong in ["1", "1:0", "x:2", "1:2:3", "1:-1"] {
+            assert_eq!(read(&[("weights", wrong)]).unwrap_err().key, "weights", "{wrong}");
+        }
+        assert_eq!(
+            read(&[("weights", "1:3\n7:2")]).unwrap().weights,
+            BTreeMap::from([(FlowId(1), 3), (FlowId(7), 2)])
+        );
     }
 
     /// M halves with every window without the flow, and the flow is dropped: 90 KB are below 64 B
