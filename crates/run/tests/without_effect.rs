@@ -124,6 +124,18 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "frames",
             "this flow control sends no frames",
         ),
+        (
+            "never paused",
+            "[flow_control]\nkind = \"none\"\n[detection]\nkind = \"tcd\"\nadaptive = 2.0\n".into(),
+            "adaptive",
+            "flow_control.kind = \"none\" pauses no port",
+        ),
+        (
+            "flows paused",
+            "[flow_control]\nkind = \"pffc\"\n[detection]\nkind = \"tcd\"\ngrowth = \"2KB\"\n".into(),
+            "growth",
+            "flow_control.kind = \"pffc\" pauses no port",
+        ),
         ("unused", pools("[[buffer_pool]]\nname = \"x\"\nsize = \"1MB\"\n"), "name", "no [[buffer_profile]] uses pool 'x'"),
         ("shadow", pools(&format!("{PROFILE}switches = [\"S1\"]\n")), "priorities", "overrides this one"),
         ("again", pools("switches = [\"S1\", \"S1\"]\n"), "switches", "'S1' is already in the list"),

@@ -49,6 +49,10 @@ pub trait Law {
     fn has_states(&self) -> bool {
         false
     }
+    /// Keys that have no effect where no port is ever paused as a whole.
+    fn needs_pauses(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Values of the keys without a default, as they take effect at this place.
     fn resolved(&self, _place: &Place) -> Vec<(&'static str, String)> {
         Vec::new()

@@ -170,6 +170,19 @@ impl Law for Params {
     fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
         self.red.unmet(at)
     }
+    fn needs_pauses(&self) -> &'static [&'static str] {
+        const KEYS: [&str; 8] = [
+            "epsilon",
+            "max_ton",
+            "adaptive",
+            "share",
+            "period",
+            "threshold",
+            "growth",
+            "low_threshold",
+        ];
+        &KEYS
+    }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         let law = place.flow_control.max_ton_of(self.share, place.link, self.epsilon);
         if let (None, None, crate::flow_control::FlowControl::Custom(_)) =

@@ -1,6 +1,7 @@
 //! `[detection]`: congestion detection at every switch egress.
 
 use xoff_mech::detection::{Detection, Entry, NetworkFacts, Place, REGISTRY};
+use xoff_mech::flow_control::FlowControl;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{KindSpec, SectionSpec};
 use xoff_sim::{Model, PerLink};
@@ -32,7 +33,7 @@ impl Part for Named<Detection> {
     }
 
     fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
-        let (Some(switch), Some((_, links))) = (all.switch.value(), all.flow_control.links())
+        let (Some(switch), Some((name, links))) = (all.switch.value(), all.flow_control.links())
         else {
             return;
         };
@@ -41,6 +42,16 @@ impl Part for Named<Detection> {
         all.detection.check(|_, detection| {
             links.iter().try_for_each(|(link, fc)| detection.law.validate(&place(link, fc), memory))
         });
+        let stops = |fc: &FlowControl| matches!(fc, FlowControl::Custom(_)) || fc.stop().is_some();
+        if let Some(detection) = all.detection.value()
+            && !links.iter().any(|(_, fc)| stops(fc))
+        {
+            let section = all.detection.section();
+            let why = format!("flow_control.kind = \"{name}\" pauses no port as a whole");
+            let hint = "remove the key, or set flow_control.kind = \"pfc\"";
+            let keys = detection.law.needs_pauses();
+            keys.iter().for_each(|key| section.has_no_effect(key, &why, hint));
+        }
     }
 
     fn warn(cx: &Context<'_>, all: &Sections<'_>, warnings: &mut Problems) {
