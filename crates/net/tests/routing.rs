@@ -339,8 +339,7 @@ fn named_rules() {
 /// a third of the 54 links up to the core.
 #[test]
 fn a_polarised_hash_leaves_most_core_links_idle() {
-    let mut p = Defaults::of(fat_tree::PARAMS).with("k", "6");
-    let t = fat_tree::build(&mut p).unwrap();
+    let t = fabric("fat-tree", &[("k", "6")]);
     let used = |name: &str| {
         let rule = Routing::named(name, 1).unwrap();
         let routes = rule.routes(&t);
@@ -363,6 +362,43 @@ fn a_polarised_hash_leaves_most_core_links_idle() {
         (links.len(), cores.len())
     };
     assert_eq!((used("ecmp"), used("ecmp-polarised")), ((54, 9), (18, 3)));
+    assert_eq!(used("ecmp-ns3-rdma"), (18, 3));
+}
+
+/// ns3-rdma's rule on paper: addresses as dotted quads, then the candidate of every switch on the
+/// way. Each flow takes the same at both turns, as under any hash that leaves out the switch.
+#[test]
+fn every_switch_takes_the_next_hop_of_ns3_rdma() {
+    let t = fabric("fat-tree", &[("k", "6")]);
+    let rule = Routing::named("ecmp-ns3-rdma", 1).unwrap();
+    let routes = rule.routes(&t);
+    let address = |host: u32| {
+        let link = host as u8; // fewer than 254
+        u32::from(std::net::Ipv4Addr::new(10, 1, link + 1, 2))
+    };
+    let mut cores = std::collections::BTreeSet::new();
+    for (src, dst) in
+        (0..54u32).flat_map(|a| (0..54).map(move |b| (a, b))).filter(|(a, b)| a / 9 != b / 9)
+    {
+        let (src_port, dst_port) = (10_000 + src as u16, 40_000 - 700 * dst as u16);
+        let [from, to] = [src, dst].map(|h| at(&t, &format!("H{h}")));
+        assert_eq!((from.0, to.0), (src, dst));
+        let key = FlowKey { src: from, dst: to, src_port, dst_port };
+        let tuple = u64::from(address(src)) * 59 % (1 << 32)
+            ^ u64::from(address(dst))
+            ^ 17
+            ^ u64::from(src_port) << 16
+            ^ u64::from(dst_port)
+            ^ 3;
+        let path = trace_path(&t, &routes, &rule.choice, &key).unwrap();
+        for &(switch, port) in &path[1..3] {
+            let up = routes.candidates(switch, to);
+            assert_eq!(up.len(), 3);
+            assert_eq!(port, up[(tuple % 3) as usize], "{src} to {dst}");
+        }
+        cores.insert(path[3].0);
+    }
+    assert_eq!(cores.len(), 3, "of 9");
 }
 
 /// 65,536 hosts and 5,120 switches, as issue 3 asks; intact and with 1 % of the links failed.

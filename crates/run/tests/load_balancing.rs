@@ -4,6 +4,7 @@ mod support;
 
 use std::path::Path;
 
+use xoff_farm::fabrics::{Came, examine};
 use xoff_mech::detection::Mark;
 use xoff_net::workload::random;
 use xoff_record::{LoadBalance, Sink};
@@ -365,4 +366,49 @@ fn frames_ahead_of_a_gap_count_when_they_arrive() {
         let flow = &f.outcome.flows[0];
         assert_eq!((flow.delivered, flow.arrived()), (delivered, 28_500), "{order}");
     }
+}
+
+/// Flows with ports of their own, and their acknowledgements, take the uplinks of ns3-rdma's rule:
+/// source * 59 ^ destination ^ protocol, and for data ^ source port << 16 ^ destination port ^ 3,
+/// modulo the uplinks. Nothing else changes the result; threads and checkpoints do not.
+#[test]
+fn flows_and_answers_take_the_uplinks_of_ns3_rdma() {
+    let address = |host: u32| u32::from(std::net::Ipv4Addr::new(10, 1, host as u8 + 1, 2));
+    let ends = |a, b| address(a).wrapping_mul(59) ^ address(b);
+    let (mut flows, mut data, mut answers) = (String::new(), [0; 3], [0; 3]);
+    for n in 0..24u32 {
+        let (src, dst, port) = (n % 4, 4 + n % 3, 1_000 + 777 * n);
+        flows += &format!(
+            "[[flow]]\nsrc = \"H{src}\"\ndst = \"H{dst}\"\nsize = \"{}B\"\nsrc_port = {}\ndst_port = {port}\n",
+            1500 * (n + 1),
+            10_000 + n
+        );
+        let tuple = ends(src, dst) ^ 17 ^ (10_000 + n) << 16 ^ port ^ 3;
+        data[tuple as usize % 3] += 1500 * u64::from(n + 1);
+    }
+    // Flows without a port of their own, all of one pair: their answers take one path.
+    for _ in 0..8 {
+        flows += "[[flow]]\nsrc = \"H7\"\ndst = \"H3\"\nsize = \"15000B\"\n";
+        answers[(ends(3, 7) ^ 252) as usize % 3] += 10 * 64;
+    }
+    let text = |rule: &str| {
+        let t = leaf_spine(4, 3, "\"ecmp\"", &flows);
+        t + &format!(
+            "[routing]\nkind = \"{rule}\"\n[host]\nframe_max = \"1500B\"\nacks = \"per-frame\"\n"
+        )
+    };
+    let up = |rule: &str| {
+        let s = load(&text(rule));
+        uplinks(&s, &s.run(Sink::Nothing).unwrap())
+    };
+    let expected: Vec<u64> = data.iter().zip(answers).map(|(d, a)| d + a).collect();
+    assert_eq!(up("ecmp-ns3-rdma"), expected);
+    for other in ["ecmp", "ecmp-polarised"] {
+        assert_ne!(up(other), expected, "{other}");
+    }
+    let checkers = ["promises", "engines", "resumed"];
+    assert_eq!(examine(&text("ecmp-ns3-rdma"), &checkers), Came::Fine);
+    let weighted = text("ecmp-ns3-rdma").replace("kind = \"ecmp\"", "kind = \"wcmp\"");
+    let e = NetworkScenario::from_text("w.toml", &weighted, &[], Path::new("")).err().unwrap();
+    assert!(e.render(false).contains("32 bits"), "{}", e.render(false));
 }

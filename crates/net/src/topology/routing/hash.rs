@@ -2,6 +2,8 @@
 
 use xoff_units::NodeId;
 
+use crate::workload::DST_PORT;
+
 /// Fields of a frame that routing reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
@@ -37,6 +39,13 @@ pub enum EcmpHash {
         /// Changes every decision; from the scenario's seed.
         seed: u64,
     },
+    /// That of ns3-rdma (`ipv4-global-routing.cc`, `GetTupleValue`): source * 59, destination,
+    /// protocol, ports and priority under exclusive or, modulo the candidates, alike at every
+    /// switch. See [`ns3_rdma_tuple`].
+    Ns3Rdma {
+        /// Destination ports, which `third.cc` draws; from the scenario's seed.
+        seed: u64,
+    },
     /// The HPCC simulator's (`switch-node.cc:62-89`): MurmurHash3 over addresses and ports, modulo
     /// the candidates.
     Hpcc,
@@ -55,6 +64,7 @@ impl EcmpHash {
         match *self {
             EcmpHash::Native { seed } => scale(native_hash(seed, key, node), n),
             EcmpHash::Polarised { seed } => native_hash(seed, key, NodeId(0)) % n.max(1),
+            EcmpHash::Ns3Rdma { seed } => u64::from(ns3_rdma_tuple(seed, key)) % n.max(1),
             EcmpHash::Hpcc => {
                 let ports = key.src_port as u32 | (key.dst_port as u32) << 16;
                 let hash = murmur3(&[hpcc_ip(key.src), hpcc_ip(key.dst), ports], node.0);
@@ -143,6 +153,29 @@ pub fn hpcc_ip(node: NodeId) -> u32 {
         .wrapping_add(node.0 % 256 * 0x100)
 }
 
+/// Address of a host in ns3-rdma (`third.cc`): link l has the network 10.(l / 254 + 1).(l % 254 +
+/// 1).0. Host n is the second end of link n, as in the `topology.txt` that ns3-rdma contains.
+fn ns3_rdma_ip(host: NodeId) -> u32 {
+    0x0a00_0002u32.wrapping_add((host.0 / 254 + 1) << 16).wrapping_add((host.0 % 254 + 1) << 8)
+}
+
+/// Number that ns3-rdma divides by the number of next hops.
+///
+/// A frame of data is UDP (17) of priority 3. In place of xoff's constant destination port it has a
+/// port below 40,000, drawn for each flow. What answers has no ports, and protocol 252:
+/// its source port is that constant.
+pub fn ns3_rdma_tuple(seed: u64, key: &FlowKey) -> u32 {
+    let ends = ns3_rdma_ip(key.src).wrapping_mul(59) ^ ns3_rdma_ip(key.dst);
+    if key.src_port == DST_PORT {
+        return ends ^ 252;
+    }
+    let port = match key.dst_port {
+        DST_PORT => scale(native_hash(seed, key, NodeId(0)), 40_000) as u32,
+        given => u32::from(given),
+    };
+    ends ^ 17 ^ u32::from(key.src_port) << 16 ^ port ^ 3
+}
+
 /// MurmurHash3, x86, 32 bits, over whole words.
 fn murmur3(words: &[u32], seed: u32) -> u32 {
     let mut h = seed;
@@ -195,6 +228,38 @@ mod tests {
         );
         let ack = key(NodeId(1), NodeId(300), 10_003).reversed();
         assert_eq!(EcmpHash::Hpcc.index(&ack, NodeId(17), 1_000_000), 0x4182_4de9 % 1_000_000);
+    }
+
+    /// Values of a calculation with whole numbers in Python: addresses 10.1.1.2 and 10.2.47.2, then
+    /// 10.1.6.2 and 10.1.1.2.
+    #[test]
+    fn ns3_rdma_hashes_addresses_protocol_ports_and_priority() {
+        let given = FlowKey { dst_port: 31_234, ..key(NodeId(0), NodeId(300), 10_000) };
+        let ack = key(NodeId(0), NodeId(5), 10_000).reversed();
+        for (key, tuple) in [(given, 0x6329_6e64), (ack, 0x443d_6388)] {
+            for seed in 0..3 {
+                assert_eq!(ns3_rdma_tuple(seed, &key), tuple);
+            }
+            for n in 1..9 {
+                let hash = EcmpHash::Ns3Rdma { seed: 1 };
+                assert_eq!(hash.index(&key, NodeId(7), n), tuple as usize % n);
+            }
+        }
+    }
+
+    /// Two flows of a pair differ in the port that is drawn: 40,000 flows over 4 candidates, 10,000
+    /// each, standard deviation 87.
+    #[test]
+    fn ns3_rdma_draws_the_destination_port_of_a_flow() {
+        let fixed = FlowKey { dst_port: 0, ..key(NodeId(1), NodeId(2), 0) };
+        let mut seen = [0u32; 4];
+        for flow in 10_000..50_000 {
+            let key = key(NodeId(1), NodeId(2), flow);
+            let port = ns3_rdma_tuple(9, &key) ^ ns3_rdma_tuple(9, &fixed) ^ u32::from(flow) << 16;
+            assert!(port < 40_000);
+            seen[EcmpHash::Ns3Rdma { seed: 9 }.index(&key, NodeId(0), 4)] += 1;
+        }
+        assert!(seen.iter().all(|n| (9_650..10_350).contains(n)), "{seen:?}");
     }
 
     #[test]

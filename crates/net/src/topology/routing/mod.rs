@@ -44,6 +44,7 @@ impl Routing {
     pub const NAMES: &'static [&'static str] = &[
         "d-mod-k",
         "ecmp",
+        "ecmp-ns3-rdma",
         "ecmp-polarised",
         "lowest-id",
         "per-destination",
@@ -57,11 +58,11 @@ impl Routing {
         Kind::Choice(Routing::NAMES),
         "ecmp",
         "ecmp: hashed over the shortest paths, by every switch in its own manner; ecmp-polarised: the same by one hash of the flow modulo the \
-         number of next hops, alike at every switch; lowest-id: the shortest path through the next hop of the lowest number; \
+         number of next hops, alike at every switch; ecmp-ns3-rdma: the same by the hash of ns3-rdma; lowest-id: the shortest path through the next hop of the lowest number; \
          per-destination: one next hop per node and destination host, by hash; per-edge: one tree of shortest paths per \
          destination edge switch, by hash; up-down: hashed over paths that never turn up again; d-mod-k: on a tree of levels, \
          one path per destination host, by the digits of its number, without a hash",
-        "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given); TCD section 5.2.2: d-mod-k; ns3-rdma, ipv4-global-routing.cc: ecmp-polarised",
+        "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given); TCD section 5.2.2: d-mod-k; ns3-rdma e8a27d0, ipv4-global-routing.cc: ecmp-ns3-rdma, and ecmp-polarised after it",
     );
 
     /// The rule of this name; `seed` enters the hashes.
@@ -78,6 +79,9 @@ impl Routing {
                 Order::AscendingPort,
                 Choice::Hashed(EcmpHash::Polarised { seed }),
             ),
+            "ecmp-ns3-rdma" => {
+                (Paths::Shortest, Order::AscendingPort, Choice::Hashed(EcmpHash::Ns3Rdma { seed }))
+            }
             "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, Choice::First),
             "per-destination" => {
                 (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed })

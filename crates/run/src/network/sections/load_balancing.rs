@@ -1,7 +1,7 @@
 //! `[load_balancing]`: choice of switches among several next hops.
 
 use xoff_mech::balancing::{Balancing, REGISTRY};
-use xoff_net::topology::routing::Choice;
+use xoff_net::topology::routing::{Choice, EcmpHash};
 use xoff_scenario::document::{KindSpec, SectionSpec};
 use xoff_sim::Model;
 use xoff_units::params::ParamError;
@@ -55,6 +55,15 @@ impl Part for Balancing {
             _ => Ok(()),
         });
         let Some(routing) = all.routing.value() else { return };
+        let short = matches!(routing.choice, Choice::Hashed(EcmpHash::Ns3Rdma { .. }));
+        all.load_balancing.check(|_, law| match law {
+            Balancing::Wcmp(_) if short => Err(ParamError::new(
+                "kind",
+                "the hash of ns3-rdma has 32 bits, and weights are bits per second",
+                "set routing.kind = \"ecmp-polarised\", or remove [load_balancing]",
+            )),
+            _ => Ok(()),
+        });
         let one_path = !matches!(routing.choice, Choice::Hashed(_));
         all.load_balancing.check(|_, law| {
             if one_path && (hosts_choose || !law.is_ecmp()) {
