@@ -127,6 +127,24 @@ fn a_small_packet_takes_its_links_its_transfer_and_the_adapter() {
     }
 }
 
+/// Section 2.1: an adapter passes control from one of its sides to the other without the fabric. A
+/// packet from a port to itself is asked for in no time, and no control is sent.
+#[test]
+fn control_within_an_adapter_takes_no_time() {
+    for mut c in fabrics() {
+        let size = c.traffic.sizes.max();
+        let packets = vec![Arrival { at: Time(1_000), input: 3, output: 3, size }];
+        c.traffic.pattern = Pattern::Listed { packets, hot: vec![] };
+        let unasked = run(c.clone()).cold.mean();
+        c.unsolicited = false;
+        for within in [false, true] {
+            let r = run(Config { control_within_adapter: within, ..c.clone() });
+            assert_eq!(r.cold.mean() == unasked, within, "{:?}", c.core);
+            assert_eq!(r.control == 0, within, "{:?}", c.core);
+        }
+    }
+}
+
 /// The first segment goes unasked and carries the request, the others follow back to back when the
 /// grant comes.
 #[test]

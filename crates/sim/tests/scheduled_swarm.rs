@@ -116,6 +116,7 @@ fn case(number: u64) -> Config {
             Some(Blocked { outputs: hot, from: Time(until / 4 * t), until: Time(until / 2 * t) });
     }
     (c.warm_up, c.until, c.window) = (Time::ZERO, Time(until * t), Span(until / 10 * t));
+    c.control_within_adapter = d.draw();
     c
 }
 

@@ -379,6 +379,7 @@ fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
     };
     c.control_path =
         if s.text("control_path")? == "own" { ControlPath::Own } else { ControlPath::Shared };
+    c.control_within_adapter = s.text("control_within")? == "adapter";
     let size = s.bytes("control_size")?;
     match (s.span_opt("control_delay")?, c.control) {
         (Some(delay), _) => c.control = Control::OutOfBand { delay },

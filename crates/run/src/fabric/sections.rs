@@ -114,6 +114,13 @@ const COMMON: &[ParamSpec] = &[
         "path of a control segment that travels alone: the next path of its flow, or the next path of a separate counter",
         "not stated in the paper",
     ),
+    ParamSpec::new(
+        "control_within",
+        Kind::Choice(&["fabric", "adapter"]),
+        "fabric",
+        "way of requests, grants and ACKs from a port to itself: through the fabric, or at once within its adapter",
+        "request-grant section 2.1: without having to go through the switching fabric",
+    ),
     ParamSpec::optional(
         "control_delay",
         Kind::Span,

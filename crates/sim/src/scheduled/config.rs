@@ -145,6 +145,9 @@ pub struct Config {
     pub spray: Spray,
     /// Choice of paths of control segments.
     pub control_path: ControlPath,
+    /// Requests, grants and ACKs from a port to itself pass within its adapter, at once and without
+    /// cost (section 2.1); otherwise they pass through the fabric like all others.
+    pub control_within_adapter: bool,
     /// Admission of segments.
     pub admission: Admission,
     /// Peak rate of grants, L_G [bit/s].
@@ -233,6 +236,7 @@ impl Config {
             unsolicited: true,
             spray: Spray::RoundRobin,
             control_path: ControlPath::Shared,
+            control_within_adapter: false,
             admission: Admission::ReserveFabricBuffers { slots: 240 },
             grant_rate: line * 10,
             requests_max: 50,

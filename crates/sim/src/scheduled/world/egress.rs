@@ -4,7 +4,6 @@ use xoff_mech::scheduled::request_grant::{Decision, MaySend};
 
 use super::ingress::control_segment;
 use super::part::Part;
-use crate::scheduled::config::Control;
 use crate::scheduled::event::Kind;
 use crate::scheduled::segment::Segment;
 use xoff_units::{Bytes, Time};
@@ -126,31 +125,25 @@ impl Part {
     }
 
     fn acknowledge(&mut self, port: usize, source: u32, segments: u32) {
-        match self.plan.config.control {
-            Control::InBand { .. } => {
-                self.flow(port, source as usize).transit_acks += segments;
-                self.refresh(port, source as usize);
-            }
-            Control::OutOfBand { .. } => {
-                self.message(Segment { acks: segments, ..control_segment(port as u32, source) })
-            }
+        if self.is_beside(port, source as usize) {
+            return self
+                .message(Segment { acks: segments, ..control_segment(port as u32, source) });
         }
+        self.flow(port, source as usize).transit_acks += segments;
+        self.refresh(port, source as usize);
     }
 
     /// The output arbiter of a port grants as much as it can.
     pub(super) fn grant(&mut self, port: usize) {
         loop {
             match self.ports[port].granter.decide(Time(self.now)) {
-                Decision::Grant { input, segments } => match self.plan.config.control {
-                    Control::InBand { .. } => {
-                        self.flow(port, input as usize).transit_grants += segments;
-                        self.refresh(port, input as usize);
-                    }
-                    Control::OutOfBand { .. } => self.message(Segment {
-                        grant: segments,
-                        ..control_segment(port as u32, input)
-                    }),
-                },
+                Decision::Grant { input, segments } if self.is_beside(port, input as usize) => {
+                    self.message(Segment { grant: segments, ..control_segment(port as u32, input) })
+                }
+                Decision::Grant { input, segments } => {
+                    self.flow(port, input as usize).transit_grants += segments;
+                    self.refresh(port, input as usize);
+                }
                 Decision::Wait(at) => {
                     let p = &mut self.ports[port];
                     if at.0 < p.grant_call {

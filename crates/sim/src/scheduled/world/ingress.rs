@@ -9,6 +9,7 @@ use crate::scheduled::event::Kind;
 use crate::scheduled::flow::{Flow, Tag};
 use crate::scheduled::link::{Behind, Ready};
 use crate::scheduled::segment::Segment;
+use xoff_units::Span;
 
 impl Part {
     /// Takes the next packet of a source.
@@ -44,7 +45,7 @@ impl Part {
         self.ports[port].waiting += u64::from(len);
         self.report.packets_in += 1;
         self.report.balance.came += u64::from(len);
-        if let Control::OutOfBand { .. } = self.plan.config.control {
+        if self.is_beside(port, destination) {
             let unsolicited = self.plan.config.unsolicited;
             let flow = self.flow(port, destination);
             if flow.requester.may_send(flow.waits(), unsolicited) != MaySend::Unsolicited {
@@ -52,6 +53,14 @@ impl Part {
             }
         }
         self.refresh(port, destination);
+    }
+
+    /// True if control between two ports travels next to the data: within an adapter, or on wires
+    /// of its own.
+    pub(super) fn is_beside(&self, port: usize, destination: usize) -> bool {
+        let c = &self.plan.config;
+        matches!(c.control, Control::OutOfBand { .. })
+            || c.control_within_adapter && port == destination
     }
 
     /// Sends all permitted requests, out of band.
@@ -66,8 +75,14 @@ impl Part {
 
     /// A control message that travels next to the data.
     pub(super) fn message(&mut self, segment: Segment) {
-        let Control::OutOfBand { delay } = self.plan.config.control else { return };
-        self.report.control += 1;
+        let c = &self.plan.config;
+        let within = c.control_within_adapter && segment.source == segment.destination;
+        let delay = match c.control {
+            _ if within => Span::ZERO,
+            Control::OutOfBand { delay } => delay,
+            Control::InBand { .. } => return,
+        };
+        self.report.control += u64::from(!within);
         let time = self.now + delay.0;
         self.post(segment.destination, Mail::Message { time, segment });
     }
@@ -78,7 +93,7 @@ impl Part {
         if flow.requester.may_send(flow.waits(), self.plan.config.unsolicited) != MaySend::No {
             return true;
         }
-        if let Control::OutOfBand { .. } = self.plan.config.control {
+        if self.is_beside(port, destination) {
             return false;
         }
         flow.transit_grants + flow.transit_acks > 0 || self.asks_alone(port, destination)
@@ -180,7 +195,8 @@ impl Part {
         );
         let (control, unsolicited, pack) =
             (self.plan.config.control, self.plan.config.unsolicited, self.plan.config.pack);
-        let alone = self.asks_alone(port, destination);
+        let (alone, beside) =
+            (self.asks_alone(port, destination), self.is_beside(port, destination));
         let flow = self.flow(port, destination);
         let how = flow.requester.may_send(flow.waits(), unsolicited);
         let path = self.path(port, destination, uplink, how == MaySend::No);
@@ -195,7 +211,7 @@ impl Part {
             flow.requester.on_sent(how);
             (s.offset, s.payload, s.len) = (piece.offset, piece.len, piece.len.max(min) + header);
         }
-        if let Control::InBand { alone: len } = control {
+        if let (Control::InBand { alone: len }, false) = (control, beside) {
             (s.grant, s.acks) =
                 (std::mem::take(&mut flow.transit_grants), std::mem::take(&mut flow.transit_acks));
             if piece.is_some() || alone {
