@@ -191,7 +191,7 @@ fn swarm(cases: std::ops::Range<u64>) -> Met {
             assert!(met.pairs.contains(&(fc.name, other)), "{} never met {other}", fc.name)
         });
     }
-    for discipline in ["fifo", "round-robin", "drr", "input-fifo"] {
+    for discipline in ["fifo", "round-robin", "drr", "random", "input-fifo", "pipeline"] {
         for scheduler in ["strict", "round-robin", "drr", "vl-arbitration"] {
             assert!(
                 met.pairs.contains(&(discipline, scheduler)),

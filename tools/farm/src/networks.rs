@@ -175,6 +175,7 @@ fn draw(case: u64) -> Drawn {
     memory::draw(case, &mut drawn);
     repeated_or_shared(case, &mut drawn);
     balanced(case, &mut drawn);
+    rarer(case, &mut drawn);
     drawn
 }
 
@@ -266,6 +267,37 @@ fn balanced(case: u64, drawn: &mut Drawn) {
     if !["ecmp", "wcmp"].contains(&law) {
         let order = d.pick(&["", "order = \"buffer\"\n", "order = \"count\"\n"]);
         drawn.head = drawn.head.replacen("[host]\n", &format!("[host]\n{order}"), 1);
+    }
+}
+
+/// Other disciplines, a clock of CNPs, an adaptive max(T_on) and the hash of ns3-rdma, each in a
+/// part of the networks that could have it; by dice of their own.
+pub(crate) fn rarer(case: u64, drawn: &mut Drawn) {
+    let mut d = Dice(case ^ 0x1a2e_511e);
+    let (batch, burst, ring) = (1 + d.roll(9), 1 + d.roll(64), 1 + d.roll(128));
+    let full = d.pick(&["blocks", "skips"]);
+    let [discipline, clock, adaptive, hash] = [0; 4].map(|_| d.roll(2) == 0);
+    match drawn.discipline {
+        "round-robin" if discipline => {
+            drawn.discipline = "random";
+            drawn.switch += &format!("batch = {batch}\n");
+        }
+        "input-fifo" if discipline => {
+            drawn.discipline = "pipeline";
+            drawn.switch += &format!("burst = {burst}\nring = {ring}\nfull_ring = \"{full}\"\n");
+        }
+        _ => {}
+    }
+    if drawn.rate_control.0 == "dcqcn" && clock {
+        drawn.rate_control.1 += "cnp = \"clock\"\n";
+    }
+    if drawn.detection.0 == "tcd" && adaptive {
+        drawn.detection.1 += d.pick(&["adaptive = 1\n", "adaptive = 1.5\n", "adaptive = 10\n"]);
+    }
+    // Weights are no numbers of 32 bits.
+    if hash && !drawn.head.contains("kind = \"wcmp\"") {
+        let (plain, ns3) = ("[routing]\nkind = \"ecmp\"", "[routing]\nkind = \"ecmp-ns3-rdma\"");
+        drawn.head = drawn.head.replace(plain, ns3);
     }
 }
 

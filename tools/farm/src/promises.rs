@@ -3,6 +3,7 @@
 use xoff_mech::flow_control;
 
 use crate::draw::{Dice, Drawn};
+use crate::networks::rarer;
 
 /// The flow controls of the registry that hold single flows, or whole priorities.
 fn registered(per_flow: bool) -> Vec<&'static str> {
@@ -84,7 +85,7 @@ fn on(case: u64, topology: fn(&mut Dice) -> String) -> Drawn {
     for _ in 0..1 + d.roll(2) {
         workload += &some_flows(&mut d);
     }
-    Drawn {
+    let mut drawn = Drawn {
         head,
         // Room for Theorem 5.1's bound (the largest of all) at this rate, loop and period, and two
         // frames.
@@ -96,7 +97,9 @@ fn on(case: u64, topology: fn(&mut Dice) -> String) -> Drawn {
         rate_control,
         workload,
         ..Drawn::default()
-    }
+    };
+    rarer(case, &mut drawn);
+    drawn
 }
 
 /// Scenario for so short a time that a run takes milliseconds.
