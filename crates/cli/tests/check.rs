@@ -244,6 +244,35 @@ fn a_scenario_brings_its_routing_failures_and_flows() {
     wrong.complains(&["s.toml:6:8"]);
 }
 
+/// A worker that waits at a full ring makes the buffers of two switches wait for each other, where
+/// no flow turns: the run deadlocks, so the check must not say yes. A worker that skips can be
+/// checked.
+#[test]
+fn a_worker_that_waits_is_not_checked() {
+    let dir = folder("check-worker");
+    let pairs = [(1, 4), (2, 4), (3, 5), (4, 1), (5, 1), (6, 2)];
+    let flow = |(a, b)| format!("[[flow]]\nsrc = \"H{a}\"\ndst = \"H{b}\"\n");
+    let text = format!(
+        "[run]\nduration = \"2ms\"\n[topology]\nkind = \"chain\"\nswitches = 2\nhosts_per_switch = 3\nrate = \"10Gbps\"\n\
+         delay = \"1us\"\n[switch]\nbuffer = \"300KB\"\ndiscipline = \"pipeline\"\n[flow_control]\nkind = \"pfc\"\n{}",
+        pairs.map(flow).concat()
+    );
+    let file = path(&dir, "s.toml");
+    let out = path(&dir, "out");
+    for (text, deadlocks) in
+        [(text.replace("\"pipeline\"", "\"pipeline\"\nfull_ring = \"skips\""), 0), (text, 1)]
+    {
+        std::fs::write(&file, text).unwrap();
+        let ran = xoff(&["run", &file, "--out", &out, "--no-report"]);
+        assert_eq!(ran.code, deadlocks, "{}", ran.err);
+        let checked = xoff(&["check", &file]);
+        assert_eq!(checked.code, if deadlocks > 0 { 2 } else { 0 }, "{}", checked.err);
+        if deadlocks > 0 {
+            checked.complains(&["a worker that waits", "skips"]);
+        }
+    }
+}
+
 /// Ctrl-C during a long study: what was checked until then is the answer, as one JSON object.
 #[test]
 #[cfg(unix)]

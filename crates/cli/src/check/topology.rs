@@ -138,6 +138,13 @@ fn scenario(source: &Source) -> Result<Network, Problems> {
         Path::new(source.name()).parent().unwrap_or(Path::new("")),
     )?;
     crate::terminal::problems(&s.warnings);
+    if s.has_workers_that_wait() {
+        return Err(Problem::new(
+            "switch.discipline = \"pipeline\" with full_ring = \"blocks\": a worker that waits for one egress holds the frames of all inputs, so buffers wait for each other where no flow turns, and xoff check does not examine that",
+            "use xoff run, or set switch.full_ring = \"skips\"",
+        )
+        .into());
+    }
     let rule = Rule::of(&s.routing(), s.balances());
     let kind = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
     let name = match (s.balances(), rule.paths) {

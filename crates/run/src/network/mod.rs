@@ -9,7 +9,7 @@ use xoff_mech::{LinkFacts, link_retry};
 use xoff_net::topology::Topology;
 use xoff_net::topology::routing::{FlowKey, Routes, Routing, Way, all_paths};
 use xoff_net::workload::{Act, Flow, Flows};
-use xoff_node::PoolConfig;
+use xoff_node::{DisciplineKind, PoolConfig};
 use xoff_scenario::document::{Document, Given, Override};
 use xoff_scenario::{Problems, Source};
 use xoff_sim::{Engine, LinkFailure, Model, way};
@@ -261,6 +261,12 @@ impl NetworkScenario {
     /// flow.
     pub fn balances(&self) -> bool {
         self.model.balances(&self.topology)
+    }
+
+    /// True if an input of a switch may wait for an egress that none of its frames takes: behind a
+    /// worker that waits at a full ring.
+    pub fn has_workers_that_wait(&self) -> bool {
+        matches!(self.model.discipline, DisciplineKind::Pipeline(c) if c.blocks)
     }
 
     /// True if frames between leaves have a header of their load balancer.
