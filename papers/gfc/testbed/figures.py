@@ -6,11 +6,11 @@ from xoff.lab.observe import MS
 
 
 def fig09(r: Results) -> Figure:
-    return _port_of_h1(r, {"PFC, FIFO": [], "Buffer-based GFC, round robin, H3 later": [884, 840], "Buffer-based GFC, FIFO": []})
+    return _port_of_h1(r, {"PFC": [], "GFC": [884, 840]})
 
 
 def fig10(r: Results) -> Figure:
-    return _port_of_h1(r, {"CBFC, FIFO": [], "Time-based GFC, round robin": [745], "Time-based GFC, FIFO": []})
+    return _port_of_h1(r, {"CBFC": [], "GFC": [745]})
 
 
 def repair(r: Results) -> Figure:

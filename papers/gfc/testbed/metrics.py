@@ -3,7 +3,7 @@
 from typing import Any
 
 from xoff import Run
-from xoff.lab import Mean, Results, observe, units
+from xoff.lab import Mean, Results, Row, Runs, Share, observe, units
 from xoff.lab.observe import MS
 from xoff.lab.real import (
     capture_table,
@@ -26,8 +26,8 @@ __all__ = ["capture_table", "captured_by", "cells", "counting", "enough", "first
 
 PORT = "H1->S1"
 """The port whose queue and input rate the figures show."""
-PARKED = 750e3 + 5e9 / 8.0 * 90e-6
-"""B_1 + (C - R_d) tau with tau = 90 us: where the queue of a port parks [bytes]."""
+NAMES = {"fifo": "FIFO", "round-robin": "round robin", "input-fifo": "input FIFO", "8.56ms": "90 us", "8.06ms": "85 us", "0us": "together", "300ms": "H3 later"}
+"""Settings in the words of the readings."""
 END = 500 * MS
 """Steady end of a run: a hundred times that of the simulation, within reason."""
 
@@ -68,16 +68,40 @@ def of_repaired(r: Results) -> Mean:
     return paper.over(repaired)
 
 
+def overshoot(r: Results) -> Mean:
+    """Highest queue minus that in steady state, under GFC."""
+    return Mean.of([row["peak"] - row["rest"] for row in counted(r)["GFC"]])
+
+
+def cell_in_words(r: Results) -> str:
+    """The readings, such as ``egress: input FIFO, loop: 85 us``."""
+    return ", ".join(f"{name}: {value}" for name, value in r.cell.items())
+
+
+def _row(cell: str, runs: Runs) -> dict[str, Any]:
+    """Means of these runs."""
+
+    def of(name: str) -> Mean:
+        return Mean.of(runs.column(name))
+
+    return {
+        "Cell": cell,
+        "Stopped": str(Share(sum(runs.column("stopped")), len(runs))),
+        "Closed at": of("deadlock_ps").mean if of("deadlock_ps").n else "",
+        "Mean rate of a flow": of("mean_rate").words(units.rate),
+        "Steady-state queue": of("rest").words(units.bytes),
+        "Highest queue": of("peak").words(units.bytes),
+        "Control frames": f"{of('messages').mean:.0f}",
+    }
+
+
 def table(r: Results) -> list[dict[str, Any]]:
-    return [
-        {
-            "Cell": cell,
-            "Stopped": str(stopped(r)[cell]),
-            "Closed at": of["deadlock_ps"].mean if of["deadlock_ps"].n else "",
-            "Mean rate of a flow": of["mean_rate"].words(units.rate),
-            "Steady-state queue": of["rest"].words(units.bytes),
-            "Highest queue": of["peak"].words(units.bytes),
-            "Control frames": f"{of['messages'].mean:.0f}",
-        }
-        for cell, of in mean(r).items()
-    ]
+    """A row for each flow control and reading, or for each case."""
+    if "all" not in r.named:
+        return [_row(cell, runs) for cell, runs in counted(r).items()]
+    found: dict[str, list[Row]] = {}
+    for row in r["all"]:
+        if row["counts"]:
+            settings = [row.get(name) for name in ("switch.discipline", "control_delay.processing", "flow[2].start")]
+            found.setdefault(", ".join([row["case"], *(NAMES.get(s, s) for s in settings if s not in (None, ""))]), []).append(row)
+    return [_row(cell, Runs(rows)) for cell, rows in found.items()]
