@@ -384,7 +384,8 @@ fn every_switch_takes_the_next_hop_of_ns3_rdma() {
         let [from, to] = [src, dst].map(|h| at(&t, &format!("H{h}")));
         assert_eq!((from.0, to.0), (src, dst));
         let key = FlowKey { src: from, dst: to, src_port, dst_port };
-        let tuple = u64::from(address(src)) * 59 % (1 << 32)
+        let source = u64::from(address(src)) * 59 % (1 << 32);
+        let tuple = source
             ^ u64::from(address(dst))
             ^ 17
             ^ u64::from(src_port) << 16

@@ -27,6 +27,23 @@ fn refused(text: &str) -> String {
         .to_string()
 }
 
+/// TCD without a flow control that pauses a port: RED alone decides.
+#[test]
+fn keys_about_pauses_where_no_port_is_paused() {
+    for (kind, key, value) in [("none", "adaptive", "2.0"), ("pffc", "growth", "\"2KB\"")] {
+        let tcd = |kind| {
+            format!(
+                "{RUN}[flow_control]\nkind = \"{kind}\"\n[detection]\nkind = \"tcd\"\n{key} = {value}\n{FLOWS}"
+            )
+        };
+        let found = lines(&tcd(kind), &[]);
+        let why = format!("{key}: flow_control.kind = \"{kind}\" pauses no port as a whole");
+        let at = |l: &&String| l.contains(&why) && l.contains("s.toml:10:");
+        assert_eq!(found.iter().filter(at).count(), 1, "{found:?}");
+        assert!(lines(&tcd("pfc"), &[]).iter().all(|l| !l.contains(key)));
+    }
+}
+
 /// One warning, at the line of the key, with the reason.
 #[test]
 fn a_key_that_nothing_reads_is_named_with_its_reason() {
@@ -123,18 +140,6 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "[flow_control]\nkind = \"none\"\n[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nframes = \"control\"\n".into(),
             "frames",
             "this flow control sends no frames",
-        ),
-        (
-            "never paused",
-            "[flow_control]\nkind = \"none\"\n[detection]\nkind = \"tcd\"\nadaptive = 2.0\n".into(),
-            "adaptive",
-            "flow_control.kind = \"none\" pauses no port",
-        ),
-        (
-            "flows paused",
-            "[flow_control]\nkind = \"pffc\"\n[detection]\nkind = \"tcd\"\ngrowth = \"2KB\"\n".into(),
-            "growth",
-            "flow_control.kind = \"pffc\" pauses no port",
         ),
         ("unused", pools("[[buffer_pool]]\nname = \"x\"\nsize = \"1MB\"\n"), "name", "no [[buffer_profile]] uses pool 'x'"),
         ("shadow", pools(&format!("{PROFILE}switches = [\"S1\"]\n")), "priorities", "overrides this one"),
