@@ -191,19 +191,6 @@ impl Egress {
     pub fn prefetch_last(&self, store: &FrameStore) {
         self.fifo.prefetch_last(store);
     }
-    /// Appends a frame, where frames wait in arrival order.
-    #[inline(always)]
-    pub(crate) fn push_fifo(&mut self, id: FrameId, len: u32, store: &mut FrameStore) {
-        self.bytes += len as u64;
-        self.highest = self.highest.max(self.bytes);
-        self.fifo.push(id, store);
-    }
-    /// Takes the first frame, of this length.
-    #[inline(always)]
-    pub(crate) fn pop_fifo(&mut self, len: u32, store: &FrameStore) {
-        self.fifo.pop(store);
-        self.bytes -= len as u64;
-    }
     /// A frame passes an idle egress without waiting: it counts as the longest queue for an
     /// instant.
     #[inline]
@@ -279,9 +266,65 @@ impl Discipline {
         port as usize * self.classes + class.index()
     }
 
-    /// True if frames wait in arrival order.
-    pub fn is_fifo(&self) -> bool {
-        matches!(self.queues, Queues::Fifo)
+    /// True if no frame waits behind one for another egress, nor in a sender half.
+    pub fn are_of_egresses(&self) -> bool {
+        matches!(self.queues, Queues::Fifo | Queues::Apart { .. })
+    }
+
+    /// [`Discipline::push`] of a frame of this length; in arrival order without a call.
+    #[inline(always)]
+    pub(crate) fn push_plain(
+        &mut self,
+        egress: &mut Egress,
+        id: FrameId,
+        len: u32,
+        store: &mut FrameStore,
+    ) {
+        let Queues::Fifo = self.queues else { return self.push_called(egress, id, store) };
+        egress.bytes += len as u64;
+        egress.highest = egress.highest.max(egress.bytes);
+        egress.fifo.push(id, store);
+    }
+
+    #[inline(never)]
+    fn push_called(&mut self, egress: &mut Egress, id: FrameId, store: &mut FrameStore) {
+        self.push(egress, id, store);
+    }
+
+    /// The frame of the only class that leaves next; in arrival order without a call.
+    #[inline(always)]
+    pub(crate) fn first_plain(
+        &self,
+        egress: &Egress,
+        out: u16,
+        store: &FrameStore,
+    ) -> Option<FrameId> {
+        let Queues::Fifo = self.queues else { return self.first_called(egress, out, store) };
+        egress.fifo.front()
+    }
+
+    #[inline(never)]
+    fn first_called(&self, egress: &Egress, out: u16, store: &FrameStore) -> Option<FrameId> {
+        self.first(egress, out, Class(0), store)
+    }
+
+    /// Takes the frame that [`Discipline::first_plain`] announced, of this length.
+    #[inline(always)]
+    pub(crate) fn pop_plain(
+        &mut self,
+        egress: &mut Egress,
+        out: u16,
+        len: u32,
+        store: &mut FrameStore,
+    ) {
+        let Queues::Fifo = self.queues else { return self.pop_called(egress, out, store) };
+        egress.fifo.pop(store);
+        egress.bytes -= len as u64;
+    }
+
+    #[inline(never)]
+    fn pop_called(&mut self, egress: &mut Egress, out: u16, store: &mut FrameStore) {
+        self.pop(egress, out, Class(0), store);
     }
 
     /// True if no frame waits for a FIFO egress.
@@ -371,18 +414,28 @@ impl Discipline {
     /// nothing, however often: deficit round robin moves its turn on when a frame leaves.
     #[inline(always)]
     pub fn head(&self, egress: &Egress, out: u16, class: Class, store: &FrameStore) -> Option<u32> {
+        self.first(egress, out, class, store).map(|id| store[id].len())
+    }
+
+    #[inline(always)]
+    fn first(
+        &self,
+        egress: &Egress,
+        out: u16,
+        class: Class,
+        store: &FrameStore,
+    ) -> Option<FrameId> {
         let at = self.at(out, class);
-        let id = match &self.queues {
-            Queues::Fifo => egress.fifo.front()?,
-            Queues::OfSenders => return None, // see `head_of`
-            Queues::Pipeline(p) => p.head(out, class)?,
-            Queues::Apart { queues, order } => queues[at].next(*order, store)?.1,
+        match &self.queues {
+            Queues::Fifo => egress.fifo.front(),
+            Queues::OfSenders => None, // see `head_of`
+            Queues::Pipeline(p) => p.head(out, class),
+            Queues::Apart { queues, order } => Some(queues[at].next(*order, store)?.1),
             Queues::Input { lists, order, reading, .. } => {
                 let ingress = *order[at].iter().find(|&&i| !reading[i as usize])? as usize;
-                lists[ingress * self.classes + class.index()].front()?
+                lists[ingress * self.classes + class.index()].front()
             }
-        };
-        Some(store[id].len())
+        }
     }
 
     /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for

@@ -1,4 +1,4 @@
-//! The way of a frame through a plain switch: one class, queues in arrival order, and none of the
+//! The way of a frame through a plain switch: one class, queues of the egresses, and none of the
 //! options of `switch.rs`. Most switches are plain.
 //!
 //! This is a second text of what `switch.rs` does, with the same result, for speed. It ends where
@@ -19,7 +19,7 @@ impl Switch {
             && self.congestion_points.is_none()
             && self.balancing.is_none()
             && self.watchdog.is_none()
-            && self.queues.is_fifo()
+            && self.queues.are_of_egresses()
             && !self.buffer.has_accounts()
     }
 
@@ -41,19 +41,16 @@ impl Switch {
         };
         env.frames()[id].pass_through(port, out);
         let message = source.rx.on_arrival(now, &held, frame.bytes());
-        if message.is_none() && to.busy(env) && !to.failed() {
-            to.only_class().egress.push_fifo(id, len, env.frames());
+        let at = Passage { now, port, out, class: Class(0) };
+        if message.is_some() {
+            return self.go_on(at, id, &held, message, env);
+        }
+        if to.busy(env) && !to.failed() {
+            self.queues.push_plain(&mut to.only_class().egress, id, len, env.frames());
             return to.call_when_free(env);
         }
-        let waits = message.is_some() || to.only_class().egress.bytes() > 0;
-        if waits || !to.is_open(now, len) {
-            return self.go_on(
-                Passage { now, port, out, class: Class(0) },
-                id,
-                &held,
-                message,
-                env,
-            );
+        if !self.queues.is_idle_fifo(&to.only_class().egress) || !to.is_open(now, len) {
+            return self.go_on(at, id, &held, None, env);
         }
         to.only_class().egress.pass(len);
         match leave(&mut self.buffer, from, to, (id, len), env) {
@@ -67,7 +64,9 @@ impl Switch {
     pub(super) fn send_plain(&mut self, port: u16, env: &mut impl Env) {
         let now = env.now();
         let queue = &self.ports[port as usize].only_class().egress;
-        let Some(id) = queue.fifo_head() else { return self.try_send(port, env) };
+        let Some(id) = self.queues.first_plain(queue, port, env.frames()) else {
+            return self.try_send(port, env);
+        };
         let frame = &env.frames()[id];
         let (in_port, len) = (frame.in_port, frame.len());
         let both = self.ports.get_disjoint_mut([in_port as usize, port as usize]);
@@ -75,7 +74,7 @@ impl Switch {
         if !to.is_open(now, len) {
             return self.try_send(port, env);
         }
-        to.only_class().egress.pop_fifo(len, env.frames());
+        self.queues.pop_plain(&mut to.only_class().egress, port, len, env.frames());
         match leave(&mut self.buffer, from, to, (id, len), env) {
             None => to.start_plain(id, len, env),
             Some(message) => self.say_and_start([in_port, port], message, (id, len), env),
