@@ -63,7 +63,7 @@ class Sender(Protocol):
     """True if missing credits block it, not messages: table ``pauses`` then has cause ``credits``."""
 
     def gate(self, now_ps: int, frame_bytes: int) -> bool | int:
-        """Whether this frame may start now: ``True``; ``False``: not until a message; or a time after now [ps]: not before it. Default: ``True``."""
+        """Whether this frame may start now: ``True``; ``False``: not until a message; or a time after now [ps]: not before it. It must change nothing: how often it is asked depends on the engine. Default: ``True``."""
         return True
 
     def on_sent(self, now_ps: int, frame_bytes: int, duration_ps: int) -> None:

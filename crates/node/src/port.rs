@@ -423,9 +423,11 @@ impl Port {
         self.transmit(id, tx, env);
     }
 
-    /// Puts a frame of the only class on the wire, which is free, where no control frame waits.
+    /// Puts a frame of the only class on the wire, which is free, where no control frame waits and
+    /// no frame records the port.
     #[inline(always)]
     pub(crate) fn start_plain(&mut self, id: FrameId, len: u32, env: &mut impl Env) {
+        debug_assert!(!self.busy(env) && !self.control_waits() && !self.records);
         let tx = env.wire_time(self.rate, len);
         self.class_state.tx.on_sent(env.now(), Bytes(len as u64), tx);
         if self.notes_frames {

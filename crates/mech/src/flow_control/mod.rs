@@ -143,7 +143,7 @@ pub trait Receiver {
 
 /// The upstream half: obeys messages and answers for one egress queue.
 pub trait Sender {
-    /// True if a frame of `len` may start now.
+    /// True if a frame of `len` may start now. How often it is asked depends on the engine.
     fn gate(&self, now: Time, len: Bytes) -> Gate;
     /// A frame of `len` starts now and occupies the wire for `tx`.
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span);

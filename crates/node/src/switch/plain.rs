@@ -2,9 +2,10 @@
 //! options of `switch.rs`. Most switches are plain.
 //!
 //! This is a second text of what `switch.rs` does, with the same result, for speed. It ends where
-//! something rare happens: a control frame, a message to send, a full or paused queue, headroom in
-//! use. There the general text goes on. The engine with one queue of events, with which tests
-//! compare the others, never comes here ([`Env::allows_plain`]).
+//! something rare happens, and the general text goes on: a control frame, no route, a frame that
+//! goes back where it came from, memory that is full or whose headroom is in use or smaller than a
+//! frame, a message at an arrival, a queue that is paused. A run with `--engine events`, with which
+//! tests compare the others, never comes here ([`Env::allows_plain`]).
 
 use super::*;
 
@@ -81,7 +82,8 @@ impl Switch {
         }
     }
 
-    /// A frame that the memory has taken waits, or what its receiver half says goes first.
+    /// What the receiver half says about a frame goes first; the frame leaves or waits by the
+    /// general text.
     #[inline(never)]
     fn go_on(
         &mut self,

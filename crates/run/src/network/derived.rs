@@ -113,8 +113,8 @@ mod tests {
             Bytes::from_kb(300),
         );
         // In place of another key; of a variant that is not the default (`entry_ports`,
-        // `sharing = "static"`).
-        let exempt = ["fecn.weight", "gfc-buffer.entry_b1", "uec-cbfc.reserved"];
+        // `sharing = "static"`); a list of exceptions, empty by default.
+        let exempt = ["fecn.weight", "gfc-buffer.entry_b1", "uec-cbfc.reserved", "af-qcn.weights"];
         let check = |name: &str, specs: &'static [ParamSpec], values: Values| {
             for spec in specs.iter().filter(|s| {
                 s.default.is_none()

@@ -326,7 +326,8 @@ impl Windows {
         }
     }
 
-    /// Adds an event that is mostly one or two windows ahead, in a list that is not empty.
+    /// Adds an event that is mostly one or two windows ahead, in a list that is not empty. A whole
+    /// window ahead, it is beyond the present pass, whichever unit it is for.
     #[inline(always)]
     pub fn push_ahead(&mut self, e: Event) {
         let (ahead, w) = (e.time().wrapping_sub(self.start), self.width);

@@ -17,7 +17,7 @@ pub(crate) struct Layout {
     /// Rounding of transmission times.
     pub clock: WireClock,
     pub seed: u64,
-    /// Plain switches may take the short way: not in the engine that others are compared with.
+    /// Plain switches may take the short way: not with `--engine events`, the reference.
     pub plain: bool,
     pub choice: Choice,
     /// Rate of each port's link, by [`Layout::port_index`], where switches balance load.
