@@ -1,11 +1,11 @@
 //! The way of a frame through a plain switch: one class, queues of the egresses, and none of the
-//! options of `switch.rs`. Most switches are plain.
+//! options of `switch.rs`.
 //!
-//! This is a second text of what `switch.rs` does, with the same result, for speed. It ends where
-//! something rare happens, and the general text goes on: a control frame, no route, a frame that
-//! goes back where it came from, memory that is full or whose headroom is in use or smaller than a
-//! frame, a message at an arrival, a queue that is paused. A run with `--engine events`, with which
-//! tests compare the others, never comes here ([`Env::allows_plain`]).
+//! This text repeats `switch.rs` for speed, with the same result. It calls the general text for
+//! rare cases: a control frame, no route, a frame that leaves by its ingress port, full memory,
+//! headroom that is in use or smaller than a frame, a message at an arrival, a paused queue. A run
+//! with `--engine events` does not use it, and tests compare the others with that run
+//! ([`Env::allows_plain`]).
 
 use super::*;
 
@@ -82,8 +82,8 @@ impl Switch {
         }
     }
 
-    /// What the receiver half says about a frame goes first; the frame leaves or waits by the
-    /// general text.
+    /// Sends the message of the receiver half, if there is one. Then the general text sends or
+    /// queues the frame.
     #[inline(never)]
     fn go_on(
         &mut self,
