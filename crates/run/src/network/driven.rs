@@ -111,8 +111,6 @@ pub struct Driven {
     /// Digest of the scenario before links failed on command.
     digest: u64,
     world: World,
-    /// Routes at the start, by which the facts about a path are those of a scenario's flows.
-    routes: Routes,
     /// Routes after links have failed on command.
     rerouted: Option<Routes>,
     facts: HashMap<(NodeId, NodeId), PathFacts>,
@@ -172,12 +170,10 @@ impl Driven {
         let file = PageFile::new(file);
         let world = build(&scenario, 1, &file)
             .map_err(|e| Problem::new(format!("{}: {}", e.key, e.what), e.hint))?;
-        let routes = scenario.model.routing.routes(&scenario.topology);
         Ok(Driven {
             digest: scenario.digest(),
             scenario,
             world,
-            routes,
             rerouted: None,
             facts: HashMap::new(),
             numbering: Numbering::default(),
@@ -440,7 +436,7 @@ impl Driven {
             return Ok(id);
         }
         let scenario = &self.scenario;
-        let routes = self.rerouted.as_ref().unwrap_or(&self.routes);
+        let routes = self.rerouted.as_ref().unwrap_or(self.world.routes());
         if scenario.ports(routes, &flow_of(m, 0, 0)).is_none() {
             let (src, dst) = (scenario.topology.name(m.src), scenario.topology.name(m.dst));
             return Err(ParamError::new(
@@ -468,7 +464,8 @@ impl Driven {
             ..Line::default()
         });
         let (flow, pair) = self.numbering.flow(m, self.scenario.flows.handed_in_label());
-        let (scenario, routes) = (&self.scenario, &self.routes);
+        // By the routes at the start, as for a scenario's flows.
+        let (scenario, routes) = (&self.scenario, self.world.routes());
         let facts = *self.facts.entry((m.src, m.dst)).or_insert_with(|| {
             path_facts(&scenario.topology, routes, &scenario.model, m.src, m.dst)
         });

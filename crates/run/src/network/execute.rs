@@ -8,12 +8,11 @@ use xoff_record::{
 };
 use xoff_sim::{Ended, Outcome, SLICE, Selection, Share, World};
 use xoff_units::params::ParamError;
-use xoff_units::{NodeId, Span, Time};
+use xoff_units::{NodeId, Span};
 
 use super::NetworkScenario;
 use super::checkpoint::{self, Checkpoints};
 use super::course::Course;
-use super::ideal::Ideals;
 use super::jobs::JobSummary;
 use super::rows::{Totals, write_rows};
 use super::uplinks::{Groups, Samples};
@@ -186,7 +185,7 @@ impl NetworkScenario {
             labels: [self.flows.labels.clone(), self.pool_names()].concat(),
         };
         let samples = (!self.model.probes.rates.is_none())
-            .then(|| Samples::new(Groups::new(self, &Ideals::new(self, Time::ZERO), &ports)));
+            .then(|| Samples::new(Groups::new(self, world.routes(), &ports)));
         let tables =
             Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(

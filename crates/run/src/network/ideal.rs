@@ -1,10 +1,11 @@
 //! Ideal completion times: those of lone flows, on the paths that the flows of a run took.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use xoff_net::topology::routing::{FlowKey, Routes, Way};
 use xoff_net::workload::{Flow, UNLIMITED};
-use xoff_sim::{FlowRecord, Lone, ideal_time};
+use xoff_sim::{FlowRecord, Lone, Outcome, ideal_time};
 use xoff_units::{NodeId, Span, Time};
 
 use crate::network::NetworkScenario;
@@ -28,43 +29,47 @@ impl NetworkScenario {
 /// The routes of a run, each with the time from which on they hold: links may fail.
 pub(crate) struct Ideals<'s> {
     scenario: &'s NetworkScenario,
-    /// Found when a flow first needs them: in a large network that takes seconds, and flows without
-    /// an end have no ideal.
-    routes: OnceCell<Vec<(Time, Routes)>>,
+    first: &'s Arc<Routes>,
+    /// Found when a flow first needs them: after failures in a large network that takes seconds, and
+    /// flows without an end have no ideal.
+    routes: OnceCell<Vec<(Time, Arc<Routes>)>>,
     /// End of the run.
     end: Time,
 }
 
 impl<'s> Ideals<'s> {
-    pub fn new(scenario: &'s NetworkScenario, end: Time) -> Ideals<'s> {
-        Ideals { scenario, routes: OnceCell::new(), end }
+    pub fn new(scenario: &'s NetworkScenario, o: &'s Outcome) -> Ideals<'s> {
+        Ideals { scenario, first: &o.routes, routes: OnceCell::new(), end: o.now }
     }
 
-    fn routes(&self) -> Vec<(Time, Routes)> {
+    fn routes(&self) -> &[(Time, Arc<Routes>)] {
+        self.routes.get_or_init(|| self.find_routes())
+    }
+
+    fn find_routes(&self) -> Vec<(Time, Arc<Routes>)> {
         let scenario = self.scenario;
-        let (rule, mut topology) = (scenario.routing(), scenario.topology.clone());
-        let mut routes = vec![(Time::ZERO, rule.routes(&topology))];
+        let mut routes = vec![(Time::ZERO, self.first.clone())];
         let mut failures = scenario.failures();
+        failures.retain(|f| f.at <= self.end);
+        if failures.is_empty() {
+            return routes;
+        }
         failures.sort_by_key(|f| f.at);
-        for f in failures.iter().filter(|f| f.at <= self.end) {
+        let (rule, mut topology) = (scenario.routing(), scenario.topology.clone());
+        for f in failures {
             topology.links[f.link as usize].up = false;
-            routes.push((f.at, rule.routes(&topology)));
+            routes.push((f.at, Arc::new(rule.routes(&topology))));
         }
         routes
-    }
-
-    /// Routes at the start of the run.
-    pub fn first_routes(&self) -> &Routes {
-        &self.routes.get_or_init(|| self.routes())[0].1
     }
 
     /// The first switch of a flow's path by the hash of the flow or its explicit path, the port that
     /// it takes there, and whether there are others; `None`: there is no switch or no route, or the
     /// ports changed during its life. `left_by`: the port by which it left its host, if it is known.
     pub fn first_switch(&self, f: &FlowRecord, left_by: Option<u16>) -> Option<(u32, u16, bool)> {
-        let all = self.routes.get_or_init(|| self.routes());
+        let all = self.routes();
         let (first, past) = self.life(f);
-        let by = |r: &(Time, Routes)| self.first_switch_by(&r.1, &f.flow, left_by);
+        let by = |r: &(Time, Arc<Routes>)| self.first_switch_by(&r.1, &f.flow, left_by);
         let taken = by(&all[first])?;
         all[first + 1..past].iter().all(|r| by(r) == Some(taken)).then_some(taken)
     }
@@ -95,7 +100,7 @@ impl<'s> Ideals<'s> {
 
     /// The epochs of the routes in the life of a flow: the first of them, and one beyond the last.
     fn life(&self, f: &FlowRecord) -> (usize, usize) {
-        let all = self.routes.get_or_init(|| self.routes());
+        let all = self.routes();
         let until = f.received.unwrap_or(self.end);
         let first = all.partition_point(|r| r.0 <= f.flow.start).saturating_sub(1);
         (first, all.partition_point(|r| r.0 <= until).max(first + 1))
@@ -103,19 +108,19 @@ impl<'s> Ideals<'s> {
 
     /// Routes that are valid at a time.
     pub fn epoch(&self, at: Time) -> usize {
-        let all = self.routes.get_or_init(|| self.routes());
+        let all = self.routes();
         all.partition_point(|r| r.0 <= at).saturating_sub(1)
     }
 
     /// The egress ports that a flow may go through by those routes.
     pub fn ports(&self, epoch: usize, flow: &Flow) -> Option<Vec<(NodeId, u16)>> {
-        let all = self.routes.get_or_init(|| self.routes());
+        let all = self.routes();
         self.scenario.ports(&all[epoch].1, flow)
     }
 
     /// The path of its ideal time, see [`NetworkScenario::way`].
     pub fn way(&self, epoch: usize, flow: &Flow) -> Option<Way> {
-        let all = self.routes.get_or_init(|| self.routes());
+        let all = self.routes();
         self.scenario.way(&all[epoch].1, flow)
     }
 
@@ -125,7 +130,7 @@ impl<'s> Ideals<'s> {
         if flow.size == UNLIMITED {
             return None;
         }
-        let all = self.routes.get_or_init(|| self.routes());
+        let all = self.routes();
         let (first, past) = self.life(f);
         let (_, routes) = &all[first];
         let ideal = s.ideal_time(routes, flow)?;
@@ -156,7 +161,7 @@ mod tests {
         let s = NetworkScenario::from_text("fails.toml", text, &[], Path::new("."))
             .unwrap_or_else(|e| panic!("{e}"));
         let f = s.run(Sink::Nothing).unwrap();
-        let ideals = Ideals::new(&s, f.outcome.now);
+        let ideals = Ideals::new(&s, &f.outcome);
         let at = Time::from_us(1000);
         let (mut caught, mut others, mut after) = (0, 0, 0);
         for f in &f.outcome.flows {

@@ -59,7 +59,7 @@ pub(super) fn write_rows(
 ) -> Result<Totals, RecordError> {
     let pages = s.flows.pages();
     let (mut slowdowns, mut all) = (Slowdowns::new(pages), Vec::with_capacity(o.flows.len()));
-    let ideals = Ideals::new(s, o.now);
+    let ideals = Ideals::new(s, o);
     let balance = uplinks::write(s, o, (&ideals, ports), samples, tables)?;
     for (i, f) in o.all_flows().enumerate() {
         let (f, w) = (&*f, &f.flow);

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use xoff_net::topology::PortNumbers;
-use xoff_net::topology::routing::{Uplinks, uplinks};
+use xoff_net::topology::routing::{Routes, Uplinks, uplinks};
 use xoff_record::{LoadBalance, Node, RateRow, RateSource, RecordError, Tables, UplinkRow};
 use xoff_sim::{FlowRecord, Outcome};
 use xoff_units::NodeId;
@@ -42,7 +42,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Groups by the routes at the start of the run.
-    pub fn new(s: &NetworkScenario, ideals: &Ideals<'_>, ports: &PortNumbers) -> Groups {
+    pub fn new(s: &NetworkScenario, routes: &Routes, ports: &PortNumbers) -> Groups {
         let mut groups = Groups { all: Vec::new(), of_port: vec![(NONE, 0); ports.len()] };
         let t = &s.topology;
         let mut fails: BTreeMap<u32, u64> = BTreeMap::new();
@@ -50,7 +50,7 @@ impl Groups {
             let at = fails.entry(f.link).or_insert(u64::MAX);
             *at = (*at).min(f.at.0);
         }
-        for Uplinks { switch, ports: numbers } in uplinks(t, ideals.first_routes()) {
+        for Uplinks { switch, ports: numbers } in uplinks(t, routes) {
             let rate = |port: u16| t.link_at(switch, port).rate.0 as f64;
             let fastest = numbers.iter().map(|&p| rate(p)).fold(1.0, f64::max);
             let uplink = |&p: &u16| {
@@ -275,7 +275,7 @@ pub(super) fn write(
     samples: Option<Samples>,
     tables: &mut Tables,
 ) -> Result<Balance, RecordError> {
-    let groups = Groups::new(s, ideals, ports);
+    let groups = Groups::new(s, &o.routes, ports);
     let flows = o.flows.len();
     let mut balance =
         Balance { paths: vec![None; flows], collided: vec![None; flows], ..Balance::default() };

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use xoff_mech::detection::MarkCounts;
 use xoff_net::jobs::{Job, Log, Shares};
+use xoff_net::topology::routing::Routes;
 use xoff_node::PoolUse;
 use xoff_units::paged::{Items, Paged};
 use xoff_units::state::State;
@@ -205,6 +207,8 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// Broken promises.
     pub violations_total: u64,
+    /// Routes at the start of the run.
+    pub routes: Arc<Routes>,
 }
 
 impl Outcome {

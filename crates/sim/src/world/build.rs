@@ -288,6 +288,7 @@ impl World {
             partitions,
             layout,
             probes,
+            routes: routes.clone(),
             lookahead: Lookahead {
                 delay: lookahead,
                 window: engine.as_ref().ok().map(Units::window),

@@ -126,6 +126,7 @@ impl World {
             flow_collisions,
             violations,
             violations_total,
+            routes: self.routes,
         };
         (outcome, self.recorder)
     }

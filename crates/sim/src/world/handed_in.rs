@@ -15,6 +15,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use xoff_net::topology::routing::Routes;
 use xoff_net::topology::{LinkId, Topology};
 use xoff_net::workload::{Act, Call, Flow};
 use xoff_node::EventKey;
@@ -283,6 +284,11 @@ impl World {
         self.fail_link(link);
         self.exchange();
         self.put_in_order();
+    }
+
+    /// Routes at the start of the run.
+    pub fn routes(&self) -> &Arc<Routes> {
+        &self.routes
     }
 
     /// The network with the links that have failed so far; `None`: none can fail during the run.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use xoff_net::jobs::Jobs;
-use xoff_net::topology::routing::Routing;
+use xoff_net::topology::routing::{Routes, Routing};
 use xoff_net::topology::{LinkId, Topology};
 use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, Flows};
@@ -158,6 +158,8 @@ pub struct World {
     outside: bool,
     /// Errors of links that lead outside, by receiving port; none: they neither corrupt nor repeat.
     over: Vec<Vec<Direction>>,
+    /// Routes at the start.
+    routes: Arc<Routes>,
     /// Graph and rule for new routes; only if links fail.
     rerouting: Option<Box<(Topology, Routing)>>,
 }

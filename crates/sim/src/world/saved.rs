@@ -55,7 +55,7 @@ impl World {
         let World {
             // Built, or none of them exist here.
             layout: _, probes: _, lookahead: _, threads: _, cores: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
-            deadlock_interval: _, stop_on_deadlock: _, outside: _, over: _, streamed_from: _,
+            deadlock_interval: _, stop_on_deadlock: _, outside: _, over: _, streamed_from: _, routes: _,
             // Rebuilt: caches, and the states that a search has seen.
             noted: _, rerouting: _, paused: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, complete_at, disturbed, skipped, events_skipped, forward,

@@ -70,7 +70,7 @@ pub fn explain_message(
         ));
     };
     let t = &scenario.topology;
-    let ideals = Ideals::new(scenario, outcome.now);
+    let ideals = Ideals::new(scenario, &outcome);
     let path =
         |f: &FlowRecord| ideals.ports(ideals.epoch(f.flow.start), &f.flow).unwrap_or_default();
     let ports = path(f);

@@ -155,7 +155,7 @@ impl<'s> Accounts<'s> {
         pauses: &'s Pauses,
     ) -> Accounts<'s> {
         let limited = scenario.rate_control != "none" || scenario.model.nic.window.is_some();
-        let ideals = Ideals::new(scenario, outcome.now);
+        let ideals = Ideals::new(scenario, outcome);
         Accounts {
             scenario,
             outcome,

@@ -207,7 +207,7 @@ pub fn shared(
     flow: u32,
     (from, to): (u64, u64),
 ) -> Option<((NodeId, u16), Vec<u32>)> {
-    let ideals = Ideals::new(s, o.now);
+    let ideals = Ideals::new(s, o);
     let numbers = PortNumbers::new(&s.topology);
     let path = |f: &FlowRecord| ideals.ports(ideals.epoch(f.flow.start), &f.flow);
     let own = &(u64::from(flow) < o.flows_total()).then(|| o.flow(FlowId(flow)))?;
