@@ -93,6 +93,8 @@ struct FastForward {
     inputs: Inputs,
     /// Events handled when the inputs last changed.
     quiet_from: u64,
+    /// Looks in a row that found changed inputs.
+    restless: u32,
     /// Searches that have found nothing since then. Each makes the wait for the next one longer in
     /// proportion.
     failed: u64,
@@ -123,6 +125,7 @@ impl FastForward {
             progress,
             inputs: Inputs::default(),
             quiet_from: 0,
+            restless: 0,
             failed: 0,
             rows: Vec::new(),
             trim_at: 0,

@@ -16,6 +16,9 @@ use crate::world::partition::{HOPS, Node};
 /// Events without a start or an end of a flow or a random draw, after which a search begins at the
 /// earliest.
 pub(super) const QUIET: u64 = 1024;
+/// Looks in a row that found a change make the wait twice as long each, up to so many times: short
+/// stretches of events do not pay for threads.
+const RESTLESS_MAX: u32 = 7;
 /// And for each word that the state is likely to have: writing it may be in vain.
 const QUIET_EACH: u64 = 6;
 /// Events that a search may take at least: periods of paused trees have some thousand.
@@ -154,13 +157,15 @@ impl World {
         let (handled, inputs) = (self.events_handled(), self.inputs());
         if inputs != f.inputs {
             (f.inputs, f.quiet_from, f.failed) = (inputs, handled, 0);
-            f.progress = Progress::Waits { until: handled + QUIET };
+            f.progress = Progress::Waits { until: handled + (QUIET << f.restless) };
+            f.restless = (f.restless + 1).min(RESTLESS_MAX);
             f.rows.clear();
         }
         if let Progress::Waits { until: waits } = f.progress {
             if handled < waits {
                 return Some((NO_END, waits - handled));
             }
+            f.restless = 0;
             let quiet = QUIET_EACH * self.words_likely();
             if handled - f.quiet_from < quiet {
                 f.progress = Progress::Waits { until: f.quiet_from + quiet };
@@ -436,7 +441,56 @@ impl World {
 
 #[cfg(test)]
 mod tests {
+    use xoff_mech::flow_control::{FlowControl, pfc};
+    use xoff_net::topology::{NodeKind, Topology};
+    use xoff_net::workload::{Flow, Flows};
+    use xoff_units::{Bytes, NodeId, Rate};
+
     use super::*;
+    use crate::world::model::Model;
+
+    /// Flows begin all the time, so no state comes again: the stretches between two looks for one
+    /// become so long that threads pay.
+    #[test]
+    fn looks_that_always_find_a_change_become_rare() {
+        let (hosts, rate) = (4, Rate::from_gbps(100));
+        let mut t = Topology::default();
+        let names = (0..hosts).map(|n| format!("H{n}"));
+        let of: Vec<NodeId> = names.map(|n| t.add_node(n, NodeKind::Host, 0, 0)).collect();
+        let switch = t.add_node("S1".to_owned(), NodeKind::Switch, 1, 0);
+        of.iter().for_each(|&h| _ = t.add_link(h, switch, rate, Span::from_us(1)));
+        let flow = |n: usize| Flow {
+            src: of[n % hosts],
+            dst: of[(n + 1 + n / hosts % (hosts - 1)) % hosts],
+            priority: 0,
+            size: 1000 + 7 * (n as u64 % 101),
+            start: Time::from_ns(50 * n as u64),
+            rate: None,
+            controlled: true,
+            src_port: 1,
+            dst_port: 1,
+            path: None,
+            label: 0,
+        };
+        let flows = Flows {
+            flows: (0..400_000).map(flow).collect::<Vec<_>>().into(),
+            labels: vec!["all".into()],
+            ..Flows::default()
+        };
+        let threshold =
+            pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
+        let fc = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
+        let m = Model::plain(Bytes::from_kb(300), move |_| Ok(fc.clone()));
+        let mut w = World::build(&t, flows, &m).unwrap();
+        let mut waits = Vec::new();
+        for _ in 0..10 {
+            let (_, events) = w.look_ahead(Time::from_us(100_000)).expect("it waits");
+            waits.push(events);
+            assert_eq!(w.run(Time::from_us(100_000), events), None);
+        }
+        println!("{waits:?}");
+        assert!(waits[0] <= QUIET && *waits.last().unwrap() > 64 * QUIET, "{waits:?}");
+    }
 
     #[test]
     fn rows_that_are_kept_are_seldom_passed_over() {

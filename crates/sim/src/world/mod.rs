@@ -289,7 +289,7 @@ impl World {
     }
 
     /// Skips time if it can, see [`Advance::advance`].
-    fn look_ahead(&mut self, until: Time) -> Option<(EventKey, u64)> {
+    pub(crate) fn look_ahead(&mut self, until: Time) -> Option<(EventKey, u64)> {
         let mut forward = self.forward.take()?;
         let pause = forward.advance(self, until);
         self.forward = Some(forward);
