@@ -441,7 +441,7 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use xoff_mech::flow_control::{FlowControl, pfc};
+    use xoff_mech::flow_control::FlowControl;
     use xoff_net::topology::{NodeKind, Topology};
     use xoff_net::workload::{Flow, Flows};
     use xoff_units::{Bytes, NodeId, Rate};
@@ -477,10 +477,7 @@ mod tests {
             labels: vec!["all".into()],
             ..Flows::default()
         };
-        let threshold =
-            pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
-        let fc = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
-        let m = Model::plain(Bytes::from_kb(300), move |_| Ok(fc.clone()));
+        let m = Model::plain(Bytes::from_kb(300), |_| Ok(FlowControl::None));
         let mut w = World::build(&t, flows, &m).unwrap();
         let mut waits = Vec::new();
         for _ in 0..10 {
@@ -488,7 +485,6 @@ mod tests {
             waits.push(events);
             assert_eq!(w.run(Time::from_us(100_000), events), None);
         }
-        println!("{waits:?}");
         assert!(waits[0] <= QUIET && *waits.last().unwrap() > 64 * QUIET, "{waits:?}");
     }
 
