@@ -273,6 +273,28 @@ fn a_worker_that_waits_is_not_checked() {
     }
 }
 
+/// A job is a workload: a file with nothing else is a scenario too, and its worker that waits is
+/// seen.
+#[test]
+fn a_file_with_a_job_only_is_a_scenario() {
+    let file = path(&folder("check-job"), "s.toml");
+    let text = |switch| {
+        format!(
+            "[topology]\nkind = \"chain\"\nswitches = 2\nhosts_per_switch = 3\nrate = \"10Gbps\"\n\
+             delay = \"1us\"\n[switch]\n{switch}\n[flow_control]\nkind = \"pfc\"\n\
+             [[job]]\nhosts = [\"H1\", \"H2\", \"H4\", \"H5\"]\n[[collective]]\nkind = \"all-to-all\"\nsize = \"60KB\"\n"
+        )
+    };
+    std::fs::write(&file, text("discipline = \"pipeline\"")).unwrap();
+    let checked = xoff(&["check", &file]);
+    assert_eq!(checked.code, 2, "{}", checked.out);
+    checked.complains(&["a worker that waits", "skips"]);
+    std::fs::write(&file, text("discipline = \"fifo\"")).unwrap();
+    let checked = xoff(&["check", &file]);
+    assert_eq!(checked.code, 0, "{}", checked.err);
+    assert!(checked.out.contains("No cycle"), "{}", checked.out);
+}
+
 /// Ctrl-C during a long study: what was checked until then is the answer, as one JSON object.
 #[test]
 #[cfg(unix)]

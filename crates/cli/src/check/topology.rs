@@ -125,7 +125,7 @@ pub fn is_scenario_file(text: &str) -> bool {
 fn is_scenario(source: &Arc<Source>) -> bool {
     let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };
     xoff_run::sections().iter().any(|s| {
-        ["routing", "load_balancing", "failures", "flow", "workload"].contains(&s.path)
+        ["routing", "load_balancing", "failures", "flow", "workload", "job"].contains(&s.path)
             && doc.has(s)
     }) || xoff_run::fabric_sections().iter().any(|s| s.path == "scheduled_fabric" && doc.has(s))
 }
