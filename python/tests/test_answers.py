@@ -76,6 +76,10 @@ def test_what_is_asked_of_runs(schema: dict[str, Any], runs: Path) -> None:
     check(schema, "explain", ask("explain", "scenarios/tutorial/ring.toml", "H1:S1", "15ms", folder=runs))
     check(schema, "explain", ask("explain", "scenarios/tutorial/ring.toml", "H1:S1", "1us", folder=runs))
     check(schema, "tree", ask("tree", "scenarios/mechanisms/tcd.toml", "500us", folder=runs))
+    hotspots = "scenarios/fabric/hotspots.toml"
+    check(schema, "waits-fabric", ask("tree", hotspots, "20us", folder=runs))
+    check(schema, "waits-fabric", ask("explain", hotspots, "P8", "20us", folder=runs))
+    check(schema, "check-fabric", ask("check", hotspots, folder=runs))
     for name, setting in (("a", "pfc"), ("b", "gfc-buffer")):
         ask("run", "scenarios/tutorial/ring.toml", "--out", name, "--set", f"flow_control={setting}", folder=runs)
     check(schema, "compare", ask("compare", "a", "b", folder=runs))

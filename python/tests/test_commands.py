@@ -176,6 +176,22 @@ def test_a_tree_is_the_commands(tmp_path: Path) -> None:
     assert "victim" in tree._repr_html_()
 
 
+def test_a_scheduled_fabric_has_answers_of_its_own(tmp_path: Path) -> None:
+    hotspots = ROOT / "scenarios" / "fabric" / "hotspots.toml"
+    waits = xoff.waits(hotspots, "20us")
+    assert waits.json == command("tree", hotspots, "20us")[0]
+    port = waits.outputs[0].port
+    assert xoff.waits(hotspots, 20_000_000, port).outputs == waits.outputs[:1]
+    assert waits.outputs[0].grants_wait_for == "fabric slots" and port in waits._repr_html_()
+    checked = xoff.check_fabric(hotspots)
+    assert checked.json == command("check", hotspots)[0]
+    assert checked and checked.limits[0].key == "input" and "No deadlock" in checked._repr_html_()
+    assert not xoff.check_fabric(ROOT / "scenarios" / "fabric" / "reassembly-deadlock.toml")
+    for wrong in (lambda: xoff.tree(hotspots, "20us"), lambda: xoff.explain(hotspots, "P8", "20us"), lambda: xoff.check(hotspots)):
+        with pytest.raises(TypeError, match="scheduled fabric"):
+            wrong()
+
+
 def test_a_network_is_imported_as_by_the_command(tmp_path: Path) -> None:
     files = SAMPLES / "graph" / "leafspine.graphml"
     options = ["--rate", "100Gbps", "--length", "5m"]

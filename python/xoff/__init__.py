@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from ._answer import Answer
     from ._bench import FabricBenchmark
     from ._check import Check
-    from ._commands import bench_fabric, check, explain, fork, import_network, plan, resume, tree
+    from ._commands import bench_fabric, check, check_fabric, explain, fork, import_network, plan, resume, tree, waits
     from ._compare import Comparison, compare
     from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
+    from ._fabric import FabricCheck, FabricWaits
     from ._figure import PaperFigure
     from ._imported import Imported
     from ._laws import Ack, Arrival, FlowControl, FlowFacts, Link, LoadBalancing, Message, NextHops, Occupancy, Pause, RateControl, Receiver, Sender, Timers
@@ -43,9 +44,10 @@ _PLACES = {
     "_answer": ("Answer",),
     "_bench": ("FabricBenchmark",),
     "_check": ("Check",),
-    "_commands": ("bench_fabric", "check", "explain", "fork", "import_network", "plan", "resume", "tree"),
+    "_commands": ("bench_fabric", "check", "check_fabric", "explain", "fork", "import_network", "plan", "resume", "tree", "waits"),
     "_compare": ("Comparison", "compare"),
     "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
+    "_fabric": ("FabricCheck", "FabricWaits"),
     "_figure": ("PaperFigure",),
     "_imported": ("Imported",),
     "_laws": ("Ack", "Arrival", "FlowControl", "FlowFacts", "Link", "LoadBalancing", "Message", "NextHops", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
@@ -86,6 +88,8 @@ __all__ = [
     "Difference",
     "Explanation",
     "FabricBenchmark",
+    "FabricCheck",
+    "FabricWaits",
     "FlowControl",
     "FlowFacts",
     "Happened",
@@ -124,6 +128,7 @@ __all__ = [
     "__version__",
     "bench_fabric",
     "check",
+    "check_fabric",
     "claims",
     "compare",
     "explain",
@@ -139,4 +144,5 @@ __all__ = [
     "sweep",
     "tree",
     "verify",
+    "waits",
 ]

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 from ._ask import ask, instant, option
 from ._bench import FabricBenchmark
 from ._check import Check
+from ._fabric import FabricCheck, FabricWaits, network
 from ._imported import Imported
 from ._numbers import perhaps
 from ._plan import NetworkPlan, Plan
@@ -45,7 +46,8 @@ def check(
     the flows that count; ``all_pairs``: any host may send to any other, also where a scenario lists its flows. ``seed``: of hashes and
     of drawn sets (default: 1). ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
 
-    Raises :class:`xoff.ScenarioError` with file, line, column and hint. Ctrl-C stops the search.
+    Raises :class:`xoff.ScenarioError` with file, line, column and hint. Ctrl-C stops the search. Of a scheduled fabric:
+    :func:`check_fabric`.
     """
     fail_any, seed = perhaps("fail_any", fail_any, least=1), perhaps("seed", seed)
     sets_max = perhaps("sets_max", sets_max, least=1)
@@ -53,7 +55,7 @@ def check(
     args += [o for name in _list(fail) for o in option("fail", name)]
     args += option("fail_any", fail_any) + option("routing", routing) + option("flows", flows) + option("all_pairs", all_pairs)
     args += option("seed", seed) + option("sets_max", sets_max)
-    return Check._of(*ask([*args, "--", str(fspath(topology))], progress=progress))
+    return Check._of(*network(ask([*args, "--", str(fspath(topology))], progress=progress), "check", "check_fabric"))
 
 
 @overload
@@ -153,10 +155,11 @@ def explain(
 
     ``run``: a run, its folder, or a scenario file; it is repeated up to ``at``. ``port``: ``"S1->S2"`` or ``"S1:S2"``. ``at``: a time such as
     ``"2.9ms"``, or whole picoseconds. ``priority``: 0 to 7; default: the lowest one that waited.
+    Of a scheduled fabric: :func:`waits`.
     """
     where, scenario = _of(run)
     args = ["explain", *option("priority", perhaps("priority", priority, most=7)), "--", where, port, instant(at)]
-    return Explanation._of(*ask(args, progress=progress, scenario=scenario, **_stack))
+    return Explanation._of(*network(ask(args, progress=progress, scenario=scenario, **_stack), "explain", "waits"))
 
 
 def tree(
@@ -172,10 +175,26 @@ def tree(
 
     Its states are those of ternary congestion detection: the run needs ``detection="tcd"``. ``run`` and ``at`` are those of
     :func:`explain`. ``svg``: also draw it into this file; ``force``: even if xoff did not draw the file that is there.
+    Of a scheduled fabric: :func:`waits`.
     """
     where, scenario = _of(run)
     args = ["tree", *option("svg", svg), *option("force", force), "--", where, instant(at)]
-    return CongestionTree._of(*ask(args, progress=progress, scenario=scenario, **_stack))
+    return CongestionTree._of(*network(ask(args, progress=progress, scenario=scenario, **_stack), "tree", "waits"))
+
+
+def waits(run: Run | str | PathLike[str], at: str | int, port: str | None = None, *, progress: bool | StepCallback = True, **_stack: Any) -> FabricWaits:
+    """What waits in a scheduled fabric at a time, and for what: at one port (``"P3"``), or in all of it.
+
+    ``run`` and ``at`` are those of :func:`explain`.
+    """
+    where, scenario = _of(run)
+    args = ["tree", "--", where, instant(at)] if port is None else ["explain", "--", where, port, instant(at)]
+    return FabricWaits._of(*ask(args, progress=progress, scenario=scenario, **_stack))
+
+
+def check_fabric(scenario: str | PathLike[str], *, progress: bool | StepCallback = True) -> FabricCheck:
+    """Can packets of a scheduled fabric deadlock, and how much can an output carry? Without a run."""
+    return FabricCheck._of(*ask(["check", "--", str(fspath(scenario))], progress=progress))
 
 
 def bench_fabric(

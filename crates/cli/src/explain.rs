@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::{JobAnswer, Manifest, Sink, StragglerAnswer};
 use xoff_run::{
-    Circle, Explanation, How, MessageExplanation, NetworkScenario, Root, explain_in,
+    Circle, Explanation, How, MessageExplanation, NetworkScenario, Root, Scenario, explain_in,
     explain_message,
 };
 use xoff_scenario::{Problem, Problems};
@@ -17,20 +17,21 @@ use xoff_units::Time;
 use crate::answer::{Answer, Exit, refused, unwritten};
 use crate::caller::{self, Caller};
 use crate::run::{bar, problem};
-use crate::{interrupt, terminal};
+use crate::{interrupt, terminal, waits};
 
 /// Explain why a port was paused: which flows filled which buffer, back to the root.
 ///
 /// xoff repeats the run up to that time and records the contents of the buffer whenever a port is
-/// paused or slowed down. Nothing in the run's folder changes.
+/// paused or slowed down. Of a scheduled fabric it shows what waits at a port, and for what. Nothing
+/// in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml\n  xoff explain out/ring H1:S1 15ms\n  xoff explain scenarios/tutorial/ring.toml S1:S2 2.9ms\n  xoff explain scenarios/training/all-reduce.toml --straggler\n\nA port is named by its two ends: H1:S1 is H1's port towards S1. H1->S1 works too; quote it in a shell."
 )]
 pub struct Args {
     /// Folder of a run, or a scenario file
-    run: PathBuf,
-    /// Port to explain, as FROM:TO
+    pub run: PathBuf,
+    /// Port to explain, as FROM:TO; a port of a scheduled fabric, as P3
     #[arg(required_unless_present = "straggler")]
     port: Option<String>,
     /// Time, such as 2.9ms
@@ -38,7 +39,7 @@ pub struct Args {
     time: Option<String>,
     /// Explain this priority [default: the lowest one that was paused]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..8))]
-    priority: Option<u8>,
+    pub priority: Option<u8>,
     /// Explain the message that the longest iteration of a job waited for longest; name a job, or a
     /// job and an iteration from 0
     #[arg(long, value_name = "JOB:ITERATION", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with_all = ["port", "time", "priority"])]
@@ -55,7 +56,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         (args.port.as_deref().unwrap_or_default(), args.time.as_deref().unwrap_or_default());
     in_order(&[args.run.as_os_str(), port.as_ref(), time.as_ref()], "explain")?;
     let at = parse_time(time)?;
-    let scenario = load(&args.run)?;
+    let scenario = match load_any(&args.run)? {
+        Scenario::Network(scenario) => *scenario,
+        Scenario::Fabric(scenario) => return waits::explain(args, &scenario, (port, at)),
+    };
     let folder = Some(args.run.as_path()).filter(|run| run.is_dir());
     let e = explain_in(&scenario, folder, port, at, args.priority, repeats(at))
         .map_err(|e| refused(&e))?;
@@ -211,10 +215,22 @@ pub fn parse_time(text: &str) -> Result<Time, Problem> {
     })
 }
 
-/// The scenario of a run's folder, or a scenario file.
+/// The scenario of a network, of a run's folder or a scenario file.
 pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
+    match load_any(path)? {
+        Scenario::Network(scenario) => Ok(*scenario),
+        Scenario::Fabric(_) => Err(Problem::new(
+            format!("{} is of a scheduled fabric, and this needs a network", path.display()),
+            "xoff explain RUN P3 TIME and xoff tree RUN TIME take it",
+        )
+        .into()),
+    }
+}
+
+/// The scenario of a run's folder, or a scenario file.
+pub fn load_any(path: &Path) -> Result<Scenario, Problems> {
     if let Some((text, folder)) = caller::present().as_deref().and_then(Caller::scenario) {
-        return NetworkScenario::from_text(xoff_run::RESOLVED, text, &[], folder);
+        return Scenario::from_text(xoff_run::RESOLVED, text, &[], folder);
     }
     if !path.exists() {
         let what = format!("there is no folder or file '{}'", path.display());
@@ -225,7 +241,7 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
         .into());
     }
     if !path.is_dir() {
-        return crate::import::or_foreign(NetworkScenario::load(path, &[]), path, "run");
+        return crate::import::or_foreign(Scenario::load(path, &[]), path, "run");
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
     unchanged(path)?;
@@ -244,10 +260,14 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
         terminal::note(&text);
     }
     let name = path.join(xoff_run::RESOLVED).display().to_string();
-    let s = NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))?;
+    let s = Scenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))?;
+    let digest = match &s {
+        Scenario::Network(s) => s.inputs_digest(),
+        Scenario::Fabric(_) => String::new(),
+    };
     if m.xoff_version == xoff_run::VERSION
         && !m.inputs_digest.is_empty()
-        && m.inputs_digest != s.inputs_digest()
+        && m.inputs_digest != digest
     {
         let what =
             format!("input files of the scenario in {} have changed since the run", path.display());

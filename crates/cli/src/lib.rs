@@ -57,6 +57,7 @@ mod tree;
 #[cfg(not(target_family = "wasm"))]
 mod verify;
 mod view;
+mod waits;
 
 use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};

@@ -6,29 +6,29 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::output::Kind;
 use xoff_report::{Tone, TreeBox, TreeFigure};
-use xoff_run::{Member, Role, Tree, congestion_tree};
+use xoff_run::{Member, Role, Scenario, Tree, congestion_tree};
 use xoff_scenario::{Problem, Problems};
 
 use crate::answer::{Answer, Exit, refused};
-use crate::{explain, interrupt, out, terminal};
+use crate::{explain, interrupt, out, terminal, waits};
 
 /// Show which ports wait for which at a time: roots, leaves, culprits and victims.
 ///
 /// With detection 'tcd' the tree has congested ports, undetermined ports behind them, and the flows
 /// that cause it or suffer. With any other detection it has the paused ports and the ports they
-/// wait for. xoff repeats the run up to that time; nothing in the run's folder changes.
+/// wait for. Of a scheduled fabric it has the outputs for which most packets wait, and the reason. xoff repeats the run up to that time; nothing in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/mechanisms/tcd.toml --out out/tcd\n  xoff tree out/tcd 500us\n  xoff tree out/tcd 500us --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
 )]
 pub struct Args {
     /// Folder of a run, or a scenario file
-    run: PathBuf,
+    pub run: PathBuf,
     /// Time, such as 1.2ms
-    time: String,
+    pub time: String,
     /// Also draw the tree into this file
     #[arg(long, value_name = "FILE.svg")]
-    svg: Option<PathBuf>,
+    pub svg: Option<PathBuf>,
     /// Replace the file of --svg even if xoff did not draw it
     #[arg(long, requires = "svg")]
     force: bool,
@@ -39,7 +39,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
     explain::in_order(&[args.run.as_os_str(), args.time.as_ref()], "tree")?;
     let at = explain::parse_time(&args.time)?;
-    let scenario = explain::load(&args.run)?;
+    let scenario = match explain::load_any(&args.run)? {
+        Scenario::Network(scenario) => *scenario,
+        Scenario::Fabric(scenario) => return waits::tree(args, &scenario, at),
+    };
     let svg = args
         .svg
         .as_ref()

@@ -18,7 +18,7 @@ fn scenario(name: &str) -> String {
 }
 
 /// Scenarios that last some hundred milliseconds, and how they are run.
-const RUNS: [&[&str]; 10] = [
+const RUNS: [&[&str]; 12] = [
     &[
         "tutorial/ring.toml",
         "--set",
@@ -105,6 +105,8 @@ const RUNS: [&[&str]; 10] = [
         "--set",
         "run.fast_forward=off",
     ],
+    &["fabric/hotspots.toml", "--threads", "2"],
+    &["fabric/qcn-at-inputs.toml"],
 ];
 
 struct Dice(u64);
@@ -246,7 +248,7 @@ fn runs_that_are_killed_at_random_times_come_to_the_same() {
         kills += of_this;
     }
     assert!(
-        kills >= 18,
+        kills >= 21,
         "only {kills} runs were killed between their first checkpoint and their end"
     );
 }
@@ -469,8 +471,8 @@ fn wrong_intervals_and_options_are_refused() {
     );
     refused(&["run", &ring, "--out", &out, "--checkpoint", "1ms"], &["is shorter than 10 ms"]);
     refused(
-        &["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--checkpoint", "1min"],
-        &["checkpoint"],
+        &["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--checkpoint", "1ms"],
+        &["is shorter than 10 ms"],
     );
     refused(&["run", "--resume", &out, "--seed", "3"], &["cannot be used with"]);
     refused(&["run", "--from", &out, "--out", &out], &["--at"]);

@@ -4,7 +4,12 @@ mod support;
 
 use std::path::Path;
 
-use support::{files, folder, has_every_number, xoff};
+use support::{Ran, files, folder, has_every_number, path, xoff};
+
+/// Stdout in one line.
+fn words(ran: &Ran) -> String {
+    ran.out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 fn scenario(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -169,4 +174,71 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     // Commands for networks report that this is none.
     let ran = xoff(&["check", &scenario("hotspots.toml")]);
     assert_eq!(ran.complains(&["fabric"]).code, 2);
+}
+
+/// Without a run: packets that can wait for each other, and limits with their numbers.
+#[test]
+fn a_fabric_is_checked() {
+    let hotspots = xoff(&["check", &scenario("hotspots.toml"), "--json"]);
+    let json = hotspots.json();
+    assert_eq!((hotspots.code, &json["verdict"]), (0, &"deadlock-free".into()));
+    // b_in / (link_delay + 40 B + credit_delay) = 8192 B / (21.6 + 3.2 + 20 ns): 14.6 lines.
+    let input = &json["limits"][0];
+    let share = input["share"].as_f64().unwrap();
+    assert_eq!(input["key"], "input");
+    assert!((share - 8192.0 * 8.0 / (21.6 + 3.2 + 20.0) / 100.0).abs() < 1e-9, "{input}");
+    let stuck = xoff(&["check", &scenario("reassembly-deadlock.toml")]);
+    assert_eq!(stuck.code, 1);
+    // 64 inputs * 36 segments - 1 with a packed one, and one more to go on.
+    assert!(words(&stuck).contains("output_slots 48 < 64 inputs * 36 + 1 = 2305"), "{}", stuck.out);
+    let refused = xoff(&["check", &scenario("hotspots.toml"), "--fail-any", "1"]);
+    refused.complains(&["--fail-any is about the routes of a network"]);
+    xoff(&["plan", &scenario("hotspots.toml")]).complains(&["is a scenario", "xoff check"]);
+}
+
+/// At a time: outputs with the bytes that wait for them and the reason, paused hosts, a deadlock.
+#[test]
+fn what_waits_in_a_fabric_is_shown() {
+    let hotspots = scenario("hotspots.toml");
+    let tree = xoff(&["tree", &hotspots, "50us", "--json"]).json();
+    let outputs = tree["outputs"].as_array().unwrap();
+    let hot: Vec<_> = (8..16).map(|p| format!("P{p}")).collect();
+    assert!(outputs[..8].iter().all(|o| hot.contains(&o["port"].as_str().unwrap().to_owned())));
+    assert_eq!(outputs[0]["grants_wait_for"], "fabric slots");
+    let shown = xoff(&["tree", &hotspots, "50us"]);
+    assert!(words(&shown).contains("slots of the fabric-output buffer are free"), "{}", shown.out);
+    let port = outputs[0]["port"].as_str().unwrap();
+    let one = xoff(&["explain", &hotspots, port, "50us", "--json"]).json();
+    assert_eq!(one["outputs"][0], outputs[0]);
+    let qcn = scenario("qcn-at-inputs.toml");
+    let none = path(&folder("fabric-pause"), "pause.toml");
+    let text = std::fs::read_to_string(&qcn).unwrap();
+    std::fs::write(
+        &none,
+        text.replace("kind = \"qcn\"", "kind = \"none\"").replace("300ms", "3ms"),
+    )
+    .unwrap();
+    let tree = xoff(&["tree", &none, "2ms", "--json"]).json();
+    let paused: Vec<_> = tree["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|i| !i["paused_since_ps"].is_null())
+        .collect();
+    // Q_low to the input buffer.
+    assert!(!paused.is_empty(), "{tree}");
+    for i in &paused {
+        assert!((44_000..=150_000).contains(&i["held_bytes"].as_u64().unwrap()), "{i}");
+        assert_eq!(i["outputs"][0]["port"], "P15", "{i}");
+    }
+    let port = paused[0]["port"].as_str().unwrap();
+    let one = xoff(&["explain", &none, port, "2ms"]);
+    assert!(words(&one).contains("its host is paused since"), "{}", one.out);
+    assert!(words(&one).contains("Output P15"), "{}", one.out);
+    let stuck = scenario("reassembly-deadlock.toml");
+    let tree = xoff(&["tree", &stuck, "90us"]);
+    assert!(words(&tree).contains("reassembly deadlock at output 63"), "{}", tree.out);
+    xoff(&["explain", &hotspots, "S1:S2", "50us"]).complains(&["no port 'S1:S2'", "P0 to P63"]);
+    xoff(&["tree", &hotspots, "1s"]).complains(&["is after the end of the run"]);
+    xoff(&["tree", &hotspots, "1us", "--svg", "t.svg"]).complains(&["the tree of a network"]);
 }

@@ -118,7 +118,8 @@ pub fn run(
         Scenario::Fabric(scenario) => {
             let threads = threads.unwrap_or(1);
             let finished = scenario
-                .run_with_page(threads, sink()?, |p| looker.look(p), |_| None)
+                .start(sink()?, threads)
+                .and_then(|running| running.run(|p| looker.look(p)))
                 .map_err(Failure::Run)?;
             Ok::<_, Failure>((finished.manifest, finished.tables))
         }

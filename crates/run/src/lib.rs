@@ -18,7 +18,7 @@ mod network;
 mod scenario;
 
 pub use fabric::sections::sections as fabric_sections;
-pub use fabric::{FabricFinished, FabricScenario};
+pub use fabric::{FabricFinished, FabricRunning, FabricScenario};
 pub use manifest::{ExtraFile, ProcessTime, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
 pub use network::checkpoint::{Fork, Saved, bytes as checkpoints};

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use xoff_mech::scheduled::request_grant::{Admission, Service};
 use xoff_sim::scheduled::{
-    Arrival, Blocked, Config, Control, Core, Pattern, Report, Shape, Sizes, Spray, Stream, Traffic,
-    World,
+    Arrival, Blocked, Config, Control, Core, Hold, Pattern, Report, Shape, Sizes, Spray, Stream,
+    Traffic, World,
 };
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -188,6 +188,42 @@ fn the_papers_delays() {
         [29.5, 34.9, 84.5, 308.0]
     );
     assert!((of(9_000, true, 11) - 287.5).abs() < 0.1);
+}
+
+/// Eight inputs with 5 segments each for one output of a switch, which grants one segment in a
+/// segment time T, from a control delay d after the packets came: what waits at any time, and for
+/// what, is a count of grants.
+#[test]
+fn what_waits_is_a_count_of_grants() {
+    let mut c = Config::unbiased_qcn_ideal(
+        9,
+        Rate::from_gbps(100),
+        xoff_sim::scheduled::Hosts::unbiased_qcn(Vec::new(), None),
+    );
+    (c.hosts, c.grant_rate) = (None, c.line);
+    let (t0, size) = (1_000_000, c.segment_max);
+    let packets = (0..40).map(|n| Arrival { at: Time(t0), input: n % 8, output: 8, size });
+    c.traffic.pattern = Pattern::Listed { packets: packets.collect(), hot: vec![] };
+    let Control::OutOfBand { delay } = c.control else { unreachable!() };
+    let (d, t) = (delay.0, c.line.time_for(size).0);
+    for at in
+        [t0, t0 + d, t0 + 2 * d, t0 + 2 * d + 10 * t - 1, t0 + 2 * d + 10 * t, t0 + d + 39 * t]
+    {
+        let mut world = World::new(c.clone()).unwrap();
+        world.advance(Time(at), &mut |_, _| ControlFlow::Continue(()));
+        let waits = world.waits();
+        let by = |from: u64| at.checked_sub(from).map_or(0, |past| past / t + 1);
+        let (granted, sent) = (by(t0 + d), by(t0 + 2 * d));
+        let o = &waits.outputs[0];
+        assert_eq!((o.output, o.backlog.bytes), (8, (40 - sent) * size.0), "{at}");
+        let asked = if at < t0 + d { 0 } else { 40 - granted };
+        assert_eq!(o.requested, asked, "{at}");
+        let hold =
+            if asked == 0 { Hold::NoRequest } else { Hold::Idle(Time(t0 + d + granted * t)) };
+        assert_eq!(o.hold, hold, "{at}");
+        assert_eq!(o.inputs.iter().map(|i| i.1).sum::<u64>(), o.backlog.bytes);
+        assert_eq!(waits.inputs.iter().map(|i| i.held).sum::<u64>(), o.backlog.bytes);
+    }
 }
 
 /// Lemma 1's round trips: what is between an adapter and the fabric comes on top.

@@ -16,10 +16,20 @@ fn run(config: Config) -> (Report, HostReport) {
 }
 
 fn on_threads(config: Config, threads: usize) -> (Report, HostReport) {
-    let mut report = World::on_threads(config, threads)
-        .map_err(|p| format!("{p:?}"))
-        .unwrap()
-        .run(&mut |_, _| ControlFlow::Continue(()));
+    finished(World::on_threads(config, threads).map_err(|p| format!("{p:?}")).unwrap())
+}
+
+/// Saved after a twentieth, and continued in another world.
+fn continued(config: Config, threads: usize) -> (Report, HostReport) {
+    let build = || World::on_threads(config.clone(), threads).map_err(|p| format!("{p:?}"));
+    let (mut first, mut second) = (build().unwrap(), build().unwrap());
+    first.advance(Time(config.until.0 / 20), &mut |_, _| ControlFlow::Continue(()));
+    second.restore(&first.save().unwrap()).unwrap();
+    finished(second)
+}
+
+fn finished(world: World) -> (Report, HostReport) {
+    let mut report = world.run(&mut |_, _| ControlFlow::Continue(()));
     let hosts = report.hosts.take().unwrap();
     (report, hosts)
 }
@@ -261,8 +271,12 @@ fn pause_never_overflows_and_no_byte_is_lost() {
         let (report, h) = run(c.clone());
         let threads = 2 + case as usize % 3;
         assert!(
-            on_threads(c, threads) == (report.clone(), h.clone()),
+            on_threads(c.clone(), threads) == (report.clone(), h.clone()),
             "case {case} on {threads} threads"
+        );
+        assert!(
+            continued(c, threads) == (report.clone(), h.clone()),
+            "case {case}, continued on {threads} threads"
         );
         assert!(
             h.overflows == 0 && h.input_max <= 150_000,

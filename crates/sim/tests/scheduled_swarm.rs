@@ -229,6 +229,39 @@ fn no_result_depends_on_the_threads() {
     }
 }
 
+/// A run that is saved and continues in another world reports the same, the number of events
+/// included, on any number of threads.
+#[test]
+fn a_saved_state_continues_as_if_it_had_never_stopped() {
+    let progress = &mut |_, _| ControlFlow::Continue(());
+    for number in 0..60 {
+        let mut c = case(number);
+        c.until = Time(c.until.0 / 3);
+        if matches!(c.core, Core::Network(_)) && number % 3 == 0 {
+            c.element.crosspoint = Some(c.element.output);
+            (c.spray, c.control_path) = (Spray::Permuted, ControlPath::Own);
+        }
+        let whole = run(&c);
+        for threads in [1, 3] {
+            let build = || World::on_threads(c.clone(), threads).unwrap();
+            let mut world = build();
+            for part in 1..4 {
+                assert!(world.advance(Time(c.until.0 * part / 4), progress));
+                let state = world.save().unwrap();
+                world = build();
+                world.restore(&state).unwrap();
+                assert_eq!(world.save().unwrap(), state, "case {number}");
+            }
+            assert_eq!(world.run(progress), whole, "case {number} on {threads} threads: {c:?}");
+        }
+    }
+    let c = case(1);
+    let state = World::new(c.clone()).unwrap().save().unwrap();
+    for cut in 0..state.len() {
+        assert!(World::new(c.clone()).unwrap().restore(&state[..cut]).is_err(), "{cut}");
+    }
+}
+
 /// From 256 ports on a thread has several parts.
 #[test]
 fn no_result_depends_on_the_parts() {

@@ -1,5 +1,6 @@
 //! `xoff check`: can these routes deadlock?
 
+pub mod fabric;
 mod flows;
 pub mod report;
 mod topology;
@@ -24,7 +25,9 @@ use xoff_units::grouped;
 /// Check whether routes can deadlock, now or after failures.
 ///
 /// A deadlock needs a cycle of buffers that wait for each other, under any backpressure. Without a
-/// cycle no deadlock can form. With a cycle, some flows at some time can close it.
+/// cycle no deadlock can form. With a cycle, some flows at some time can close it. Of a scheduled
+/// fabric, xoff checks whether incomplete packets can fill a reassembly buffer, and prints the
+/// limits on the throughput of an output.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
@@ -74,6 +77,9 @@ Exit codes: 0 no cycle; 1 a cycle, now or after some failure, tables with a blac
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
+    if let Some(fabric) = topology::scheduled_fabric(&args.topology)? {
+        return fabric::run(args, &fabric);
+    }
     let Network { mut topology, routing, flows, tables, infiniband, findings } =
         topology::load(&args.topology)?;
     fail(&mut topology, &args.fail)?;

@@ -15,7 +15,7 @@ use xoff_analysis::cbd::Rule;
 use xoff_net::topology::Topology;
 use xoff_net::topology::builders::{self, BUILDERS, Builder};
 use xoff_net::topology::routing::{Paths, Tables};
-use xoff_run::NetworkScenario;
+use xoff_run::{FabricScenario, NetworkScenario};
 use xoff_scenario::document::Document;
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::params::suggest::nearest;
@@ -127,7 +127,21 @@ fn is_scenario(source: &Arc<Source>) -> bool {
     xoff_run::sections().iter().any(|s| {
         ["routing", "load_balancing", "failures", "flow", "workload", "job"].contains(&s.path)
             && doc.has(s)
-    }) || xoff_run::fabric_sections().iter().any(|s| s.path == "scheduled_fabric" && doc.has(s))
+    })
+}
+
+/// The scheduled fabric that an argument names; `None`: it names something else.
+pub fn scheduled_fabric(text: &str) -> Result<Option<FabricScenario>, Problems> {
+    let path = Path::new(text);
+    let sections = xoff_run::fabric_sections();
+    let is_fabric = |source| {
+        Document::parse(source, &[])
+            .is_ok_and(|doc| sections.iter().any(|s| s.path == "scheduled_fabric" && doc.has(s)))
+    };
+    if !path.is_file() || !Source::read(path).is_ok_and(is_fabric) {
+        return Ok(None);
+    }
+    FabricScenario::load(path, &[]).map(Some)
 }
 
 fn scenario(source: &Source) -> Result<Network, Problems> {

@@ -134,6 +134,13 @@ impl TypedValueParser for Planned {
             Some(text) if is_network(text) => Ok(text.to_owned()),
             // A mechanism goes first: a folder of that name is no network without its format.
             text => self.0.parse_ref(cmd, arg, value).map_err(|e| {
+                if let Some(file) = text.filter(|t| t.ends_with(".toml") && Path::new(t).is_file()) {
+                    let text = format!(
+                        "xoff plan sizes links, and '{file}' is a scenario\n\n  tip: use xoff check {} for its deadlocks and limits, or xoff run\n",
+                        terminal::word(file)
+                    );
+                    return clap::Error::raw(clap::error::ErrorKind::ValueValidation, text);
+                }
                 match text.and_then(|t| xoff_scenario::import::foreign(Path::new(t), "plan")) {
                     Some(p) => {
                         let text = format!("{}\n\n  tip: {}\n", p.message, p.hint);

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use xoff_record::verdict::Allow;
-use xoff_run::{Fork, Saved};
+use xoff_run::{Fork, Saved, Scenario};
 use xoff_scenario::{Problem, Problems};
 
-use super::{Args, Ending, report_threads, threads, to_the_end};
+use super::{Args, Ending, fabric, report_threads, threads, to_the_end};
 use crate::answer::{Allowed, Answer};
 use crate::{explain, interrupt, terminal};
 
@@ -23,19 +23,29 @@ pub fn resume(args: &Args, root: &Path) -> Result<Answer, Problems> {
     let saved = Saved::newest(root).map_err(at_option)?;
     saved.passed_over().iter().for_each(|text| terminal::note(text));
     let scenario = saved.scenario()?;
-    terminal::problems(&scenario.warnings);
-    interrupt::ask_first();
-    let running = saved.resume(&scenario, args.claim()?)?;
-    terminal::note(&format!(
-        "{} continues from its checkpoint at {}",
-        root.display(),
-        saved.time()
-    ));
+    let continues = || {
+        let (root, at) = (root.display(), saved.time());
+        terminal::note(&format!("{root} continues from its checkpoint at {at}"));
+    };
     let allowed: Vec<Allow> = serde_json::from_str(saved.note()).unwrap_or_default();
     let allowed = args.allowed.clone().and(&allowed);
     let ending =
         Ending { folder: root.to_owned(), report: saved.page(), allowed, verbose: args.verbose };
-    to_the_end(&ending, &scenario, running)
+    interrupt::ask_first();
+    match scenario {
+        Scenario::Network(scenario) => {
+            terminal::problems(&scenario.warnings);
+            let running = saved.resume(&scenario, args.claim()?)?;
+            continues();
+            to_the_end(&ending, &scenario, running)
+        }
+        Scenario::Fabric(scenario) => {
+            terminal::problems(&scenario.warnings);
+            let running = scenario.resume(&saved, args.claim()?)?;
+            continues();
+            fabric::to_the_end(&ending, &scenario, running)
+        }
+    }
 }
 
 /// Continues a copy of the run in a folder with other settings.

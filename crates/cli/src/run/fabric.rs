@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::Sink;
 use xoff_record::verdict::Allow;
-use xoff_run::{FabricFinished, FabricScenario};
+use xoff_run::{FabricFinished, FabricRunning, FabricScenario};
 use xoff_scenario::Problems;
 use xoff_sim::scheduled::{Config, Delay, Report};
 use xoff_units::{Bytes, Rate, Span, grouped};
 
-use super::{Args, bar, problem, report_threads, show, threads, verdict, warn_since};
+use super::{
+    Args, Ending, again, bar, problem, report_threads, show, threads, verdict, warn_since,
+};
 use crate::answer::Answer;
 use crate::interrupt;
 use crate::terminal;
@@ -18,31 +20,48 @@ use crate::terminal;
 pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
-    let folder = args.claim()?;
-    let bar = bar();
-    let look = |p: &xoff_run::Progress| {
-        show(&bar, p);
-        !interrupt::asked()
-    };
-    let page =
-        |f: &FabricFinished| (!args.no_report).then(|| xoff_report::view::of_fabric(scenario, f));
+    let sink = Sink::Files(args.claim()?, args.format);
     // Unless asked for, one: a run with few ports would wait more than it works.
     let threads = threads(args.threads).unwrap_or(1);
-    let finished = scenario.run_with_page(threads, Sink::Files(folder, args.format), look, page);
+    let running = scenario.start(sink, threads).map_err(problem)?;
+    report_threads(threads, running.threads(), None);
+    to_the_end(&args.ending(), scenario, running)
+}
+
+/// Runs a started run, with its report, and answers.
+pub fn to_the_end<'s>(
+    ending: &Ending,
+    scenario: &'s FabricScenario,
+    running: FabricRunning<'s>,
+) -> Result<Answer, Problems> {
+    let running = running.noting(&again::note(&ending.allowed));
+    let running = if ending.report {
+        running.with_page(|f| xoff_report::view::of_fabric(scenario, f))
+    } else {
+        running
+    };
+    let bar = bar();
+    let finished = running.run(|p| {
+        show(&bar, p);
+        !interrupt::asked()
+    });
     drop(bar);
     let finished = finished.map_err(problem)?;
-    report_threads(threads, finished.manifest.threads as usize, None);
     warn_since(&finished.manifest, &scenario.warnings);
-    let exit = args.allowed.exit(verdict(&finished.manifest));
-    let folder = args.folder().display().to_string();
+    let exit = ending.allowed.exit(verdict(&finished.manifest));
+    let folder = ending.folder.display().to_string();
     let next = finished
         .manifest
         .files
         .iter()
         .any(|f| f.name == xoff_report::view::REPORT)
         .then(|| format!("xoff view {}", terminal::word(&folder)));
-    Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit)
-        .next(next))
+    Ok(Answer::new(
+        text(scenario, &finished, ending),
+        &json(&scenario.config, &finished, ending),
+        exit,
+    )
+    .next(next))
 }
 
 /// Outcome of a run of a scheduled fabric.
@@ -138,7 +157,7 @@ fn control_share(f: &FabricFinished) -> f64 {
     r.control_bytes as f64 / (r.control_bytes + r.segment_bytes).max(1) as f64
 }
 
-fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> Json<'a> {
+fn json<'a>(c: &Config, f: &'a FabricFinished, ending: &Ending) -> Json<'a> {
     let r = &f.report;
     Json {
         manifest: &f.manifest,
@@ -150,14 +169,14 @@ fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> Json<'a> {
         reassembly_bytes_max: r.reassembly_max,
         backlog: backlog(r),
         control_share: control_share(f),
-        allowed: args.allowed.list(),
-        out: args.folder().display().to_string(),
+        allowed: ending.allowed.list(),
+        out: ending.folder.display().to_string(),
     }
 }
 
-fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
+fn text(s: &FabricScenario, f: &FabricFinished, ending: &Ending) -> String {
     let (r, m, c) = (&f.report, &f.manifest, &s.config);
-    let headline = args.allowed.headline(&s.title, verdict(m));
+    let headline = ending.allowed.headline(&s.title, verdict(m));
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
@@ -216,12 +235,12 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
         );
     }
     if m.files.iter().any(|f| f.name == xoff_report::view::REPORT) {
-        row("Report", args.folder().join(xoff_report::view::REPORT).display().to_string());
+        row("Report", ending.folder.join(xoff_report::view::REPORT).display().to_string());
     }
     let tables: Vec<_> = f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
-    row("Tables", format!("{}: {}", args.folder().display(), tables.join(", ")));
+    row("Tables", format!("{}: {}", ending.folder.display(), tables.join(", ")));
     let mut text = format!("{headline}\n{}\n{}", flows(c, f), terminal::draw(&t));
-    if args.verbose {
+    if ending.verbose {
         let mut t = terminal::pairs();
         let million = m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6;
         t.add_row([

@@ -4,8 +4,10 @@
 //! segment whether there is any; that set finds members from its beginning only and counts them by
 //! scanning.
 
+use xoff_units::state::State;
+
 /// A set of numbers below a bound, one bit each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
 pub struct Bits {
     words: Vec<u64>,
     len: u32,

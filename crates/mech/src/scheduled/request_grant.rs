@@ -18,13 +18,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use xoff_units::state::State;
 
 use xoff_units::{Span, Time};
 
 use super::Bits;
 
 /// Injection that a VOQ may do now (section 3.2, "eligibility").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum MaySend {
     /// A segment that was granted.
     Granted,
@@ -36,7 +37,7 @@ pub enum MaySend {
 }
 
 /// The counters of one VOQ at its input adapter (section 3.2) [segments].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Requester {
     granted: u32,
     pending: u32,
@@ -188,12 +189,36 @@ pub enum Decision {
     Nothing,
 }
 
+/// Reason why an output adapter grants nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// No input requests.
+    NoRequest,
+    /// The idle time after the last grant, until then.
+    Idle(Time),
+    /// Too few free slots of the reorder and reassembly buffer [segments].
+    OutputSlots {
+        /// Free slots.
+        free: u32,
+        /// Slots that the next grant needs.
+        needed: u32,
+    },
+    /// Too few free slots of the fabric-output buffer [segments].
+    FabricSlots {
+        /// Free slots.
+        free: u32,
+        /// Slots that the next grant needs.
+        needed: u32,
+    },
+}
+
 /// Virtual start from which on all are counted from the present one.
 const START_MAX: u32 = if cfg!(test) { 40 } else { 1 << 31 };
 
 /// The output arbiter and its counters (section 3.3) [segments].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct Granter {
+    #[state(built)] // constant
     p: GranterParams,
     /// Requests per input, the paper's r[i].
     requests: Vec<u32>,
@@ -344,6 +369,29 @@ impl Granter {
         }
     }
 
+    /// Reason why nothing is granted now. It holds until a request, an arrival or a departure.
+    pub fn hold(&self, now: Time) -> Hold {
+        let asked = |i: usize| self.requests[i].min(self.p.grant_max);
+        let smallest = self.asking.iter().map(asked).min();
+        let Some(smallest) = smallest else { return Hold::NoRequest };
+        let needed = match (self.p.fair, self.p.whole_requests) {
+            (true, _) => self.p.requests_max,
+            (false, true) => smallest,
+            (false, false) => 1,
+        };
+        let (output, fabric) = (self.output_free, self.fabric_free);
+        if output < needed {
+            Hold::OutputSlots { free: output, needed }
+        } else if fabric < needed {
+            Hold::FabricSlots { free: fabric, needed }
+        } else {
+            Hold::Idle(self.idle_until.max(now))
+        }
+    }
+    /// Requests of all inputs that are not granted yet [segments].
+    pub fn requested(&self) -> u64 {
+        self.requests.iter().map(|&r| u64::from(r)).sum()
+    }
     /// Requests of an input that are not granted yet [segments].
     pub fn requested_by(&self, input: u32) -> u32 {
         self.requests[input as usize]

@@ -106,6 +106,29 @@ pub fn shuffle<T>(rng: &mut impl Rng, items: &mut [T]) {
     }
 }
 
+/// The position of a stream as its state, for `state(by = position)`: the generator counts.
+pub mod position {
+    use rand_chacha::ChaCha8Rng;
+    use xoff_units::state::{Broken, Reader, State as _, Value as _, Walk};
+
+    /// Goes through it.
+    ///
+    /// # Errors
+    /// Those of the walk.
+    pub fn walk<W: Walk>(stream: &ChaCha8Rng, w: &mut W) -> Result<(), W::Stop> {
+        stream.get_word_pos().walk(w)
+    }
+
+    /// Moves the stream to the saved position.
+    ///
+    /// # Errors
+    /// No position was saved.
+    pub fn restore(stream: &mut ChaCha8Rng, from: &mut Reader) -> Result<(), Broken> {
+        stream.set_word_pos(u128::read(from)?);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,16 +4,19 @@ use std::ops::ControlFlow;
 
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_record::{
-    Closed, FabricDelays, FabricHosts, FabricPortRow, FabricTables, FabricTotals, HostFlowRow,
-    Load, Manifest, Names, Node, RecordError, Sink, WindowRow,
+    Closed, FabricDelays, FabricHosts, FabricPortRow, FabricTables, FabricTotals, Folder,
+    HostFlowRow, Load, Manifest, Names, Node, RecordError, Sink, WindowRow,
 };
-use xoff_sim::scheduled::{Core, Delay, HostReport, Report, World};
+use xoff_scenario::Problems;
+use xoff_sim::scheduled::{Core, Delay, HostReport, Problem, Report, World};
+use xoff_units::params::ParamError;
 use xoff_units::{Rate, Time, grouped};
 
 use super::FabricScenario;
 use crate::manifest::{
     Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last,
 };
+use crate::network::checkpoint::{self, Checkpoints, Saved};
 
 /// A run of a fabric that has ended.
 pub struct FabricFinished {
@@ -27,6 +30,20 @@ pub struct FabricFinished {
     pub interrupted: bool,
 }
 
+/// A fabric in motion, with open tables.
+pub struct FabricRunning<'s> {
+    scenario: &'s FabricScenario,
+    world: World,
+    tables: FabricTables,
+    sink: Sink,
+    clocks: Clocks,
+    checkpoints: Option<Checkpoints>,
+    page: Option<Box<Page<'s>>>,
+}
+
+/// Draws a file from everything except the tables.
+type Page<'s> = dyn FnOnce(&FabricFinished) -> ExtraFile + 's;
+
 impl FabricScenario {
     /// Runs from start to end, on one thread. `look` is called now and then; when it returns false, the run stops
     /// and closes properly.
@@ -38,52 +55,134 @@ impl FabricScenario {
         sink: Sink,
         look: impl FnMut(&Progress) -> bool,
     ) -> Result<FabricFinished, RunError> {
-        self.run_with_page(1, sink, look, |_| None)
+        self.start(sink, 1)?.run(look)
     }
 
-    /// [`Self::run`] on at most this number of threads, with the file that `page` draws from everything except the tables. Never
-    /// changes a result.
+    /// Puts it in motion, on at most this number of threads. Never changes a result.
     ///
     /// # Errors
-    /// As [`Self::run`].
-    pub fn run_with_page(
+    /// The memory will not suffice, a table cannot be written, or the folder contains a run that
+    /// can continue.
+    pub fn start(&self, sink: Sink, threads: usize) -> Result<FabricRunning<'_>, RunError> {
+        if let Sink::Files(folder, _) = &sink {
+            checkpoint::refuse_unfinished(folder).map_err(RunError::Record)?;
+        }
+        let mut running = self.start_without_checkpoints(sink, threads)?;
+        let FabricRunning { world, clocks, .. } = &running;
+        let header = |format: &str| self.header(format, world.threads(), clocks);
+        running.checkpoints = Checkpoints::begin(self.checkpoint, &running.sink, header)?;
+        Ok(running)
+    }
+
+    /// The run continues from a checkpoint, in the folder in which it stopped.
+    ///
+    /// # Errors
+    /// The state is none of this scenario, or a table cannot be written.
+    pub fn resume(&self, saved: &Saved, folder: Folder) -> Result<FabricRunning<'_>, Problems> {
+        let sink = Sink::Files(folder.clone(), saved.format());
+        let mut running =
+            self.start_without_checkpoints(sink, saved.threads()).map_err(checkpoint::problems)?;
+        saved.restore_fabric(&mut running.world, &mut running.clocks)?;
+        let header = self.header(saved.format().name, saved.threads(), &running.clocks);
+        running.checkpoints = saved.checkpoints(self.checkpoint, &folder, header, true)?;
+        Ok(running)
+    }
+
+    fn start_without_checkpoints(
         &self,
-        threads: usize,
         sink: Sink,
-        mut look: impl FnMut(&Progress) -> bool,
-        page: impl FnOnce(&FabricFinished) -> Option<ExtraFile>,
-    ) -> Result<FabricFinished, RunError> {
+        threads: usize,
+    ) -> Result<FabricRunning<'_>, RunError> {
         let clocks = Clocks::start();
         self.fits().map_err(RunError::Build)?;
         let names = Names {
             nodes: (0..self.config.ports()).map(|p| format!("P{p}")).collect(),
             ..Names::default()
         };
-        let mut tables = FabricTables::create(&sink, &run_info(&self.resolved), &names)
+        let tables = FabricTables::create(&sink, &run_info(&self.resolved), &names)
             .map_err(RunError::Record)?;
-        let world = World::on_threads(self.config.clone(), threads).map_err(|problems| {
-            // The reader has already rejected values that the model rejects.
-            let p = problems.into_iter().next().expect("a refusal has a reason");
-            RunError::Build(xoff_units::params::ParamError::new(p.key, p.what, p.hint))
-        })?;
-        let threads = world.threads() as u32;
-        let until = self.config.until;
+        let world = World::on_threads(self.config.clone(), threads)
+            .map_err(|problems| RunError::Build(refused(problems)))?;
+        Ok(FabricRunning {
+            scenario: self,
+            world,
+            tables,
+            sink,
+            clocks,
+            checkpoints: None,
+            page: None,
+        })
+    }
+}
+
+impl<'s> FabricRunning<'s> {
+    /// Threads it runs on.
+    pub fn threads(&self) -> usize {
+        self.world.threads()
+    }
+
+    /// Sets the note that the command that started the run finds in its checkpoints.
+    pub fn noting(mut self, note: &str) -> Self {
+        self.checkpoints.iter_mut().for_each(|c| c.note(note));
+        self
+    }
+
+    /// Writes the file that `page` returns next to the tables. Never changes a result.
+    pub fn with_page(mut self, page: impl FnOnce(&FabricFinished) -> ExtraFile + 's) -> Self {
+        self.page = Some(Box::new(page));
+        self.checkpoints.iter_mut().for_each(Checkpoints::with_page);
+        self
+    }
+
+    /// Runs to the end. `look` is called now and then; when it returns false, the run stops and
+    /// closes properly.
+    ///
+    /// # Errors
+    /// Tables or manifest cannot be written.
+    pub fn run(
+        mut self,
+        mut look: impl FnMut(&Progress) -> bool,
+    ) -> Result<FabricFinished, RunError> {
+        let until = self.scenario.config.until;
         let mut interrupted = false;
-        let report = world.run(&mut |now, events| {
-            if look(&Progress { now, until, events, deadlocks: 0 }) {
-                return ControlFlow::Continue(());
+        let FabricRunning { world, checkpoints, clocks, .. } = &mut self;
+        while !interrupted {
+            let ended = world.advance(until, &mut |now, events| {
+                interrupted = !look(&Progress { now, until, events, deadlocks: 0 });
+                match interrupted || checkpoints.as_ref().is_some_and(Checkpoints::are_due) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            if ended {
+                break;
             }
-            interrupted = true;
-            ControlFlow::Break(())
-        });
+            if let Some(checkpoints) = checkpoints {
+                let at = (world.now(), world.events(), world.threads());
+                checkpoints.write_state(world.save(), at, clocks);
+            }
+        }
+        self.finish(interrupted)
+    }
+
+    /// Closes tables and manifest.
+    fn finish(self, interrupted: bool) -> Result<FabricFinished, RunError> {
+        let FabricRunning { scenario, world, mut tables, sink, clocks, checkpoints, page } = self;
+        let threads = world.threads() as u32;
+        let report = world.finish();
         // An error here is kept by its table and reported when it is closed.
-        let _ = self.write_rows(&report, &mut tables);
+        let _ = scenario.write_rows(&report, &mut tables);
         let closed = tables.close();
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
         }
-        let FabricScenario { resolved, parameters, warnings, config, .. } = self;
+        let FabricScenario { resolved, parameters, warnings, config, .. } = scenario;
         let source = Source { resolved, parameters, warnings, seed: config.seed };
+        let mut of_all = manifest(&source, &clocks, &closed);
+        of_all.warnings.extend(match &checkpoints {
+            Some(c) => c.warning(),
+            None => scenario.checkpoint.map(|_| checkpoint::NO_FOLDER.to_owned()),
+        });
         let manifest = Manifest {
             threads,
             simulated_seconds: report.now.as_secs_f64(),
@@ -93,23 +192,28 @@ impl FabricScenario {
             flows_completed: report.packets_out,
             flows_total: report.packets_in,
             ended_because: ended(interrupted, &report),
-            scenario_folder: self.folder.display().to_string(),
-            active: self.active(&report),
-            inactive: self.inactive(&report),
+            scenario_folder: scenario.folder.display().to_string(),
+            active: scenario.active(&report),
+            inactive: scenario.inactive(&report),
             fabric: Some(totals(&report)),
-            ..manifest(&source, &clocks, &closed)
+            ..of_all
         };
-        let manifest = manifest.judged(self.judge(&report, interrupted).into());
+        let not_kept = checkpoints.as_ref().and_then(Checkpoints::missed_words);
+        let parts = Parts { not_kept, ..scenario.judge(&report, interrupted) };
+        let manifest = manifest.judged(parts.into());
         let mut finished = FabricFinished { report, tables: closed, manifest, interrupted };
         if let Sink::Files(folder, _) = &sink {
-            if let Some(file) = page(&finished) {
+            if let Some(page) = page {
+                let file = page(&finished);
                 add_file(folder, &file, &mut finished.manifest);
             }
-            write_last(folder, &self.resolved, &mut finished.manifest).map_err(RunError::Record)?;
+            write_last(folder, resolved, &mut finished.manifest).map_err(RunError::Record)?;
         }
         Ok(finished)
     }
+}
 
+impl FabricScenario {
     /// Adapters and elements cannot drop: a segment that leaves a VOQ has its room granted, and the
     /// final bytes have to add up. An input buffer of hosts that overflows still takes the frame; a
     /// real one would have lost it. Packets under way at the end are not incomplete: the workload
@@ -252,6 +356,12 @@ impl FabricScenario {
         }
         stated
     }
+}
+
+/// A fabric that cannot be built: the reader has already rejected values that the model rejects.
+pub(super) fn refused(problems: Vec<Problem>) -> ParamError {
+    let p = problems.into_iter().next().expect("a refusal has a reason");
+    ParamError::new(p.key, p.what, p.hint)
 }
 
 /// Totals of the run that no table has.

@@ -7,15 +7,18 @@
 mod execute;
 mod read;
 pub(crate) mod sections;
+mod waits;
 mod workload;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
+use xoff_scenario::{Problems, Source};
 use xoff_sim::scheduled::Config;
 
-pub use execute::FabricFinished;
+pub use execute::{FabricFinished, FabricRunning};
 pub(crate) use read::read;
 
 /// A fabric that can run.
@@ -27,6 +30,11 @@ pub struct FabricScenario {
     pub folder: PathBuf,
     /// The fabric and its workload.
     pub config: Config,
+    /// Time on the clock between two checkpoints; `None`: none are written.
+    pub checkpoint: Option<Duration>,
+    /// The file, and the settings laid over it.
+    pub(crate) source: Arc<Source>,
+    pub(crate) settings: Vec<Override>,
     /// Everything resolved, as a document that gives the same run.
     pub resolved: String,
     /// Every parameter with its origin.

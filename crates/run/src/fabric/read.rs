@@ -16,6 +16,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{FabricScenario, sections, workload};
 use crate::manifest::parameters;
+use crate::network::checkpoint::read_interval;
 
 /// Reads a document that has a section `[scheduled_fabric]`; files that it names are looked up in
 /// `folder`.
@@ -32,6 +33,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
             s.count("seed")?,
             s.span("warm_up")?,
             s.span("window")?,
+            s.text_opt("checkpoint")?.map(|text| read_interval(&text)).transpose()?,
         ))
     });
     let mut fabric = doc.open(&sections::fabric());
@@ -103,7 +105,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     else {
         return Err(doc.check().err().unwrap_or_default());
     };
-    let (title, duration, seed, warm_up, window) = times;
+    let (title, duration, seed, warm_up, window, checkpoint) = times;
     warn_of_measurement(&run, duration, (warm_up, window));
     let idle = |t: &Traffic| {
         t.load == 0.0 && !matches!(t.pattern, Pattern::Streams(_) | Pattern::Listed { .. })
@@ -142,6 +144,9 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
         title,
         folder: crate::network::absolute(folder),
         config,
+        checkpoint,
+        source: doc.source().clone(),
+        settings: doc.settings().to_vec(),
         parameters: parameters(&resolved),
         resolved: resolved.to_toml(),
         warnings: doc.warnings(),

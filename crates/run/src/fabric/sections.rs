@@ -3,6 +3,8 @@
 use xoff_scenario::document::{KindSpec, SectionSpec};
 use xoff_units::params::{Kind, ParamSpec};
 
+use crate::network::sections::run::CHECKPOINT;
+
 const RG: &str = "Chrysos et al., request-grant report";
 
 const RUN: &[ParamSpec] = &[
@@ -29,6 +31,7 @@ const RUN: &[ParamSpec] = &[
         "length of an interval in the table windows",
         "1000 t_min at 100 Gb/s",
     ),
+    CHECKPOINT,
 ];
 
 const COMMON: &[ParamSpec] = &[

@@ -156,10 +156,8 @@ impl NetworkScenario {
             );
             return Err(RunError::Build(ParamError::new("run.checkpoint", what, "remove the key")));
         }
-        if let Sink::Files(folder, format) = &running.sink
-            && let Some(checkpoints) =
-                Checkpoints::begin(self, folder, format, running.world.threads(), &running.clocks)?
-        {
+        let header = |format: &str| self.header(format, running.world.threads(), &running.clocks);
+        if let Some(checkpoints) = Checkpoints::begin(Some(every), &running.sink, header)? {
             running.keep(checkpoints);
         }
         Ok(running)
@@ -413,10 +411,7 @@ impl<'s> Running<'s> {
         let mut of_all = manifest(&source, &clocks, &closed);
         of_all.warnings.extend(match &checkpoints {
             Some(c) => c.warning(),
-            None => scenario.checkpoint.map(|_| {
-                "no checkpoints were written: the results have no folder (run.checkpoint)"
-                    .to_owned()
-            }),
+            None => scenario.checkpoint.map(|_| checkpoint::NO_FOLDER.to_owned()),
         });
         if without_page {
             of_all

@@ -51,7 +51,7 @@ pub(crate) fn read_open(
         let what = "this is the scenario of a scheduled fabric";
         return Err(Problem::new(
             what,
-            "use xoff run: its answer names the outputs for which packets wait at the end, and the reason; run.duration is that end; a network has [topology] instead of [scheduled_fabric]",
+            "xoff run, check, tree, explain and sweep take it; this command needs a network, with [topology] instead of [scheduled_fabric]",
         )
         .at(section.place(""))
         .into());

@@ -9,6 +9,7 @@
 //! there, but the crossbar holds its input and its output until the last bit has come in.
 
 use std::collections::VecDeque;
+use xoff_units::state::State;
 
 use xoff_mech::scheduled::Bits;
 
@@ -28,17 +29,21 @@ pub enum Arbitration {
 }
 
 /// An input of an element.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Input {
     /// Segments: one queue, or one per output.
     pub queues: Vec<VecDeque<u32>>,
     /// The crossbar reads it until then [ps].
     pub busy_until: u64,
     /// The link that feeds it, and the part of the fabric that has its sender.
+    #[state(built)]
     pub link: u32,
+    #[state(built)]
     pub part: u16,
     /// The element, and the input's number in it.
+    #[state(built)]
     pub element: u32,
+    #[state(built)]
     pub number: u32,
     /// iSLIP: the output after the one matched last, and outputs for which something waits.
     pub next: u32,
@@ -48,7 +53,7 @@ pub(crate) struct Input {
 }
 
 /// An output of an element.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Output {
     pub queue: VecDeque<u32>,
     /// In the queue, a segment that leaves included until its last bit is gone [bytes].
@@ -58,6 +63,7 @@ pub(crate) struct Output {
     /// Largest `held` [bytes].
     pub held_max: u32,
     /// Size of the queue [bytes].
+    #[state(built)]
     pub size: u32,
     /// The crossbar writes it until then [ps].
     pub busy_until: u64,
@@ -66,13 +72,16 @@ pub(crate) struct Output {
     /// The input after the one served last.
     pub next: u32,
     /// Number of the link.
+    #[state(built)]
     pub link: u32,
     /// Earliest pending call of the crossbar.
     pub wake: u64,
     /// The queue had no room when the crossbar looked.
     pub full: bool,
     /// Number of the element, and position in it.
+    #[state(built)]
     pub element: u32,
+    #[state(built)]
     pub number: u32,
 }
 

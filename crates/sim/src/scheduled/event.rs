@@ -5,6 +5,7 @@
 //! matters within one edge or one element only, because everything else takes time.
 
 use std::cmp::Ordering;
+use xoff_units::state::{Broken, Reader, State, Value as _, Walk};
 
 use crate::{EventQueue, Pending};
 use xoff_units::Time;
@@ -77,7 +78,7 @@ impl Kind {
 }
 
 /// 16 bytes: its place in the order of equal times is what it is about.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Event {
     time: u64,
     /// Kind, then place, then details.
@@ -173,6 +174,23 @@ impl Events {
         let e = self.queue.pop_before(crate::EventKey { time: Time(bound), rank: 0 })?;
         self.done += 1;
         Some(e)
+    }
+}
+
+impl State for Events {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        let mut events: Vec<&Event> = self.queue.pending().collect();
+        events.sort();
+        w.list(events.into_iter())?;
+        self.done.walk(w)
+    }
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        let events = Vec::<Event>::read(from)?;
+        if events.iter().any(|e| (e.rank >> 56) as usize >= Kind::ALL.len()) {
+            return Err(Broken("an event of no kind"));
+        }
+        self.queue.refill(events);
+        self.done.restore(from)
     }
 }
 

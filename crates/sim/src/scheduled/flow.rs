@@ -11,13 +11,14 @@
 //! to the other when the first byte of a packet is sent; it is read when a segment arrives.
 
 use std::collections::VecDeque;
+use xoff_units::state::State;
 
 use xoff_mech::scheduled::request_grant::{MaySend, Requester};
 
 use crate::scheduled::flows::Half;
 
 /// Owner of a packet, besides the flow between two ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub(crate) struct Tag {
     /// Flow of a host, over all hosts.
     pub flow: Option<u32>,
@@ -26,7 +27,7 @@ pub(crate) struct Tag {
 }
 
 /// A packet in the stream of its flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) struct Packet {
     /// End of the packet in the stream.
     pub end: u64,
@@ -37,7 +38,7 @@ pub(crate) struct Packet {
 }
 
 /// A packet that has not left the output adapter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 struct Partial {
     packet: Packet,
     /// Bytes that have not come to the output adapter.
@@ -66,7 +67,7 @@ pub(crate) struct Piece {
 }
 
 /// A flow at its input.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, State)]
 pub(crate) struct Flow {
     /// Counters of the VOQ.
     pub requester: Requester,
@@ -216,7 +217,7 @@ impl Flow {
 }
 
 /// A flow at its output.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, State)]
 pub(crate) struct Reassembly {
     /// Packets that have begun to leave the input and have not departed, by place in the stream.
     packets: VecDeque<Partial>,

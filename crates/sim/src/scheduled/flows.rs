@@ -1,6 +1,7 @@
 //! The flows in motion. There are as many flows as pairs of ports, and few of them have something
 //! under way: a flow at rest has no state but its place, so that a fabric fits into the cache.
 
+use xoff_units::state::{Broken, Meaning, Reader, State, Value, Walk};
 use xoff_units::{prefetch, prefetch_whole};
 
 /// State of a flow at one of its ends.
@@ -72,10 +73,13 @@ impl<T: Half> Flows<T> {
         self.places[nth] = place;
     }
 
-    /// The flows in motion, with the port at the other end.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+    /// The flows in motion: own port, the port at the other end, flow.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize, &T)> {
         let moving = self.places.iter().enumerate().filter(|(_, place)| **place != RESTS);
-        moving.map(|(nth, &place)| (nth % self.ports, &self.moving[place as usize]))
+        moving.map(|(nth, &place)| {
+            let flow = &self.moving[place as usize];
+            (self.first + nth / self.ports, nth % self.ports, flow)
+        })
     }
 
     /// Prefetches the place of a flow.
@@ -99,6 +103,30 @@ impl<T: Half> Flows<T> {
             self.free.push(*place);
             *place = RESTS;
         }
+    }
+}
+
+/// The flows in motion: one at rest has no state.
+impl<T: Half + Value> State for Flows<T> {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        let moving = self.iter().map(|(own, other, flow)| (self.nth(own, other) as u64, flow));
+        let moving: Vec<(u64, &T)> = moving.collect();
+        w.number(Meaning::Plain, moving.len() as u64)?;
+        moving.into_iter().try_for_each(|(nth, flow)| {
+            nth.walk(w)?;
+            flow.walk(w)
+        })
+    }
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        self.places.fill(RESTS);
+        self.moving.clear();
+        self.free.clear();
+        for (nth, flow) in Vec::<(u64, T)>::read(from)? {
+            let place = self.places.get_mut(nth as usize).ok_or(Broken("no flow"))?;
+            *place = self.moving.len() as u32;
+            self.moving.push(flow);
+        }
+        Ok(())
     }
 }
 

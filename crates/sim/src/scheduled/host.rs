@@ -10,6 +10,8 @@
 //! RZ 3880 (Unbiased QCN below).
 
 use std::collections::VecDeque;
+use xoff_net::workload::random;
+use xoff_units::state::{State, may_be_gone};
 
 use rand_chacha::ChaCha8Rng;
 use xoff_mech::detection::af_qcn::{self, AfQcn};
@@ -241,7 +243,7 @@ impl Hosts {
 }
 
 /// A frame on its way from a host to its port.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct HostFrame {
     /// Flow, over all hosts; `None`: one of the workload.
     pub flow: Option<u32>,
@@ -250,9 +252,12 @@ pub(crate) struct HostFrame {
 }
 
 /// One flow at its host.
+#[derive(State)]
 pub(crate) struct Sender {
     /// Number over all hosts.
+    #[state(built)]
     pub number: u32,
+    #[state(by = may_be_gone)]
     pub rate_control: Option<reaction::Qcn>,
     /// Start of the gap before the next frame [ps].
     pub base: u64,
@@ -274,7 +279,9 @@ impl Sender {
 }
 
 /// A host.
+#[derive(State)]
 pub(crate) struct Host {
+    #[state(each)]
     pub senders: Vec<Sender>,
     /// The sender after the one served last.
     pub next: usize,
@@ -285,12 +292,15 @@ pub(crate) struct Host {
     pub stopped: bool,
     pub busy_until: u64,
     /// Random gaps.
+    #[state(by = random::position)]
     pub rng: ChaCha8Rng,
     /// Earliest pending call [ps].
     pub call: u64,
 }
 
 /// A congestion point of either kind.
+#[derive(State)]
+#[state(in_place)]
 pub(crate) enum Point {
     Qcn(Qcn),
     AfQcn(AfQcn),
@@ -333,6 +343,7 @@ impl Point {
 }
 
 /// The input buffer of a port that a host feeds, and the congestion points of the port.
+#[derive(State)]
 pub(crate) struct Buffers {
     /// Bytes of frames in the input buffer, and the most there ever were.
     pub held: u64,
@@ -341,14 +352,17 @@ pub(crate) struct Buffers {
     pub stopping: bool,
     /// Next call of the clock of the input's congestion point [ps].
     pub clock: u64,
+    #[state(by = may_be_gone)]
     pub input: Option<Point>,
+    #[state(by = may_be_gone)]
     pub output: Option<Point>,
+    #[state(by = random::position)]
     pub rng: ChaCha8Rng,
 }
 
 /// Frames with several destinations: how many copies of each are still in the input buffer, by
 /// handle.
-#[derive(Default)]
+#[derive(Default, State)]
 pub(crate) struct Multicasts {
     copies: Vec<u32>,
     free: Vec<u32>,
@@ -377,7 +391,7 @@ impl Multicasts {
 }
 
 /// Observations of the hosts of a run in a window.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, State)]
 pub struct HostWindow {
     /// Bytes of each flow that came to its input buffer, with the overhead on the line [bytes].
     pub arrived: Vec<u64>,
@@ -415,7 +429,7 @@ impl HostWindow {
 }
 
 /// Observations of the hosts of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, State)]
 pub struct HostReport {
     /// Stretches; their ends are those of the fabric's windows.
     pub windows: Vec<HostWindow>,

@@ -28,13 +28,18 @@ struct Cut {
 }
 
 /// An upper bound on the throughput of an output.
-struct Limit {
-    key: &'static str,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// Key that sets it, as scenarios name it.
+    pub key: &'static str,
     /// The share of the line.
-    share: f64,
-    /// Explanation of the number.
-    how: String,
-    hint: &'static str,
+    pub share: f64,
+    /// Load of an output by the workload, as a share of its line.
+    pub load: f64,
+    /// Formula and numbers.
+    pub how: String,
+    /// Remedy where the bound is below the load.
+    pub hint: &'static str,
 }
 
 impl Config {
@@ -114,6 +119,7 @@ impl Config {
         let mut limits = vec![
             Limit {
                 key: "segment_max",
+                load: cut.load,
                 share: grants / line,
                 how: format!(
                     "grant_rate * packet / (segments * segment_max) = {} * {packet:.0} B / ({segments:.3} * {} B): a grant takes the time of \
@@ -124,6 +130,7 @@ impl Config {
             },
             Limit {
                 key: "segment_min",
+                load: cut.load,
                 share: self.fabric.as_f64() * uplinks * packet / cut.on_link / line,
                 how: format!(
                     "links * packet / bytes on a link = {} * {packet:.0} B / {:.0} B: segments are filled up to segment_min, {} B",
@@ -138,6 +145,7 @@ impl Config {
             let rate = f64::from(slots) * packet / segments * 8e12 / time.0.max(1) as f64;
             limits.push(Limit {
                 key,
+                load: cut.load,
                 share: rate / line,
                 how: format!(
                     "{key} * packet / segments / time = {slots} * {packet:.0} B / {segments:.3} / {time}: a segment takes a slot {what}, \
@@ -171,6 +179,7 @@ impl Config {
         let useful = if self.pack { 1.0 } else { cut.packet / cut.on_link };
         Some(Limit {
             key: "input",
+            load: cut.load,
             share: rate * uplinks * useful / self.line.as_f64(),
             how: format!(
                 "links * input / (link_delay + segment + credit_delay) = {uplinks} * {} B / {there_and_back}: the queue after a link is \
@@ -181,28 +190,35 @@ impl Config {
         })
     }
 
-    /// Limits below the load: the workload does not get through, whatever happens. Each as the
-    /// inequality that fails.
-    pub fn warnings(&self) -> Vec<Problem> {
+    /// Upper bounds on the throughput of an output, for each kind of packets of the workload.
+    pub fn limits(&self) -> Vec<Limit> {
         if self.segment_max.0 == 0 || self.line.0 == 0 {
             return Vec::new();
         }
         // Segments that carry several packets are full where it matters.
         let counts = |l: &Limit| !self.pack || l.key == "input";
-        let mut found: Vec<Problem> = Vec::new();
-        for cut in self.cuts() {
-            let limits = self.limits_on(&cut);
-            for l in limits.into_iter().filter(|l| counts(l) && l.share < cut.load) {
-                let what = format!(
-                    "an output gets at most {:.3} of its line, but the load is {:.3}: {}",
-                    l.share, cut.load, l.how
-                );
-                if !found.iter().any(|p| p.what == what) {
-                    found.push(Problem { key: l.key, what, hint: l.hint.into() });
-                }
+        let mut found: Vec<Limit> = Vec::new();
+        for l in self.cuts().iter().flat_map(|cut| self.limits_on(cut)).filter(counts) {
+            if !found.contains(&l) {
+                found.push(l);
             }
         }
         found
+    }
+
+    /// Limits below the load: the workload does not get through, whatever happens. Each as the
+    /// inequality that fails.
+    pub fn warnings(&self) -> Vec<Problem> {
+        let below = self.limits().into_iter().filter(|l| l.share < l.load);
+        let problem = |l: Limit| Problem {
+            key: l.key,
+            what: format!(
+                "an output gets at most {:.3} of its line, but the load is {:.3}: {}",
+                l.share, l.load, l.how
+            ),
+            hint: l.hint.into(),
+        };
+        below.map(problem).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A link between two stages, with hop-by-hop credits for the buffer behind it (section 3.1).
 
 use std::collections::VecDeque;
+use xoff_units::state::State;
 
 use xoff_units::{Bytes, Rate};
 
@@ -23,7 +24,7 @@ pub(crate) enum Behind {
 }
 
 /// Room in one place behind a link, as far as its sender knows [bytes].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 struct Room {
     free: u32,
     /// A segment waits for so much; 0: none waits.
@@ -31,17 +32,24 @@ struct Room {
 }
 
 /// A link: one segment at a time, as long as the buffer behind it has room.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Link {
     /// Number in the whole fabric.
+    #[state(built)]
     pub number: u32,
+    #[state(built)]
     pub feeder: Feeder,
+    #[state(built)]
     pub behind: Behind,
     /// The element behind it, counted over the fabric, and its part; of no meaning before an edge.
+    #[state(built)]
     pub element: u32,
+    #[state(built)]
     pub part: u16,
+    #[state(built)]
     pub rate: Rate,
     /// From the start of a segment to the arrival of its head behind the link [ps].
+    #[state(built)]
     pub head_delay: u64,
     /// The wire is busy until then [ps].
     pub busy_until: u64,

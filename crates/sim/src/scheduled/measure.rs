@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use xoff_units::Time;
+use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 use crate::scheduled::host::HostReport;
 
@@ -52,8 +53,32 @@ impl Delay {
     }
 }
 
+impl State for Delay {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        self.sum.walk(w)?;
+        let recorded = self.histogram.iter_recorded();
+        let counts = recorded.map(|v| (v.value_iterated_to(), v.count_at_value()));
+        counts.collect::<Vec<(u64, u64)>>().walk(w)
+    }
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        *self = Value::read(from)?;
+        Ok(())
+    }
+}
+
+impl Value for Delay {
+    fn read(from: &mut Reader) -> Result<Delay, Broken> {
+        let mut delay = Delay { sum: Value::read(from)?, ..Delay::default() };
+        for (value, count) in Vec::<(u64, u64)>::read(from)? {
+            let recorded = delay.histogram.record_n(value, count);
+            recorded.map_err(|_| Broken("a delay beyond all numbers"))?;
+        }
+        Ok(delay)
+    }
+}
+
 /// One stretch of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, State)]
 pub struct Window {
     /// End of the window.
     pub end: Time,
@@ -76,7 +101,7 @@ pub struct Window {
 }
 
 /// Packets that wait for each other in a reassembly buffer forever.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Stuck {
     /// Number of the output.
     pub output: u32,
@@ -87,7 +112,7 @@ pub struct Stuck {
 }
 
 /// Packets of one input that have come in part and hold slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Partial {
     /// Number of the input.
     pub input: u32,
@@ -125,7 +150,7 @@ impl std::fmt::Display for Stuck {
 }
 
 /// Packets for one output that wait at the inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Backlog {
     /// Bytes that have not been sent into the fabric [bytes].
     pub bytes: u64,
@@ -144,7 +169,7 @@ impl std::ops::AddAssign for Backlog {
 }
 
 /// Places of the bytes of arrived packets at the end of a run, each counted separately [bytes].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Balance {
     /// Came to the inputs.
     pub came: u64,
@@ -167,7 +192,7 @@ impl Balance {
 }
 
 /// Observations of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, State)]
 pub struct Report {
     /// Time measured: from the end of the warm-up [ps].
     pub measured: u64,

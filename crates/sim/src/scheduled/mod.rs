@@ -15,6 +15,7 @@
 //! Switching Fabrics using Commodity Switches", IBM Research report; section numbers refer to it.
 
 mod config;
+mod deadlock;
 mod element;
 mod event;
 mod flow;
@@ -31,9 +32,12 @@ mod traffic;
 mod world;
 
 pub use config::{Blocked, Config, Control, ControlPath, Core, ElementConfig, Problem, Spray};
+pub use deadlock::Freedom;
 pub use element::Arbitration;
 pub use host::{CongestionPoints, HostFlow, HostReport, HostWindow, Hosts};
+pub use limits::Limit;
 pub use measure::{Backlog, Balance, Delay, Partial, Report, Stuck, Window};
 pub use shape::Shape;
 pub use traffic::{Arrival, Pattern, Sizes, Stream, Traffic};
-pub use world::World;
+pub use world::{InputWaits, OutputWaits, Waits, World};
+pub use xoff_mech::scheduled::request_grant::Hold;

@@ -2,6 +2,7 @@
 //! 10).
 
 use std::collections::VecDeque;
+use xoff_units::state::{Broken, Reader, State, Walk, restore_each};
 
 use xoff_mech::scheduled::Bits;
 use xoff_mech::scheduled::request_grant::Granter;
@@ -27,6 +28,15 @@ impl<T> Local<T> {
     }
 }
 
+impl<T: State> State for Local<T> {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        w.list(self.all.iter())
+    }
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        restore_each(self.all.len(), self.all.iter_mut(), from)
+    }
+}
+
 impl<T> std::ops::Index<usize> for Local<T> {
     type Output = T;
     #[inline(always)]
@@ -42,8 +52,10 @@ impl<T> std::ops::IndexMut<usize> for Local<T> {
 }
 
 /// A port.
+#[derive(State)]
 pub(crate) struct Port {
     /// Edge that it belongs to.
+    #[state(built)]
     pub edge: u32,
     /// Outputs for which it has a segment to inject: the eligibility mask.
     pub eligible: Bits,
@@ -69,10 +81,13 @@ pub(crate) struct Port {
 }
 
 /// An edge: ports that share uplinks into the fabric. An adapter has one of each.
+#[derive(State)]
 pub(crate) struct Edge {
     /// First port; the others follow.
+    #[state(built)]
     pub first_port: u32,
     /// Links into the fabric, and those that may be idle.
+    #[state(built)]
     pub uplinks: Vec<u32>,
     pub idle: Bits,
     /// Ports that have something to inject.

@@ -1,10 +1,11 @@
 //! Segments on their way, and where they are kept.
 
 use xoff_mech::scheduled::request_grant::MaySend;
+use xoff_units::state::State;
 
 /// Control fields and destination of a segment (section 3.2: route, request size, grant size, ACK
 /// flag, unsolicited flag).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Segment {
     pub source: u32,
     pub destination: u32,
@@ -30,7 +31,7 @@ pub(crate) struct Segment {
 }
 
 /// All segments of the fabric, by handle.
-#[derive(Default)]
+#[derive(Default, State)]
 pub(crate) struct Segments {
     slots: Vec<Segment>,
     free: Vec<u32>,

@@ -2,6 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
+use xoff_units::state::{Broken, Reader, State, Value, Walk};
 use xoff_units::{Bytes, Rate, Time};
 
 /// Senders, receivers and their loads.
@@ -195,18 +196,38 @@ impl Traffic {
 const SOURCE: u64 = 2_000;
 
 /// The source at one input.
+#[derive(State)]
 pub(crate) struct Source {
+    #[state(by = random::position)]
     rng: ChaCha8Rng,
+    #[state(built)]
     input: u32,
+    #[state(built)]
     ports: u32,
+    #[state(built)]
     load: f64,
     /// Destination of the burst, and packets that it still has.
     destination: u32,
     left: u64,
     /// True if it sends to hotspots only, in addition to another source.
+    #[state(built)]
     beside: bool,
     /// Packets of a list that are still to come, the last one first.
+    #[state(by = still_to_come)]
     listed: Vec<Arrival>,
+}
+
+/// A list whose last entries are gone.
+mod still_to_come {
+    use super::{Arrival, Broken, Reader, Value as _, Walk};
+
+    pub fn walk<W: Walk>(listed: &[Arrival], w: &mut W) -> Result<(), W::Stop> {
+        w.number(xoff_units::state::Meaning::Plain, listed.len() as u64)
+    }
+    pub fn restore(listed: &mut Vec<Arrival>, from: &mut Reader) -> Result<(), Broken> {
+        listed.truncate(usize::read(from)?);
+        Ok(())
+    }
 }
 
 impl Source {

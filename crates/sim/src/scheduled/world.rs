@@ -9,9 +9,11 @@ mod ingress;
 mod mail;
 mod part;
 mod together;
+mod waits;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use xoff_units::state::{Broken, Reader, State, Writer};
 
 use xoff_mech::rate_control::RateControl as _;
 use xoff_units::Time;
@@ -23,12 +25,21 @@ use crate::scheduled::measure::{Partial, Report, Stuck, Window};
 use crate::scheduled::shape::Place;
 use part::{Part, Plan};
 
+pub use waits::{InputWaits, OutputWaits, Waits};
+
 /// A fabric with everything in it.
+#[derive(State)]
 pub struct World {
+    #[state(built)]
     plan: Arc<Plan>,
+    #[state(each)]
     parts: Vec<Part>,
+    #[state(built)]
     threads: usize,
     now: u64,
+    /// Next end of a window, and start of the time in which outputs are blocked [ps].
+    window_end: u64,
+    block: u64,
     /// Events that concern the whole fabric.
     events: u64,
     windows: Vec<Window>,
@@ -66,6 +77,8 @@ impl World {
         let parts = build::parts(config, parts);
         let plan = parts[0].plan.clone();
         Ok(World {
+            window_end: plan.config.window.0,
+            block: plan.config.blocked.as_ref().map_or(u64::MAX, |b| b.from.0),
             plan,
             parts,
             threads,
@@ -82,40 +95,80 @@ impl World {
         self.threads
     }
 
+    /// Simulated time reached.
+    pub fn now(&self) -> Time {
+        Time(self.now)
+    }
+
+    /// Number of events handled.
+    pub fn events(&self) -> u64 {
+        self.events + self.parts.iter().map(|p| p.events.done).sum::<u64>()
+    }
+
+    /// The state as bytes, for [`World::restore`] in a fabric of the same settings and threads.
+    ///
+    /// # Errors
+    /// None: the same type as that of a network.
+    pub fn save(&self) -> Result<Vec<u8>, String> {
+        let mut to = Writer::default();
+        to.put(self);
+        to.end()
+    }
+
+    /// Becomes the saved state.
+    ///
+    /// # Errors
+    /// The bytes are no state of this fabric; it is then unusable.
+    pub fn restore(&mut self, state: &[u8]) -> Result<(), Broken> {
+        let mut from = Reader::new(state);
+        State::restore(self, &mut from)?;
+        if from.is_over() { Ok(()) } else { Err(Broken("more than a state")) }
+    }
+
     /// Runs to the end, or until `progress` (simulated time, events) breaks off.
+    pub fn run(mut self, progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>) -> Report {
+        self.advance(self.plan.config.until, progress);
+        self.finish()
+    }
+
+    /// As [`World::run`], up to a time, and leaves the fabric as it is then. True: it has reached
+    /// that time or the end. It can continue in any case.
     // Not generic over `progress`: the loop is then compiled here, with this crate's optimisation,
     // once for all callers.
-    pub fn run(mut self, progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>) -> Report {
-        let plan = self.plan.clone();
-        let (until, window) = (plan.config.until.0, plan.config.window.0);
-        let mut block = plan.config.blocked.as_ref().map_or(u64::MAX, |b| b.from.0);
-        let mut window_end = window;
+    pub fn advance(
+        &mut self,
+        to: Time,
+        progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>,
+    ) -> bool {
+        let window = self.plan.config.window.0;
+        let until = to.min(self.plan.config.until).0;
         loop {
             // What concerns the whole fabric comes before everything else of its time.
-            let stop = window_end.min(block).min(until.saturating_add(1));
-            if !self.advance(stop, progress) {
-                self.now = self.parts.iter().map(|p| p.now).max().unwrap_or_default();
-                return self.finish();
+            let stop = self.window_end.min(self.block).min(until.saturating_add(1));
+            if !self.advance_before(stop, progress) {
+                let reached = self.parts.iter().map(|p| p.now).max().unwrap_or_default();
+                self.now = self.now.max(reached);
+                return false;
             }
             if stop > until {
                 break;
             }
             self.now = stop;
             self.events += 1;
-            if stop == block {
+            if stop == self.block {
                 self.block();
-                block = u64::MAX;
+                self.block = u64::MAX;
             } else {
                 self.end_window();
-                window_end = stop.saturating_add(window);
+                self.window_end = stop.saturating_add(window);
             }
         }
         self.now = until;
-        self.finish()
+        true
     }
 
     /// Handles the events before `bound`; false: `progress` broke off.
-    fn advance(
+    fn advance_before(
         &mut self,
         bound: u64,
         progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>,
@@ -236,7 +289,8 @@ impl World {
         })
     }
 
-    fn finish(mut self) -> Report {
+    /// Report of the run so far.
+    pub fn finish(mut self) -> Report {
         let stuck = self.stuck.take().or_else(|| self.find_stuck());
         let stages = match self.plan.config.core {
             Core::Network(shape) => shape.stages() as usize,

@@ -17,7 +17,11 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use xoff_scenario::Source;
+use xoff_scenario::document::Override;
+
 use super::packed::{pack, unpack};
+use crate::manifest::Clocks;
 
 /// The first bytes of a checkpoint.
 const MAGIC: &[u8; 16] = b"xoff checkpoint\n";
@@ -32,7 +36,7 @@ const HEADER_MAX: u64 = 64 << 20;
 
 /// The scenario of a run as it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::network) struct Given {
+pub(crate) struct Given {
     /// Name in messages: the path of the file.
     pub name: String,
     /// Text of the file.
@@ -45,7 +49,7 @@ pub(in crate::network) struct Given {
 
 /// Extent of the recorded rows of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::network) struct Mark {
+pub(crate) struct Mark {
     /// Rows.
     pub rows: u64,
     /// Bytes of the rows in their file.
@@ -54,9 +58,25 @@ pub(in crate::network) struct Mark {
     pub hash: u64,
 }
 
+impl Given {
+    /// A scenario that was read from a source.
+    pub(super) fn of(source: &Source, settings: &[Override], folder: &Path) -> Given {
+        let words = |s: &Override| {
+            let (name, text) = s.origin();
+            (name.to_owned(), text.to_owned())
+        };
+        Given {
+            name: source.name().into(),
+            text: source.text().into(),
+            settings: settings.iter().map(words).collect(),
+            folder: folder.to_owned(),
+        }
+    }
+}
+
 /// Header of a checkpoint, before the state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(in crate::network) struct Header {
+pub(crate) struct Header {
     /// Version of xoff.
     pub xoff: String,
     /// Hash of the program that wrote it, 32 hexadecimal digits: another build may count otherwise.
@@ -86,6 +106,26 @@ pub(in crate::network) struct Header {
     pub page: bool,
     /// Note of the command that started the run, for itself.
     pub note: String,
+}
+
+impl Header {
+    /// Header of a run that begins, in a format of tables and on threads.
+    pub(super) fn begin(
+        given: Given,
+        resolved: &str,
+        (format, threads): (&str, usize),
+        clocks: &Clocks,
+    ) -> Header {
+        Header {
+            xoff: crate::VERSION.into(),
+            given,
+            resolved: resolved.to_owned(),
+            started: clocks.started(),
+            threads,
+            format: format.into(),
+            ..Header::default()
+        }
+    }
 }
 
 /// Reason why a file is no usable checkpoint.

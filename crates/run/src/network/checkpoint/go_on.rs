@@ -2,19 +2,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use xoff_record::{Folder, Format, OutputError, Sink};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Engine, World};
 use xoff_units::Time;
-use xoff_units::state::Reader;
+use xoff_units::state::{Broken, Reader};
 
 use super::file::{self, Header};
 use super::{Checkpoints, FOLDER, Kept, ROWS, RowLog, is_finished, owned, rows};
-use crate::manifest::RunError;
+use crate::manifest::{Clocks, RunError};
 use crate::network::execute::{ALONE, Running, Whereabouts};
 use crate::network::{Course, NetworkScenario};
+use crate::scenario::Scenario;
 
 /// The files of checkpoints in a folder, and their places.
 pub(super) fn list(folder: &Path) -> Vec<(PathBuf, usize)> {
@@ -159,7 +161,7 @@ impl Saved {
     ///
     /// # Errors
     /// It cannot be read any more, or is another one by now.
-    pub fn scenario(&self) -> Result<NetworkScenario, Problems> {
+    pub fn scenario(&self) -> Result<Scenario, Problems> {
         let given = &self.header.given;
         let changed = |what: String| {
             let hint = format!(
@@ -176,15 +178,20 @@ impl Saved {
             .iter()
             .map(|(name, text)| Override::from_origin(name, text))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut scenario =
-            NetworkScenario::from_text(&given.name, &given.text, &settings, &given.folder)?;
-        if scenario.resolved != self.header.resolved || scenario.digest() != self.header.digest {
+        let mut scenario = Scenario::from_text(&given.name, &given.text, &settings, &given.folder)?;
+        let (resolved, digest) = match &mut scenario {
+            Scenario::Network(s) => {
+                s.engine = self.engine();
+                (&s.resolved, s.digest())
+            }
+            Scenario::Fabric(s) => (&s.resolved, s.digest()),
+        };
+        if *resolved != self.header.resolved || digest != self.header.digest {
             return Err(changed(format!(
                 "input files of {} have changed since the run started",
                 given.name
             )));
         }
-        scenario.engine = self.engine();
         Ok(scenario)
     }
 
@@ -211,12 +218,26 @@ impl Saved {
             world.restore(state)?;
             from.take()
         });
-        read.map_err(|broken| {
-            Problem::new(
-                format!("{} does not fit the scenario: {broken}", self.path.display()),
-                "run the scenario again",
-            )
-        })
+        read.map_err(|broken| self.unfit(&broken))
+    }
+
+    fn unfit(&self, broken: &Broken) -> Problem {
+        Problem::new(
+            format!("{} does not fit the scenario: {broken}", self.path.display()),
+            "run the scenario again",
+        )
+    }
+
+    /// Gives the world of a scheduled fabric the state, and its clocks the time taken before.
+    pub(crate) fn restore_fabric(
+        &self,
+        world: &mut xoff_sim::scheduled::World,
+        clocks: &mut Clocks,
+    ) -> Result<(), Problem> {
+        world.restore(&self.state).map_err(|broken| self.unfit(&broken))?;
+        let h = &self.header;
+        clocks.go_on(&h.started, h.wall_seconds, h.cpu_seconds);
+        Ok(())
     }
 
     /// A run that resumes from here, in its own folder or in another one.
@@ -260,28 +281,40 @@ impl Saved {
                 self.header.cpu_seconds,
             );
         }
-        if let Some(every) = s.checkpoint {
-            let sub = folder.sub(FOLDER).map_err(|e| written(&e))?;
-            let path = owned(&sub, ROWS).map_err(|e| problems(RunError::Record(e)))?;
-            let log = if goes_on {
-                RowLog::go_on(&path, self.header.rows)
-            } else {
-                rows::copy(&rows_at, self.header.rows, &path)
-            };
-            let log =
-                log.map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display()), ""))?;
-            let kept = if goes_on { self.kept.clone() } else { Vec::new() };
-            if !goes_on {
-                list(&sub.path()).iter().for_each(|(path, _)| _ = fs::remove_file(path)); // those of earlier results
-            }
-            for k in &kept {
-                owned(&sub, &super::name(k.slot)).map_err(|e| problems(RunError::Record(e)))?;
-            }
-            let mut header = s.header(format.name, self.threads(), &running.clocks);
-            header.build.clone_from(&self.header.build);
-            running.keep(Checkpoints::new(every, sub, header, log, kept));
-        }
+        let header = s.header(format.name, self.threads(), &running.clocks);
+        let checkpoints = self.checkpoints(s.checkpoint, &folder, header, goes_on)?;
+        checkpoints.into_iter().for_each(|c| running.keep(c));
         Ok(running)
+    }
+
+    /// Checkpoints of a run that resumes from here, in its own folder or in another one.
+    pub(crate) fn checkpoints(
+        &self,
+        every: Option<Duration>,
+        folder: &Folder,
+        mut header: Header,
+        goes_on: bool,
+    ) -> Result<Option<Checkpoints>, Problems> {
+        let Some(every) = every else { return Ok(None) };
+        let rows_at = self.folder.join(ROWS);
+        let sub = folder.sub(FOLDER).map_err(|e| written(&e))?;
+        let path = owned(&sub, ROWS).map_err(|e| problems(RunError::Record(e)))?;
+        let log = if goes_on {
+            RowLog::go_on(&path, self.header.rows)
+        } else {
+            rows::copy(&rows_at, self.header.rows, &path)
+        };
+        let log =
+            log.map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display()), ""))?;
+        let kept = if goes_on { self.kept.clone() } else { Vec::new() };
+        if !goes_on {
+            list(&sub.path()).iter().for_each(|(path, _)| _ = fs::remove_file(path)); // those of earlier results
+        }
+        for k in &kept {
+            owned(&sub, &super::name(k.slot)).map_err(|e| problems(RunError::Record(e)))?;
+        }
+        header.build.clone_from(&self.header.build);
+        Ok(Some(Checkpoints::new(every, sub, header, log, kept)))
     }
 
     /// The run resumes in the folder in which it stopped.
@@ -328,7 +361,7 @@ fn written(e: &OutputError) -> Problems {
 }
 
 /// A run that cannot begin, as problems.
-fn problems(e: RunError) -> Problems {
+pub(crate) fn problems(e: RunError) -> Problems {
     match e {
         RunError::Build(e) => Problem::new(format!("{}: {}", e.key, e.what), e.hint).into(),
         RunError::Record(e) => Problem::new(e.to_string(), e.hint).into(),

@@ -16,15 +16,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use xoff_record::{Folder, Format, Manifest, OutputError, RecordError};
+use xoff_record::{Folder, Manifest, OutputError, RecordError, Sink};
 use xoff_sim::{Engine, World};
 use xoff_units::Time;
 use xoff_units::params::ParamError;
 use xoff_units::state::{Walk, Writer};
 
 use super::{Course, NetworkScenario};
+use crate::fabric::FabricScenario;
 use crate::manifest::{Clocks, RunError};
-use file::{Given, Header};
+use file::Given;
+pub(crate) use file::Header;
 pub(crate) use rows::RowLog;
 
 mod file;
@@ -108,6 +110,11 @@ pub mod bytes {
 
 pub use fork::Fork;
 pub use go_on::Saved;
+pub(crate) use go_on::problems;
+
+/// Warning of a run that should write checkpoints and has no folder.
+pub(crate) const NO_FOLDER: &str =
+    "no checkpoints were written: the results have no folder (run.checkpoint)";
 
 /// The folder of checkpoints within that of a run.
 const FOLDER: &str = "checkpoints";
@@ -193,13 +200,11 @@ impl Checkpoints {
     /// Checkpoints of a run that begins, in the folder of its results. Existing checkpoints there
     /// belong to earlier results.
     pub fn begin(
-        s: &NetworkScenario,
-        folder: &Folder,
-        format: &Format,
-        threads: usize,
-        clocks: &Clocks,
+        every: Option<Duration>,
+        sink: &Sink,
+        header: impl FnOnce(&str) -> Header,
     ) -> Result<Option<Checkpoints>, RunError> {
-        let Some(every) = s.checkpoint else { return Ok(None) };
+        let (Some(every), Sink::Files(folder, format)) = (every, sink) else { return Ok(None) };
         let folder = folder.sub(FOLDER).map_err(|e| RunError::Record(e.into()))?;
         for (path, _) in go_on::list(&folder.path()) {
             let _ = std::fs::remove_file(path);
@@ -207,11 +212,10 @@ impl Checkpoints {
         let log = owned(&folder, ROWS).and_then(|path| {
             RowLog::create(&path).map_err(|e| RecordError::new("create", &path, e))
         });
-        let header = s.header(format.name, threads, clocks);
         Ok(Some(Checkpoints::new(
             every,
             folder,
-            header,
+            header(format.name),
             log.map_err(RunError::Record)?,
             Vec::new(),
         )))
@@ -240,7 +244,23 @@ impl Checkpoints {
     /// Writes a checkpoint now. If that fails, the run continues, and the previous checkpoint is
     /// kept.
     pub fn write(&mut self, world: &World, course: Option<&Course>, clocks: &Clocks) {
-        if let Err(what) = self.try_write(world, course, clocks) {
+        let state = world.save().and_then(|state| {
+            let mut to = Writer::default();
+            let Ok(()) = to.bytes(&state);
+            to.put(&course.cloned());
+            to.end()
+        });
+        self.write_state(state, (world.now(), world.events(), world.threads()), clocks);
+    }
+
+    /// As [`Checkpoints::write`], of a state at a time, after a number of events, on threads.
+    pub fn write_state(
+        &mut self,
+        state: Result<Vec<u8>, String>,
+        at: (Time, u64, usize),
+        clocks: &Clocks,
+    ) {
+        if let Err(what) = state.and_then(|state| self.try_write(&state, at, clocks)) {
             self.missed += 1;
             self.warnings.insert(what);
             self.keep_the_newest();
@@ -250,22 +270,17 @@ impl Checkpoints {
 
     fn try_write(
         &mut self,
-        world: &World,
-        course: Option<&Course>,
+        state: &[u8],
+        (now, events, threads): (Time, u64, usize),
         clocks: &Clocks,
     ) -> Result<(), String> {
-        let mut to = Writer::default();
-        let state = world.save()?;
-        let Ok(()) = to.bytes(&state);
-        to.put(&course.cloned());
         let rows = held(&self.log).mark()?;
         let (wall_seconds, cpu_seconds) = clocks.elapsed();
         if self.header.build.is_empty() {
             self.header.build = file::build().into(); // reads the program, so not before it is needed
         }
-        let (time_ps, events, threads) = (world.now().0, world.events(), world.threads());
         self.header = Header {
-            time_ps,
+            time_ps: now.0,
             events,
             rows,
             wall_seconds,
@@ -273,7 +288,7 @@ impl Checkpoints {
             threads,
             ..self.header.clone()
         };
-        let bytes = file::encode(&self.header, &to.end()?).map_err(|e| e.to_string())?;
+        let bytes = file::encode(&self.header, state).map_err(|e| e.to_string())?;
         let slot = (0..).find(|slot| self.kept.iter().all(|k| k.slot != *slot)).unwrap_or_default();
         let path = owned(&self.folder, &name(slot)).map_err(|e| e.to_string())?;
         file::put(&path, &bytes).map_err(|e| e.to_string())?;
@@ -383,35 +398,28 @@ fn engine_word(engine: Engine) -> &'static str {
 
 impl NetworkScenario {
     /// The header of the checkpoints of a run that begins.
-    fn header(&self, format: &str, threads: usize, clocks: &Clocks) -> Header {
-        let settings = self
-            .settings
-            .iter()
-            .map(|s| s.origin())
-            .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .collect();
+    pub(super) fn header(&self, format: &str, threads: usize, clocks: &Clocks) -> Header {
+        let given = Given::of(&self.source, &self.settings, &self.folder);
         Header {
-            xoff: crate::VERSION.into(),
-            build: String::new(),
-            given: Given {
-                name: self.source.name().into(),
-                text: self.source.text().into(),
-                settings,
-                folder: self.folder.clone(),
-            },
-            resolved: self.resolved.clone(),
             digest: self.digest(),
-            started: clocks.started(),
-            time_ps: 0,
-            events: 0,
-            wall_seconds: 0.0,
-            cpu_seconds: 0.0,
-            rows: Default::default(),
-            threads,
             engine: engine_word(self.engine).into(),
-            format: format.into(),
-            page: false,
-            note: String::new(),
+            ..Header::begin(given, &self.resolved, (format, threads), clocks)
         }
+    }
+}
+
+impl FabricScenario {
+    /// The header of the checkpoints of a run that begins.
+    pub(crate) fn header(&self, format: &str, threads: usize, clocks: &Clocks) -> Header {
+        let given = Given::of(&self.source, &self.settings, &self.folder);
+        Header {
+            digest: self.digest(),
+            ..Header::begin(given, &self.resolved, (format, threads), clocks)
+        }
+    }
+
+    /// Digest of the fabric and its workload, input files included.
+    fn digest(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(format!("{:?}", self.config).as_bytes())
     }
 }

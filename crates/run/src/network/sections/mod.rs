@@ -31,7 +31,7 @@ pub(super) mod pause_storm;
 pub(super) mod probes;
 pub(super) mod rate_control;
 pub(super) mod routing;
-pub(super) mod run;
+pub(crate) mod run;
 pub(super) mod slow_receiver;
 pub(super) mod switch;
 pub(super) mod topology;

@@ -9,18 +9,21 @@ use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
 
 use crate::network::checkpoint::read_interval;
 
+/// Key of a run of a network or of a scheduled fabric.
+pub(crate) const CHECKPOINT: ParamSpec = ParamSpec::optional(
+    "checkpoint",
+    Kind::Text,
+    "wall-clock time between two checkpoints, `10min`, from which a killed run can continue (docs/checkpoints.md); default: none",
+    "",
+);
+
 const KEYS: &[ParamSpec] = &[
     ParamSpec::new("title", Kind::Text, "", "purpose of the run, one line", ""),
     ParamSpec::new("duration", Kind::Span, "20ms", "simulated time", ""),
     ParamSpec::new("seed", Kind::Count, "1", "seed of every random stream", ""),
     ParamSpec::new("stop_when_done", Kind::Flag, "true", "end when all flows are complete", ""),
     ParamSpec::new("stop_on_deadlock", Kind::Flag, "false", "end when a deadlock is found", ""),
-    ParamSpec::optional(
-        "checkpoint",
-        Kind::Text,
-        "wall-clock time between two checkpoints, `10min`, from which a killed run can continue (docs/checkpoints.md); default: none",
-        "",
-    ),
+    CHECKPOINT,
     ParamSpec::new(
         "stream",
         Kind::Flag,

@@ -3,6 +3,7 @@
 use xoff_mech::detection::qcn::Cnm;
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes};
 use xoff_net::workload::random;
+use xoff_units::state::State;
 use xoff_units::{Bytes, FlowId, Time};
 
 use super::mail::Mail;
@@ -13,11 +14,14 @@ use crate::scheduled::host::{Buffers, Host, HostFrame, HostReport, HostWindow, H
 use crate::scheduled::port::Local;
 
 /// All that there is only with hosts in front of the ports.
+#[derive(State)]
 pub(super) struct HostSide {
+    #[state(built)]
     pub config: Hosts,
     pub hosts: Local<Host>,
     pub buffers: Local<Buffers>,
     /// Place of each flow among the senders of its host.
+    #[state(built)]
     pub place: Vec<u32>,
     pub multicasts: Multicasts,
     /// Bytes of each flow in its input buffer [bytes].

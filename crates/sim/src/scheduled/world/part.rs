@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use xoff_units::state::{Broken, Reader, State, Walk, may_be_gone};
 
 use crate::Pending as _;
 use rand_chacha::ChaCha8Rng;
@@ -41,8 +42,11 @@ pub(super) struct Plan {
 pub(super) type Coming<T> = VecDeque<(u64, u32, T)>;
 
 /// A part of a fabric in motion.
+#[derive(State)]
 pub(super) struct Part {
+    #[state(built)]
     pub number: u16,
+    #[state(built)]
     pub plan: Arc<Plan>,
     pub now: u64,
     pub events: Events,
@@ -58,20 +62,28 @@ pub(super) struct Part {
     pub ports: Local<Port>,
     pub edges: Local<Edge>,
     /// Links that start here.
+    #[state(each)]
     pub links: Vec<Link>,
+    #[state(built)]
     pub elements: Vec<Element>,
+    #[state(each)]
     pub inputs: Vec<Input>,
+    #[state(each)]
     pub outputs: Vec<Output>,
     /// Last links before each port; an edge with several ports has one from every spine, kept at
     /// its first port.
+    #[state(built)]
     pub last_links: Vec<(u32, u32)>,
     /// One of each port, then the second ones, if there are any.
+    #[state(each)]
     pub sources: Vec<Source>,
     /// The packet that each source has announced: destination, length.
     pub announced: Vec<(u32, u32)>,
     /// Orders of paths, by flow; empty where flows have none of their own.
+    #[state(built)]
     pub orders: Vec<u16>,
     /// Random paths, by input.
+    #[state(by = positions)]
     pub spray: Local<ChaCha8Rng>,
     /// Grants held by each input [segments].
     pub grants_held: Local<u32>,
@@ -79,11 +91,26 @@ pub(super) struct Part {
     pub messages: Local<Coming<Segment>>,
     /// Frames that are acknowledged, by input: length and owner.
     pub acknowledged: Local<Coming<(u32, Tag)>>,
+    #[state(by = may_be_gone)]
     pub hosts: Option<Box<HostSide>>,
     pub report: Report,
     pub window: Window,
-    /// For other parts.
+    /// For other parts; empty between two calls of [`super::World::advance`].
+    #[state(built)]
     pub outgoing: Vec<Vec<Mail>>,
+}
+
+/// Random streams, by their positions.
+mod positions {
+    use super::{Broken, ChaCha8Rng, Local, Reader, Walk};
+    use xoff_net::workload::random::position;
+
+    pub fn walk<W: Walk>(all: &Local<ChaCha8Rng>, w: &mut W) -> Result<(), W::Stop> {
+        all.iter().try_for_each(|rng| position::walk(rng, w))
+    }
+    pub fn restore(all: &mut Local<ChaCha8Rng>, from: &mut Reader) -> Result<(), Broken> {
+        all.numbers().try_for_each(|n| position::restore(&mut all[n], from))
+    }
 }
 
 /// Ports from which on a fabric asks for memory ahead of its events: the second-level cache holds a
@@ -238,7 +265,7 @@ impl Part {
     /// What waits at the inputs of this part, by output.
     pub fn backlog(&self) -> Vec<Backlog> {
         let mut all = vec![Backlog::default(); self.plan.ports as usize];
-        for (output, flow) in self.flows.iter().filter(|(_, flow)| flow.unsent() > 0) {
+        for (_, output, flow) in self.flows.iter().filter(|(.., flow)| flow.unsent() > 0) {
             let granted = u32::from(flow.requester.granted() > 0);
             all[output] += Backlog { bytes: flow.unsent(), flows: 1, granted };
         }
