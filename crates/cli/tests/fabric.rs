@@ -176,6 +176,20 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     assert_eq!(ran.complains(&["fabric"]).code, 2);
 }
 
+#[test]
+fn jobs_over_a_fabric_are_refused_with_a_way_out() {
+    let file = path(&folder("fabric-job"), "s.toml");
+    let text = std::fs::read_to_string(scenario("hotspots.toml")).unwrap();
+    std::fs::write(&file, text + "[[job]]\nhosts = [\"P0\", \"P1\"]\n").unwrap();
+    xoff(&["run", &file]).complains(&["unknown section 'job'", "traffic.kind = \"network\""]);
+    std::fs::write(&file, std::fs::read_to_string(scenario("hotspots.toml")).unwrap()).unwrap();
+    let both = ["scheduled_fabric.control_lane=true", "scheduled_fabric.control_delay=1us"];
+    xoff(&["run", &file, "--set", both[0], "--set", both[1]])
+        .complains(&["control_lane conflicts with control_delay"]);
+    xoff(&["run", &file, "--set", both[0], "--set", "element.crosspoint=60KiB"])
+        .complains(&["control_lane with crosspoint"]);
+}
+
 /// Without a run: packets that can wait for each other, and limits with their numbers.
 #[test]
 fn a_fabric_is_checked() {

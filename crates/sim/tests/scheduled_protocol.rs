@@ -71,7 +71,7 @@ fn one_way(c: &Config, len: u64) -> u64 {
 /// The same for what only asks, grants or acknowledges.
 fn control(c: &Config) -> u64 {
     match c.control {
-        Control::InBand { alone } => one_way(c, alone.0),
+        Control::InBand { alone } | Control::Lane { alone } => one_way(c, alone.0),
         Control::OutOfBand { delay } => delay.0,
     }
 }
@@ -98,12 +98,15 @@ fn fabrics() -> Vec<Config> {
     };
     let all = cores.into_iter().flat_map(|c| speeds.map(|s| (c, s)));
     let queues: Vec<Config> = all
+        .clone()
         .flat_map(|(core, s)| [with(core, s, base.control), with(core, s, out_of_band)])
         .collect();
+    let lane = Control::Lane { alone: Bytes(20) };
+    let lanes: Vec<Config> = all.map(|(core, s)| with(core, s, lane)).collect();
     let mut crosspoints: Vec<Config> =
         queues.iter().filter(|c| matches!(c.core, Core::Network(_))).cloned().collect();
     crosspoints.iter_mut().for_each(|c| c.element.crosspoint = Some(Bytes(61_440)));
-    [queues, crosspoints].concat()
+    [queues, crosspoints, lanes].concat()
 }
 
 /// Section 4, to the picosecond: links, the transfer at L_F, the adapter; a scheduling round trip
@@ -125,6 +128,29 @@ fn a_small_packet_takes_its_links_its_transfer_and_the_adapter() {
             );
         }
     }
+}
+
+/// The receiver of a port takes nothing until a time U, and the port has a packet for another one.
+/// In band the grant waits in front of it until U; in a lane it arrives as if nothing were blocked.
+#[test]
+fn control_in_a_lane_passes_a_blocked_output() {
+    let base = Config { unsolicited: false, ..one_packet(256) };
+    let (port, at, until) = (9, 1_000, 700_000);
+    let size = Bytes(256);
+    let packets = vec![Arrival { at: Time(at), input: port, output: 40, size }];
+    let blocked = Blocked { outputs: vec![port], from: Time::ZERO, until: Time(until) };
+    let delay = |control| {
+        let mut c = Config { control, blocked: Some(blocked.clone()), ..base.clone() };
+        c.traffic.pattern = Pattern::Listed { packets: packets.clone(), hot: vec![] };
+        let r = run(c);
+        assert_eq!((r.packets_out, r.cold.count()), (1, 1));
+        r.cold.mean() as u64
+    };
+    let data = one_way(&base, 256) + base.adapter_delay.0;
+    let alone = Bytes(20);
+    assert_eq!(delay(Control::Lane { alone }), 2 * one_way(&base, 20) + data);
+    let grant = until - at + base.fabric.time_for(alone).0 + base.link_delay.0;
+    assert_eq!(delay(Control::InBand { alone }), grant + data);
 }
 
 /// Section 2.1: an adapter passes control from one of its sides to the other without the fabric. A
@@ -160,6 +186,8 @@ fn a_large_packet_waits_for_one_grant() {
             // Out of band the request leaves with the first segment and overtakes it.
             let request = match c.control {
                 Control::InBand { .. } => one_way(&c, 256),
+                // In a lane it follows the first segment.
+                Control::Lane { alone } => wire(256) + one_way(&c, alone.0),
                 Control::OutOfBand { delay } => delay.0,
             };
             let granted = request + control(&c);

@@ -197,6 +197,23 @@ fn nothing_is_lost_made_or_stopped_in_buffered_crossbars() {
     assert!(alive > 100, "{alive} cases with something to see");
 }
 
+/// The same networks with control in a lane of its own, on one thread and on three.
+#[test]
+fn nothing_is_lost_made_or_stopped_with_a_lane_for_control() {
+    let mut alive = 0;
+    for number in 0..200 {
+        let mut c = case(number);
+        c.control = Control::Lane { alone: Bytes(20) };
+        let r = run(&c);
+        check(number, &c, &r);
+        alive += u32::from(r.packets_out > 10);
+        if number % 4 == 0 {
+            assert_eq!(on_threads(&c, 3), r, "case {number} on 3 threads: {c:?}");
+        }
+    }
+    assert!(alive > 160, "{alive} cases with something to see");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let mut differ = 0;

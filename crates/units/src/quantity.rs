@@ -126,7 +126,11 @@ impl Rate {
         if self.0 == 0 {
             return Span(u64::MAX);
         }
-        // 8e12 ps-bits per byte; 2^64 bytes still fit in 128 bits.
+        // 8e12 ps-bits per byte. A division of 64 bits is several times faster than one of 128, in
+        // which 2^64 bytes still fit.
+        if let Some(bits) = len.0.checked_mul(8_000_000_000_000) {
+            return Span(bits.div_ceil(self.0));
+        }
         let ps = (len.0 as u128 * 8_000_000_000_000).div_ceil(self.0 as u128);
         Span(ps.min(u64::MAX as u128) as u64)
     }
@@ -297,6 +301,14 @@ mod tests {
         // 3 bit/s: one byte needs 2.666.. s, so the picoseconds are rounded up.
         assert_eq!(Rate(3).time_for(Bytes(1)), Span(2_666_666_666_667));
         assert_eq!(Rate::ZERO.time_for(Bytes(1)), Span(u64::MAX));
+        // Up to 2,305,843 B in 64 bits, beyond in 128.
+        for rate in [1, 3, 7_000_000_001, 100_000_000_000] {
+            for len in [0, 1, 1_522, 2_305_842, 2_305_843, 2_305_844, u64::MAX] {
+                let ps = (u128::from(len) * 8_000_000_000_000).div_ceil(u128::from(rate));
+                let ps = u64::try_from(ps).unwrap_or(u64::MAX);
+                assert_eq!(Rate(rate).time_for(Bytes(len)), Span(ps), "{rate} {len}");
+            }
+        }
     }
 
     #[test]

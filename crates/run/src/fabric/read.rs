@@ -386,11 +386,16 @@ fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
         if s.text("control_path")? == "own" { ControlPath::Own } else { ControlPath::Shared };
     c.control_within_adapter = s.text("control_within")? == "adapter";
     let size = s.bytes("control_size")?;
-    match (s.span_opt("control_delay")?, c.control) {
-        (Some(delay), _) => c.control = Control::OutOfBand { delay },
-        (None, Control::InBand { .. }) => c.control = Control::InBand { alone: size },
-        (None, Control::OutOfBand { .. }) => {}
-    }
+    c.control = match (s.span_opt("control_delay")?, s.flag("control_lane")?, c.control) {
+        (Some(_), true, _) => {
+            let what = "control_lane conflicts with control_delay: separate wires need no lane";
+            return Err(ParamError::new("control_lane", what, "remove one of the two"));
+        }
+        (Some(delay), ..) => Control::OutOfBand { delay },
+        (None, true, _) => Control::Lane { alone: size },
+        (None, false, Control::OutOfBand { delay }) => Control::OutOfBand { delay },
+        (None, false, _) => Control::InBand { alone: size },
+    };
     let too_large = c.segment_max.0 > 1 << 20;
     if too_large {
         Err(ParamError::new("segment_max", "out of range", "expected up to 1 MiB"))

@@ -131,6 +131,13 @@ const COMMON: &[ParamSpec] = &[
         RG,
     ),
     ParamSpec::new(
+        "control_lane",
+        Kind::Flag,
+        "false",
+        "requests, grants and ACKs travel alone in a lane of each link that data never blocks, before data and without credits",
+        "not stated in the paper",
+    ),
+    ParamSpec::new(
         "control_size",
         Kind::Bytes,
         "20B",

@@ -65,6 +65,12 @@ pub enum Control {
         /// Length of a stand-alone control segment [bytes].
         alone: Bytes,
     },
+    /// In a lane of the links that data never blocks: each message alone, before data at each link,
+    /// without credits. A blocked output takes control.
+    Lane {
+        /// Length of a control segment [bytes].
+        alone: Bytes,
+    },
     /// Out of band, without cost in bandwidth.
     OutOfBand {
         /// From adapter to adapter [ps].
@@ -362,7 +368,7 @@ impl Config {
     pub fn round_trip(&self) -> Span {
         match self.control {
             Control::OutOfBand { delay } => delay * 2,
-            Control::InBand { alone } => {
+            Control::InBand { alone } | Control::Lane { alone } => {
                 (self.link_delay * self.links() + self.fabric.time_for(alone)) * 2
             }
         }
@@ -452,6 +458,12 @@ impl Config {
                 );
             }
         }
+        require(
+            self.element.crosspoint.is_none() || !matches!(self.control, Control::Lane { .. }),
+            "control_lane",
+            "control_lane with crosspoint: a buffered crossbar has no lane for control".into(),
+            "remove one of the two".into(),
+        );
         if let Some(crosspoint) = self.element.crosspoint {
             require(
                 matches!(self.core, Core::Network(_)) && self.spray != Spray::Random,

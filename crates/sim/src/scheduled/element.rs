@@ -56,6 +56,8 @@ pub(crate) struct Input {
 #[derive(Clone, Debug, State)]
 pub(crate) struct Output {
     pub queue: VecDeque<u32>,
+    /// Control in a lane of its own.
+    pub lane: VecDeque<u32>,
     /// In the queue, a segment that leaves included until its last bit is gone [bytes].
     pub held: u32,
     /// Of that, leaving until the link is free [bytes].
@@ -120,6 +122,7 @@ impl Output {
     pub fn new(element: u32, number: u32, inputs: usize, size: u32) -> Output {
         Output {
             queue: VecDeque::new(),
+            lane: VecDeque::new(),
             held: 0,
             leaving: 0,
             held_max: 0,

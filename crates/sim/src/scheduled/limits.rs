@@ -56,7 +56,7 @@ impl Config {
     fn slot_time(&self) -> Span {
         let there = match self.control {
             Control::OutOfBand { delay } => delay,
-            Control::InBand { alone } => {
+            Control::InBand { alone } | Control::Lane { alone } => {
                 self.link_delay * self.links() + self.fabric.time_for(alone)
             }
         };

@@ -144,6 +144,13 @@ impl Link {
         self.rooms.iter_mut().for_each(|room| room.wanted = 0);
     }
 
+    /// Control of `len` bytes starts at `now` in a lane of its own; returns when the wire is free
+    /// again [ps].
+    pub fn start_in_lane(&mut self, now: u64, len: u32) -> u64 {
+        self.busy_until = now + self.rate.time_for(Bytes(len.into())).0;
+        self.busy_until
+    }
+
     /// `len` bytes start at `now` to a place behind the link; returns when the wire is free again
     /// [ps].
     pub fn start(&mut self, now: u64, len: u32, place: u32) -> u64 {

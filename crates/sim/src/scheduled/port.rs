@@ -90,6 +90,8 @@ pub(crate) struct Edge {
     #[state(built)]
     pub uplinks: Vec<u32>,
     pub idle: Bits,
+    /// Control in a lane of its own.
+    pub lane: VecDeque<u32>,
     /// Ports that have something to inject.
     pub eligible: Bits,
     /// Next positions of the round robins: port, uplink.

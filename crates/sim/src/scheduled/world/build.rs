@@ -198,6 +198,7 @@ fn part(plan: &Arc<Plan>, number: usize, parts: usize) -> Part {
             first_port: e * edge_ports,
             uplinks: Vec::new(),
             idle: Bits::default(),
+            lane: Default::default(),
             eligible: Bits::new(edge_ports as usize),
             next_port: 0,
             next_uplink: 0,

@@ -126,8 +126,7 @@ impl Part {
 
     fn acknowledge(&mut self, port: usize, source: u32, segments: u32) {
         if self.is_beside(port, source as usize) {
-            return self
-                .message(Segment { acks: segments, ..control_segment(port as u32, source) });
+            return self.say(Segment { acks: segments, ..control_segment(port as u32, source) });
         }
         self.flow(port, source as usize).transit_acks += segments;
         self.refresh(port, source as usize);
@@ -138,7 +137,7 @@ impl Part {
         loop {
             match self.ports[port].granter.decide(Time(self.now)) {
                 Decision::Grant { input, segments } if self.is_beside(port, input as usize) => {
-                    self.message(Segment { grant: segments, ..control_segment(port as u32, input) })
+                    self.say(Segment { grant: segments, ..control_segment(port as u32, input) })
                 }
                 Decision::Grant { input, segments } => {
                     self.flow(port, input as usize).transit_grants += segments;

@@ -4,7 +4,7 @@ use xoff_units::Bytes;
 
 use super::mail::Mail;
 use super::part::Part;
-use crate::scheduled::config::Core;
+use crate::scheduled::config::{Control, Core};
 use crate::scheduled::element::{Arbitration, Input};
 use crate::scheduled::event::Kind;
 use crate::scheduled::link::{Feeder, Ready};
@@ -25,6 +25,10 @@ impl Part {
         s.output = first_output + number;
         let output = s.output as usize;
         self.report.hops += 1;
+        if matches!(self.plan.config.control, Control::Lane { .. }) && s.payload == 0 {
+            self.outputs[output].lane.push_back(id);
+            return self.drain(output);
+        }
         if self.plan.config.element.crosspoint.is_some() {
             return self.at_crosspoint(id, of_element, input, output);
         }
@@ -215,6 +219,9 @@ impl Part {
     /// Sends the first segment of an output queue if the link is ready.
     fn drain(&mut self, output: usize) {
         self.settle(output);
+        if !self.outputs[output].lane.is_empty() {
+            return self.drain_lane(output);
+        }
         let o = &mut self.outputs[output];
         let Some(&id) = o.queue.front() else { return };
         let link = o.link;
@@ -231,6 +238,22 @@ impl Part {
             }
             Ready::At(at) => self.call_link(link, at),
             Ready::Starved => {}
+        }
+    }
+
+    /// Sends the first control segment of an output if the wire is free.
+    fn drain_lane(&mut self, output: usize) {
+        let link = self.outputs[output].link;
+        let free = self.links[link as usize].busy_until;
+        if free > self.now {
+            return self.call_link(link, free);
+        }
+        let o = &mut self.outputs[output];
+        let Some(id) = o.lane.pop_front() else { return };
+        let more = !o.lane.is_empty() || !o.queue.is_empty() || o.full;
+        self.send_in_lane(link, id);
+        if more {
+            self.call_link(link, self.links[link as usize].busy_until);
         }
     }
 

@@ -50,6 +50,7 @@ impl Part {
             let flow = self.flow(port, destination);
             if flow.requester.may_send(flow.waits(), unsolicited) != MaySend::Unsolicited {
                 self.request_beside(port, destination);
+                self.feed_lane(self.ports[port].edge as usize);
             }
         }
         self.refresh(port, destination);
@@ -59,7 +60,7 @@ impl Part {
     /// of its own.
     pub(super) fn is_beside(&self, port: usize, destination: usize) -> bool {
         let c = &self.plan.config;
-        matches!(c.control, Control::OutOfBand { .. })
+        matches!(c.control, Control::OutOfBand { .. } | Control::Lane { .. })
             || c.control_within_adapter && port == destination
     }
 
@@ -80,11 +81,51 @@ impl Part {
         let delay = match c.control {
             _ if within => Span::ZERO,
             Control::OutOfBand { delay } => delay,
+            Control::Lane { alone } => return self.enter_lane(segment, alone.0 as u32),
             Control::InBand { .. } => return,
         };
         self.report.control += u64::from(!within);
         let time = self.now + delay.0;
         self.post(segment.destination, Mail::Message { time, segment });
+    }
+
+    /// As [`Part::message`], from outside of an injection.
+    pub(super) fn say(&mut self, segment: Segment) {
+        self.message(segment);
+        self.feed_lane(self.ports[segment.source as usize].edge as usize);
+    }
+
+    /// A control message enters the lane of its edge. It leaves with [`Part::feed_lane`].
+    fn enter_lane(&mut self, mut segment: Segment, len: u32) {
+        let (port, destination) = (segment.source as usize, segment.destination as usize);
+        segment.len = len;
+        segment.path = self.path(port, destination, 0, true);
+        self.report.control += 1;
+        self.report.control_bytes += u64::from(len);
+        let id = self.segments.add(segment);
+        let edge = self.ports[port].edge as usize;
+        self.edges[edge].lane.push_back(id);
+    }
+
+    /// Sends control while an uplink is free, without credits. Over spines it takes any uplink.
+    fn feed_lane(&mut self, edge: usize) {
+        while let Some(&id) = self.edges[edge].lane.front() {
+            let busy = |link: u32| self.links[link as usize].busy_until;
+            let first = self.edges[edge].uplinks.iter().copied().min_by_key(|&link| busy(link));
+            let Some(link) = first else { return };
+            if busy(link) > self.now {
+                return self.call_link(link, busy(link));
+            }
+            self.edges[edge].lane.pop_front();
+            self.send_in_lane(link, id);
+        }
+    }
+
+    /// Sends a control segment over a free link.
+    pub(super) fn send_in_lane(&mut self, link: u32, id: u32) {
+        let len = self.segments.get(id).len;
+        let free = self.links[link as usize].start_in_lane(self.now, len);
+        self.depart(link, id, free);
     }
 
     /// True if port `port` has a segment for `destination`.
@@ -123,6 +164,9 @@ impl Part {
     pub(super) fn feed(&mut self, edge: usize) {
         if self.plan.config.element.crosspoint.is_some() {
             return self.feed_crosspoints(edge);
+        }
+        if !self.edges[edge].lane.is_empty() {
+            self.feed_lane(edge);
         }
         let room_for = self.plan.config.segment_max.0 as u32;
         loop {
@@ -173,6 +217,7 @@ impl Part {
         self.flows.let_rest(port, destination, self.now);
         let id = self.segments.add(segment);
         self.send(link, id, segment.len);
+        self.feed_lane(self.ports[port].edge as usize);
     }
 
     /// As [`Part::refresh`], from within an injection.
@@ -294,11 +339,16 @@ impl Part {
 
     /// Puts a segment on a link that is ready for it.
     pub(super) fn send(&mut self, link: u32, id: u32, len: u32) {
+        let place = self.place_behind(link, id);
+        let free = self.links[link as usize].start(self.now, len, place);
+        self.depart(link, id, free);
+    }
+
+    /// A segment has started on a link, which is free again at a time.
+    fn depart(&mut self, link: u32, id: u32, free: u64) {
         self.report.link_hops += 1;
         self.report.data_link_hops += u64::from(self.segments.get(id).payload > 0);
-        let place = self.place_behind(link, id);
-        let l = &mut self.links[link as usize];
-        let free = l.start(self.now, len, place);
+        let l = &self.links[link as usize];
         let (part, time, kind, at) = match l.behind {
             Behind::Input(input) => (l.part, self.now + l.head_delay, Kind::Head, input),
             Behind::Port => {
