@@ -177,17 +177,36 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
 }
 
 #[test]
-fn jobs_over_a_fabric_are_refused_with_a_way_out() {
-    let file = path(&folder("fabric-job"), "s.toml");
-    let text = std::fs::read_to_string(scenario("hotspots.toml")).unwrap();
-    std::fs::write(&file, text + "[[job]]\nhosts = [\"P0\", \"P1\"]\n").unwrap();
-    xoff(&["run", &file]).complains(&["unknown section 'job'", "traffic.kind = \"network\""]);
-    std::fs::write(&file, std::fs::read_to_string(scenario("hotspots.toml")).unwrap()).unwrap();
-    let both = ["scheduled_fabric.control_lane=true", "scheduled_fabric.control_delay=1us"];
-    xoff(&["run", &file, "--set", both[0], "--set", both[1]])
+fn control_has_one_way() {
+    let hotspots = scenario("hotspots.toml");
+    let lane = "scheduled_fabric.control_lane=true";
+    xoff(&["run", &hotspots, "--set", lane, "--set", "scheduled_fabric.control_delay=1us"])
         .complains(&["control_lane conflicts with control_delay"]);
-    xoff(&["run", &file, "--set", both[0], "--set", "element.crosspoint=60KiB"])
+    xoff(&["run", &hotspots, "--set", lane, "--set", "element.crosspoint=60KiB"])
         .complains(&["control_lane with crosspoint"]);
+}
+
+/// Ranks at the ports of a switch: the answer has their iterations; what a fabric has no place for
+/// is refused.
+#[test]
+fn jobs_run_over_a_fabric() {
+    let dir = folder("fabric-job");
+    let (file, out) = (path(&dir, "s.toml"), path(&dir, "out"));
+    let text = "[run]\nduration = \"20us\"\n[scheduled_fabric]\nkind = \"ideal\"\nports = 4\n[admission]\nkind = \"implicit\"\n\
+                [[job]]\nname = \"ring\"\niterations = 2\n[[collective]]\nkind = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"4000B\"\n";
+    std::fs::write(&file, text).unwrap();
+    let ran = xoff(&["run", &file, "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(words(&ran).contains("2 of 2 iterations complete, mean 4.98 us"), "{}", ran.out);
+    let late = xoff(&["run", &file, "--out", &out, "--set", "run.duration=6us"]);
+    assert!(words(&late).contains("1 of 2 iterations complete"), "{}", late.out);
+    for (key, text) in
+        [("node_ranks=2", "job.node_ranks is of networks"), ("priority=3", "one priority")]
+    {
+        xoff(&["run", &file, "--set", &format!("job[0].{key}")]).complains(&[text]);
+    }
+    std::fs::write(&file, format!("{text}[hosts]\n")).unwrap();
+    xoff(&["run", &file]).complains(&["[hosts] and [[job]]"]);
 }
 
 /// Without a run: packets that can wait for each other, and limits with their numbers.

@@ -39,8 +39,8 @@ pub use jobs::{
 };
 pub use load_balance::LoadBalance;
 pub use manifest::{
-    FabricDelays, FabricHosts, FabricTotals, FastForward, Manifest, PAGE, Parameter, ResultFile,
-    built_from, commit,
+    FabricDelays, FabricHosts, FabricJob, FabricTotals, FastForward, Manifest, PAGE, Parameter,
+    ResultFile, built_from, commit,
 };
 pub use slowdown::{Slowdown, quantile};
 pub use table::Table;

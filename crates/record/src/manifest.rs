@@ -129,6 +129,33 @@ pub struct FabricTotals {
     pub stuck: Option<String>,
     /// Hosts; null: the scenario has none.
     pub hosts: Option<FabricHosts>,
+    /// Jobs; absent: the scenario has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<FabricJob>,
+}
+
+/// A job over a scheduled fabric.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct FabricJob {
+    /// Name.
+    pub name: String,
+    /// Its ranks.
+    pub ranks: u64,
+    /// Iterations that it should have.
+    pub iterations: u64,
+    /// Start and end of each iteration that all ranks have completed [ps].
+    pub complete_ps: Vec<(u64, u64)>,
+}
+
+impl FabricJob {
+    /// Words for people: iterations, their mean time and the longest.
+    pub fn words(&self) -> String {
+        let times: Vec<u64> = self.complete_ps.iter().map(|(start, end)| end - start).collect();
+        let of = format!("{} of {} iterations complete", times.len(), self.iterations);
+        let Some(longest) = times.iter().max() else { return of };
+        let mean = xoff_units::Span(times.iter().sum::<u64>() / times.len() as u64);
+        format!("{of}, mean {mean}, longest {}", xoff_units::Span(*longest))
+    }
 }
 
 static COMMIT: OnceLock<&'static str> = OnceLock::new();

@@ -1,10 +1,11 @@
 //! Workloads of a scheduled fabric: the traffic is as the file describes it.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use xoff_run::FabricScenario;
 use xoff_scenario::document::Override;
-use xoff_sim::scheduled::{Arrival, Config, Pattern, Sizes, Stream};
+use xoff_sim::scheduled::{Arrival, Config, Control, Pattern, Report, Sizes, Stream, World};
 use xoff_units::{Bytes, Span, Time};
 
 fn read(text: &str, settings: &[&str], folder: &Path) -> Result<Config, String> {
@@ -107,4 +108,60 @@ fn ports_may_be_further_away_and_a_crossbar_may_be_held() {
     assert_eq!((c.port_delays, c.element.holds), (vec![Span(0), Span(1_500)], true));
     let wrong = read("port_delays = [\"3\"]\n", &[], Path::new("")).unwrap_err();
     assert!(wrong.contains("port_delays"), "{wrong}");
+}
+
+fn done(world: World) -> Report {
+    world.run(&mut |_, _| ControlFlow::Continue(()))
+}
+
+/// An all-reduce by a ring of 4 ranks is 6 steps, one after the other. Over a switch without
+/// contention a step is a request, a grant, the way through the switch and the line.
+#[test]
+fn a_ring_over_a_switch_takes_the_time_of_its_steps() {
+    let text = "[admission]\nkind = \"implicit\"\n[[job]]\niterations = 2\nstart = \"1us\"\n[[collective]]\n\
+                kind = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"4000B\"\n";
+    let ideal = ["scheduled_fabric.kind=ideal", "scheduled_fabric.ports=4", "run.duration=20us"];
+    let text = text.replace("4000B", "4000B\"\ncompute = \"0us");
+    let c = read(&text, &ideal, Path::new("")).unwrap();
+    let Control::OutOfBand { delay } = c.control else { unreachable!() };
+    let step = delay.0 * 2
+        + c.link_delay.0
+        + c.fabric.time_for(Bytes(1_000)).0
+        + c.adapter_delay.0
+        + c.line.time_for(Bytes(1_000)).0;
+    let report = done(World::new(c).unwrap());
+    let time = |steps: u64| Time(1_000_000 + steps * step);
+    assert_eq!(report.ranks.len(), 4);
+    for rank in &report.ranks {
+        assert_eq!(rank.iterations, [(time(0), Some(time(6))), (time(6), Some(time(12)))]);
+    }
+}
+
+/// An all-to-all over a Clos network next to other packets: the same on one thread and on three,
+/// and if its state is saved in the middle.
+#[test]
+fn jobs_do_not_depend_on_threads_or_checkpoints() {
+    let text = "[traffic]\nkind = \"uniform\"\nload = 0.3\n[[job]]\nname = \"a\"\niterations = 3\n[[collective]]\n\
+                kind = \"all-to-all\"\nsize = \"40KB\"\ncompute = \"500ns\"\n[[job]]\nname = \"b\"\nhosts = [\"P1\", \"P9\", \"P14\"]\n\
+                iterations = 5\n[[collective]]\njob = \"b\"\nkind = \"all-reduce\"\nsize = \"9KB\"\n";
+    let text = text.replace(
+        "[[collective]]\nkind = \"all-to-all\"",
+        "[[collective]]\njob = \"a\"\nkind = \"all-to-all\"",
+    );
+    let c = read(&text, &["scheduled_fabric.radix=4", "run.duration=60us"], Path::new("")).unwrap();
+    let whole = done(World::new(c.clone()).unwrap());
+    let complete = |job: usize| {
+        let of = whole.ranks.iter().filter(|r| r.job == job);
+        of.map(|r| r.iterations.iter().filter(|i| i.1.is_some()).count()).min().unwrap()
+    };
+    assert_eq!((complete(0), complete(1)), (3, 5), "{:?}", whole.ranks);
+    assert!(whole.balance.holds());
+    for threads in [1, 3] {
+        let build = || World::on_threads(c.clone(), threads).unwrap();
+        assert_eq!(done(build()), whole, "{threads} threads");
+        let (mut first, mut second) = (build(), build());
+        first.advance(Time(9_000_000), &mut |_, _| ControlFlow::Continue(()));
+        second.restore(&first.save().unwrap()).unwrap();
+        assert_eq!(done(second), whole, "saved on {threads} threads");
+    }
 }

@@ -184,6 +184,9 @@ fn text(s: &FabricScenario, f: &FabricFinished, ending: &Ending) -> String {
     row("Run", m.ended_because.clone());
     verdict(m).not_known().into_iter().for_each(|(name, value)| row(name, value));
     row("Packets", format!("{} of {} delivered", grouped(r.packets_out), grouped(r.packets_in)));
+    for job in m.fabric.iter().flat_map(|f| &f.jobs) {
+        row(&format!("Job {}", job.name), job.words());
+    }
     m.active.iter().for_each(|x| row("Active", x.clone()));
     m.inactive.iter().for_each(|x| row("Inactive", x.clone()));
     for (name, delay, share) in [

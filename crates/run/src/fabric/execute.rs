@@ -12,7 +12,7 @@ use xoff_sim::scheduled::{Core, Delay, HostReport, Problem, Report, World};
 use xoff_units::params::ParamError;
 use xoff_units::{Rate, Time, grouped};
 
-use super::FabricScenario;
+use super::{FabricScenario, jobs};
 use crate::manifest::{
     Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last,
 };
@@ -195,7 +195,10 @@ impl<'s> FabricRunning<'s> {
             scenario_folder: scenario.folder.display().to_string(),
             active: scenario.active(&report),
             inactive: scenario.inactive(&report),
-            fabric: Some(totals(&report)),
+            fabric: Some(FabricTotals {
+                jobs: jobs::answers(config.jobs.as_ref(), &report),
+                ..totals(&report)
+            }),
             ..of_all
         };
         let not_kept = checkpoints.as_ref().and_then(Checkpoints::missed_words);
@@ -252,7 +255,11 @@ impl FabricScenario {
             not_kept: None,
             nothing_ran: (r.packets_in == 0).then(|| format!("no packet arrived in {}", r.now)),
             failures: Vec::new(),
-            unfinished: Vec::new(),
+            unfinished: jobs::answers(self.config.jobs.as_ref(), r)
+                .iter()
+                .filter(|j| (j.complete_ps.len() as u64) < j.iterations)
+                .map(|j| format!("job {}: {}", j.name, j.words()))
+                .collect(),
         }
     }
 
@@ -390,6 +397,7 @@ fn totals(r: &Report) -> FabricTotals {
         hops: r.hops,
         stuck: r.stuck.as_ref().map(ToString::to_string),
         hosts: r.hosts.as_ref().map(hosts),
+        jobs: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! ```
 
 mod execute;
+mod jobs;
 mod read;
 pub(crate) mod sections;
 mod waits;

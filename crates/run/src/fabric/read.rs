@@ -14,7 +14,7 @@ use xoff_sim::scheduled::{
 use xoff_units::params::{ParamError, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{FabricScenario, sections, workload};
+use super::{FabricScenario, jobs, sections, workload};
 use crate::manifest::parameters;
 use crate::network::checkpoint::read_interval;
 
@@ -42,8 +42,17 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     let mut traffic_section = doc.open(&sections::traffic());
     let traffic =
         workload::read(doc, &mut traffic_section, times.as_ref().map(|t| (t.1, t.2)), folder);
+    let packet = traffic_section.take(|s| s.bytes("size")).unwrap_or_default();
     let traffic_stop = traffic_section.take(|s| s.span_opt("stop")).flatten();
+    let jobs = match (&core, line, &times) {
+        (Some(core), Some(line), Some(t)) => jobs::read(doc, (core, line), (t.1, t.2), folder),
+        _ => None,
+    };
     let mut hosts_section = doc.open_if_present(&sections::hosts());
+    if let (Some(section), true) = (&hosts_section, jobs.is_some()) {
+        let what = "[hosts] and [[job]]: ranks send their messages without hosts";
+        doc.push(Problem::new(what, "remove one of them").at(section.place("")));
+    }
     let mut points_section = doc.open(&sections::congestion_points());
     let points = points_section.take(read_points);
     let has_points = matches!(points, Some(Some(_)));
@@ -122,6 +131,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     fabric.take(|s| read_common(s, &mut config));
     element.take(|s| read_element(s, &mut config));
     admission.take(|s| read_admission(s, &mut config));
+    (config.jobs, config.message_packet) = (jobs, packet);
     config.traffic_stop = traffic_stop.map_or(Time::NEVER, |s| Time(s.0));
     config.blocked = blocked.flatten();
     (config.seed, config.warm_up, config.until, config.window) =

@@ -3,6 +3,7 @@
 use xoff_scenario::document::{KindSpec, SectionSpec};
 use xoff_units::params::{Kind, ParamSpec};
 
+use crate::network::jobs::keys::{collective, job};
 use crate::network::sections::run::CHECKPOINT;
 
 const RG: &str = "Chrysos et al., request-grant report";
@@ -546,7 +547,7 @@ pub(super) fn traffic() -> SectionSpec {
         "kind",
         Some("none"),
         vec![
-            kind("none", "only the packets of [[host_flow]]", &[]),
+            kind("none", "only the packets of [[host_flow]] and [[job]]", &[]),
             kind("uniform", "every output has the same load", &[]),
             kind("hotspots", "some outputs overloaded by all inputs", HOTSPOTS),
             kind("unbalanced", "from uniform (w = 0) to one input per output (w = 1)", UNBALANCED),
@@ -626,5 +627,7 @@ pub fn sections() -> Vec<SectionSpec> {
         line_change(),
         congestion_points(),
         reaction_point(),
+        job(),
+        collective(),
     ]
 }

@@ -439,9 +439,6 @@ impl Document {
         if matches!(word, "ecn" | "wred" | "red" | "marking") && self.knows("detection") {
             return "switches mark frames by [detection], for instance with kind = \"ecn\"".into();
         }
-        if matches!(word, "job" | "collective") && self.knows("scheduled_fabric") {
-            return "jobs need a network ([topology]); traffic.kind = \"network\" plays its flows over a scheduled fabric".into();
-        }
         let log = self.log.borrow();
         let known: Vec<&str> =
             log.known.iter().map(String::as_str).filter(|k| !k.is_empty()).collect();

@@ -1,6 +1,9 @@
 //! What a fabric is made of, and which settings cannot work.
 
+use std::sync::Arc;
+
 use xoff_mech::scheduled::request_grant::{Admission, GranterParams, Service};
+use xoff_net::jobs::Jobs;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::scheduled::element::Arbitration;
@@ -176,6 +179,10 @@ pub struct Config {
     pub traffic: Traffic,
     /// No packet of the workload comes after this.
     pub traffic_stop: Time,
+    /// Jobs whose ranks are at the ports: node n is port n. Not next to hosts.
+    pub jobs: Option<Arc<Jobs>>,
+    /// Largest packet of a message of a job [bytes].
+    pub message_packet: Bytes,
     /// Hosts in front of the ports; none: the workload comes straight into VOQs without limit.
     pub hosts: Option<Hosts>,
     /// Outputs that stop for a while.
@@ -254,6 +261,8 @@ impl Config {
             pack: true,
             traffic,
             traffic_stop: Time::NEVER,
+            jobs: None,
+            message_packet: Bytes(1_500),
             hosts: None,
             blocked: None,
             seed: 1,
@@ -403,7 +412,9 @@ impl Config {
                 found.push(Problem { key, what, hint });
             }
         };
-        let (segment, packet) = (self.segment_max.0.max(1), self.traffic.packet_max().0);
+        let message = self.jobs.as_ref().map_or(Bytes::ZERO, |_| self.message_packet);
+        let packet = self.traffic.packet_max().max(message).0;
+        let segment = self.segment_max.0.max(1);
         let longest = self.segment_max + self.header;
         let per_packet = packet.div_ceil(segment);
         require(

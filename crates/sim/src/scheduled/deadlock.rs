@@ -22,6 +22,10 @@ impl Config {
         let t = &self.traffic;
         let hosts = self.hosts.iter().filter(|h| !h.flows.is_empty()).map(|h| h.frame.0);
         let mut sizes: BTreeSet<u64> = hosts.collect();
+        // Messages of jobs end with a packet of any size.
+        if self.jobs.is_some() {
+            sizes.extend([1, self.message_packet.0]);
+        }
         match (&t.pattern, t.sizes) {
             (Pattern::Streams(streams), _) => sizes.extend(streams.iter().map(|s| s.size.0)),
             (Pattern::Listed { packets, .. }, _) => sizes.extend(packets.iter().map(|p| p.size.0)),

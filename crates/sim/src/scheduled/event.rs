@@ -51,11 +51,17 @@ pub(crate) enum Kind {
     HostLine,
     /// The clock of a congestion point: port.
     PointClock,
+    /// A message of a job is there: port, flow.
+    MessageArrived,
+    /// A message of a job has left its VOQ: port, flow.
+    MessageSent,
+    /// A rank of a job is called: port, its place among the ranks of the part.
+    Rank,
 }
 
 impl Kind {
     /// By number.
-    const ALL: [Kind; 18] = [
+    const ALL: [Kind; 21] = [
         Kind::LineRate,
         Kind::Source,
         Kind::HostFrame,
@@ -74,6 +80,9 @@ impl Kind {
         Kind::HostTimer,
         Kind::HostLine,
         Kind::PointClock,
+        Kind::MessageArrived,
+        Kind::MessageSent,
+        Kind::Rank,
     ];
 }
 

@@ -191,6 +191,17 @@ impl Balance {
     }
 }
 
+/// Course of a rank of a job.
+#[derive(Clone, Debug, Default, PartialEq, State)]
+pub struct RankReport {
+    /// Its job, by place.
+    pub job: usize,
+    /// Number of the rank.
+    pub rank: u32,
+    /// Start of each iteration that has begun, and its end.
+    pub iterations: Vec<(Time, Option<Time>)>,
+}
+
 /// Observations of a run.
 #[derive(Clone, Debug, Default, PartialEq, State)]
 pub struct Report {
@@ -251,6 +262,8 @@ pub struct Report {
     pub stuck: Option<Stuck>,
     /// Results of the hosts, if there are any.
     pub hosts: Option<HostReport>,
+    /// Courses of the ranks of jobs, by job and rank.
+    pub ranks: Vec<RankReport>,
 }
 
 /// Adds one list to another, which may be empty.
@@ -272,6 +285,7 @@ impl Report {
             add_each(to, from);
         }
         add_each(&mut self.backlog, &o.backlog);
+        self.ranks.extend(o.ranks.iter().cloned());
         self.cold.merge(&o.cold);
         self.hot.merge(&o.hot);
         self.reassembly_max = self.reassembly_max.max(o.reassembly_max);

@@ -36,7 +36,7 @@ pub use deadlock::Freedom;
 pub use element::Arbitration;
 pub use host::{CongestionPoints, HostFlow, HostReport, HostWindow, Hosts};
 pub use limits::Limit;
-pub use measure::{Backlog, Balance, Delay, Partial, Report, Stuck, Window};
+pub use measure::{Backlog, Balance, Delay, Partial, RankReport, Report, Stuck, Window};
 pub use shape::Shape;
 pub use traffic::{Arrival, Pattern, Sizes, Stream, Traffic};
 pub use world::{InputWaits, OutputWaits, Waits, World};

@@ -6,6 +6,7 @@ mod egress;
 mod elements;
 mod hosts;
 mod ingress;
+mod jobs;
 mod mail;
 mod part;
 mod together;
@@ -320,6 +321,7 @@ impl World {
             own.reassembly_max = part.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
             own.hosts = part.finish_hosts();
             own.backlog = part.backlog();
+            own.ranks = part.rank_reports();
             r.add(&own);
             let stage_of = |output: u32| {
                 let element = part.outputs[output as usize].element;
@@ -337,6 +339,7 @@ impl World {
                 *max = output.held_max.max(*max);
             }
         }
+        r.ranks.sort_by_key(|rank| (rank.job, rank.rank));
         if let Some(hosts) = &mut r.hosts {
             hosts.windows = self.host_windows;
         }

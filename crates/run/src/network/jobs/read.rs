@@ -45,7 +45,7 @@ struct Draft {
 }
 
 /// Reads all jobs and adds them to the flows; `None`: something is wrong, which the document knows.
-pub(in crate::network) fn read_jobs(
+pub(crate) fn read_jobs(
     doc: &Document,
     topology: &Topology,
     (seed, end): (u64, Time),

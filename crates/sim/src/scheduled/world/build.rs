@@ -167,6 +167,7 @@ pub(super) fn parts(config: Config, parts: usize) -> Vec<Part> {
     }
     for part in &mut b.parts {
         part.add_hosts();
+        part.add_ranks();
         (0..part.sources.len()).for_each(|source| part.announce(source));
     }
     b.parts
@@ -224,6 +225,7 @@ fn part(plan: &Arc<Plan>, number: usize, parts: usize) -> Part {
         },
         window: Window::default(),
         hosts: None,
+        ranks: None,
         outgoing: (0..parts).map(|_| Vec::new()).collect(),
     };
     if let Core::Network(shape) = c.core {

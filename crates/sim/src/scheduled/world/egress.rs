@@ -88,6 +88,7 @@ impl Part {
         let delay = now + self.plan.config.adapter_delay.0 - d.arrived;
         self.note_departure(port, source, d.len, delay, d.arrived);
         self.leave_output(port, source, d.len, d.tag, delay);
+        self.packet_came(port, d.len, d.tag, free + self.plan.config.adapter_delay.0);
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
         }

@@ -113,8 +113,9 @@ impl Part {
             let busy = |link: u32| self.links[link as usize].busy_until;
             let first = self.edges[edge].uplinks.iter().copied().min_by_key(|&link| busy(link));
             let Some(link) = first else { return };
-            if busy(link) > self.now {
-                return self.call_link(link, busy(link));
+            let free = busy(link);
+            if free > self.now {
+                return self.call_link(link, free);
             }
             self.edges[edge].lane.pop_front();
             self.send_in_lane(link, id);
@@ -292,6 +293,7 @@ impl Part {
                 self.post(destination, Mail::Packet { source, destination, packet });
             }
             let Some((len, tag)) = injected else { return };
+            self.packet_left(port, len, tag);
             if !kept {
                 self.free_input(port, len, tag);
             }

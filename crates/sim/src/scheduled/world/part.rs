@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use xoff_units::{prefetch, prefetch_whole};
 
 use super::hosts::HostSide;
+use super::jobs::Ranks;
 use super::mail::Mail;
 use crate::scheduled::config::Config;
 use crate::scheduled::element::{Element, Input, Output};
@@ -93,6 +94,8 @@ pub(super) struct Part {
     pub acknowledged: Local<Coming<(u32, Tag)>>,
     #[state(by = may_be_gone)]
     pub hosts: Option<Box<HostSide>>,
+    #[state(by = may_be_gone)]
+    pub ranks: Option<Box<Ranks>>,
     pub report: Report,
     pub window: Window,
     /// For other parts; empty between two calls of [`super::World::advance`].
@@ -161,6 +164,9 @@ impl Part {
                     }
                 }
                 Kind::LineRate => self.change_line(e.arg() as usize),
+                Kind::MessageArrived => self.message_arrived(e.arg()),
+                Kind::MessageSent => self.message_sent(e.arg()),
+                Kind::Rank => self.rank_due(e.arg()),
             }
             if self.events.done >= stop {
                 return false;

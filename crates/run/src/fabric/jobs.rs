@@ -1,0 +1,84 @@
+//! `[[job]]` and `[[collective]]` over a scheduled fabric: their ranks are at its ports.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use xoff_net::jobs::Jobs;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::Flows;
+use xoff_record::FabricJob;
+use xoff_scenario::Problem;
+use xoff_scenario::document::Document;
+use xoff_sim::scheduled::{Core, Report};
+use xoff_units::{Rate, Span, Time};
+
+use crate::network::jobs::{keys, read_jobs};
+
+/// Ports of a core.
+fn ports(core: &Core) -> u32 {
+    match core {
+        Core::Network(shape) => shape.ports(),
+        Core::Spine { edge_ports, edges, .. } => edge_ports * edges,
+        Core::Ideal { ports } => *ports,
+    }
+}
+
+/// The jobs of a document; `None`: there are none, or something is wrong, which the document knows.
+pub(super) fn read(
+    doc: &Document,
+    (core, line): (&Core, Rate),
+    (duration, seed): (Span, u64),
+    folder: &Path,
+) -> Option<Arc<Jobs>> {
+    if !doc.has(&keys::job()) && !doc.has(&keys::collective()) {
+        return None;
+    }
+    // What the reader of jobs needs to know of a network: the names of its hosts.
+    let mut all = Topology::default();
+    let hosts: Vec<_> =
+        (0..ports(core)).map(|p| all.add_node(format!("P{p}"), NodeKind::Host, 0, p)).collect();
+    let fabric = all.add_node("the fabric", NodeKind::Switch, 1, 0);
+    hosts.into_iter().for_each(|host| _ = all.add_link(host, fabric, line, Span::ZERO));
+    let mut flows = Flows::default();
+    read_jobs(doc, &all, (seed, Time(duration.0)), folder, &mut flows)?;
+    let jobs = flows.jobs?;
+    let refused = [
+        ("stream", jobs.are_streamed(), "remove it: a fabric keeps its jobs in memory"),
+        (
+            "node_ranks",
+            jobs.jobs.iter().any(|j| j.inner.is_some()),
+            "remove it: each rank has a port of its own",
+        ),
+        (
+            "priority",
+            jobs.jobs.iter().any(|j| j.priority != 0),
+            "remove it: a scheduled fabric has one priority",
+        ),
+    ];
+    for (key, is_set, hint) in refused {
+        if is_set {
+            let what = format!("job.{key} is of networks, and this is a scheduled fabric");
+            doc.push(Problem::new(what, hint).at(doc.source().place(0..0)));
+        }
+    }
+    Some(jobs)
+}
+
+/// Iterations of each job.
+pub(super) fn answers(jobs: Option<&Arc<Jobs>>, r: &Report) -> Vec<FabricJob> {
+    let of = |(nth, job): (usize, &Arc<xoff_net::jobs::Job>)| {
+        let ranks: Vec<_> = r.ranks.iter().filter(|rank| rank.job == nth).collect();
+        let iteration = |i: usize| {
+            let start = ranks.iter().map(|rank| rank.iterations.get(i).map(|t| t.0)).min()??;
+            let ends = ranks.iter().map(|rank| rank.iterations.get(i)?.1);
+            Some((start.0, ends.collect::<Option<Vec<Time>>>()?.into_iter().max()?.0))
+        };
+        FabricJob {
+            name: job.name.clone(),
+            ranks: job.hosts.len() as u64,
+            iterations: job.iterations.into(),
+            complete_ps: (0..job.iterations as usize).map_while(iteration).collect(),
+        }
+    };
+    jobs.into_iter().flat_map(|jobs| jobs.jobs.iter().enumerate().map(of)).collect()
+}
