@@ -12,8 +12,10 @@ use xoff_farm::draw::{Dice, Drawn};
 use xoff_farm::operation::{links, operation};
 use xoff_farm::outcome::{first_difference, stated};
 use xoff_mech::flow_control;
+use xoff_record::Sink;
 use xoff_run::NetworkScenario;
 use xoff_sim::{Engine, FastForwarded, Outcome, PORT_PROBES, Row, World};
+use xoff_units::Span;
 
 fn topology(d: &mut Dice) -> String {
     let kind = match d.roll(6) {
@@ -512,4 +514,18 @@ fn thousands_of_random_scenarios_are_the_same_with_fast_forward_and_without() {
     swarm(10_000..15_000, Flows::Long);
     swarm(10_000..15_000, Flows::Repeated);
     swarm(10_000..15_000, Flows::Jobs);
+}
+
+/// Flows that begin often for a while do not end the search for the rest of the run, in which one
+/// begins now and then.
+#[test]
+fn a_busy_start_does_not_end_the_search() {
+    let text = "[run]\nduration = \"100ms\"\nstop_when_done = false\n[topology]\nkind = \"star\"\nhosts = 8\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+                [flow_control]\nkind = \"pfc\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n[[flow]]\nsrc = \"H2\"\ndst = \"H3\"\n\
+                [[workload]]\nkind = \"bursts\"\nsources = [\"H4\"]\ndestinations = [\"H5\"]\nsize = \"10KB\"\ngap = \"9us\"\nrounds = 200\n\
+                [[workload]]\nkind = \"bursts\"\nsources = [\"H6\"]\ndestinations = [\"H7\"]\nsize = \"10KB\"\nstart = \"2ms\"\ngap = \"1700us\"\nrounds = 57\n";
+    let s = NetworkScenario::from_text("bursty.toml", text, &[], Path::new("."))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let done = s.run(Sink::Nothing).unwrap().outcome.fast_forwarded;
+    assert!(done.skipped > Span::from_us(80_000), "{done:?}");
 }

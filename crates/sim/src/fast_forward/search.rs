@@ -17,7 +17,8 @@ use crate::world::partition::{HOPS, Node};
 /// earliest.
 pub(super) const QUIET: u64 = 1024;
 /// Looks in a row that found a change make the wait twice as long each, up to so many times: short
-/// stretches of events do not pay for threads.
+/// stretches of events do not pay for threads. In a small network, whose states are searched sooner,
+/// the wait stays short.
 const RESTLESS_MAX: u32 = 7;
 /// And for each word that the state is likely to have: writing it may be in vain.
 const QUIET_EACH: u64 = 6;
@@ -157,7 +158,9 @@ impl World {
         let (handled, inputs) = (self.events_handled(), self.inputs());
         if inputs != f.inputs {
             (f.inputs, f.quiet_from, f.failed) = (inputs, handled, 0);
-            f.progress = Progress::Waits { until: handled + (QUIET << f.restless) };
+            // No search begins sooner than that in any case.
+            let wait = (QUIET << f.restless).min(QUIET.max(QUIET_EACH * self.words_likely()));
+            f.progress = Progress::Waits { until: handled + wait };
             f.restless = (f.restless + 1).min(RESTLESS_MAX);
             f.rows.clear();
         }
@@ -449,11 +452,9 @@ mod tests {
     use super::*;
     use crate::world::model::Model;
 
-    /// Flows begin all the time, so no state comes again: the stretches between two looks for one
-    /// become so long that threads pay.
-    #[test]
-    fn looks_that_always_find_a_change_become_rare() {
-        let (hosts, rate) = (4, Rate::from_gbps(100));
+    /// Events between the first looks for a state that comes again, where flows begin all the time.
+    fn waits(hosts: usize) -> Vec<u64> {
+        let rate = Rate::from_gbps(100);
         let mut t = Topology::default();
         let names = (0..hosts).map(|n| format!("H{n}"));
         let of: Vec<NodeId> = names.map(|n| t.add_node(n, NodeKind::Host, 0, 0)).collect();
@@ -478,14 +479,22 @@ mod tests {
             ..Flows::default()
         };
         let m = Model::plain(Bytes::from_kb(300), |_| Ok(FlowControl::None));
-        let mut w = World::build(&t, flows, &m).unwrap();
-        let mut waits = Vec::new();
-        for _ in 0..10 {
-            let (_, events) = w.look_ahead(Time::from_us(100_000)).expect("it waits");
-            waits.push(events);
-            assert_eq!(w.run(Time::from_us(100_000), events), None);
-        }
-        assert!(waits[0] <= QUIET && *waits.last().unwrap() > 64 * QUIET, "{waits:?}");
+        let (mut w, until) = (World::build(&t, flows, &m).unwrap(), Time::from_us(100_000));
+        let mut wait = || {
+            let (_, events) = w.look_ahead(until).expect("it waits");
+            assert_eq!(w.run(until, events), None);
+            events
+        };
+        (0..10).map(|_| wait()).collect()
+    }
+
+    /// The stretches between two looks become so long that threads pay, but not longer than the
+    /// quiet that a search needs.
+    #[test]
+    fn looks_that_always_find_a_change_become_rare_in_a_large_network() {
+        let (small, large) = (waits(4), waits(200));
+        assert!(small.iter().all(|&wait| wait <= 3 * QUIET), "{small:?}");
+        assert!(large[0] <= QUIET && *large.last().unwrap() > 50 * QUIET, "{large:?}");
     }
 
     #[test]
