@@ -171,9 +171,9 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
         &["congestion_points.keep_alive=true", "congestion_points.placement=output"],
         &["keep_alive", "outputs pause no port"],
     );
-    // Commands for networks report that this is none.
-    let ran = xoff(&["check", &scenario("hotspots.toml")]);
-    assert_eq!(ran.complains(&["fabric"]).code, 2);
+    // A command for networks names those for fabrics.
+    let ran = xoff(&["plan", &scenario("hotspots.toml")]);
+    assert_eq!(ran.complains(&["xoff check", "xoff run"]).code, 2);
 }
 
 #[test]
@@ -245,12 +245,12 @@ fn what_waits_in_a_fabric_is_shown() {
     assert_eq!(one["outputs"][0], outputs[0]);
     let qcn = scenario("qcn-at-inputs.toml");
     let none = path(&folder("fabric-pause"), "pause.toml");
+    let points =
+        "kind = \"qcn\"\nplacement = \"input\"\nsampling = \"random\"\nsetpoint = \"60KB\"";
     let text = std::fs::read_to_string(&qcn).unwrap();
-    std::fs::write(
-        &none,
-        text.replace("kind = \"qcn\"", "kind = \"none\"").replace("300ms", "3ms"),
-    )
-    .unwrap();
+    assert!(text.contains(points));
+    let text = text.replace(points, "kind = \"none\"").replace("300ms", "3ms");
+    std::fs::write(&none, text).unwrap();
     let tree = xoff(&["tree", &none, "2ms", "--json"]).json();
     let paused: Vec<_> = tree["inputs"]
         .as_array()

@@ -91,15 +91,15 @@ fn text(c: &Checked, free: bool) -> String {
     ]);
     t.add_row(["Packets", &c.because]);
     if !free {
-        t.add_row(["Remedy", "admission.whole_requests = true, and no admission.grant_max"]);
+        t.add_row(["Remedy", "admission.whole_requests = true, and grant_max, output_slots and fabric_slots of at least requests_max"]);
     }
     let mut text = format!("{head}\n{}", terminal::draw(&t));
     if !c.limits.is_empty() {
-        let mut t = terminal::table(["Limit of an output", "Share of the line", "Load", "Formula"]);
+        let mut t = terminal::table(["Limit of an output", "Share of the line", "Formula"]);
         for l in &c.limits {
             let share = format!("{:.3}", l.share);
             let share = if l.share < l.load { terminal::bad(&share) } else { share };
-            t.add_row([l.key.into(), share, format!("{:.3}", l.load), l.formula.clone()]);
+            t.add_row([l.key.into(), share, l.formula.clone()]);
         }
         text += &format!("\n{}", terminal::draw(&t));
     }

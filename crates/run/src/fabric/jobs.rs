@@ -68,10 +68,14 @@ pub(super) fn read(
 pub(super) fn answers(jobs: Option<&Arc<Jobs>>, r: &Report) -> Vec<FabricJob> {
     let of = |(nth, job): (usize, &Arc<xoff_net::jobs::Job>)| {
         let ranks: Vec<_> = r.ranks.iter().filter(|rank| rank.job == nth).collect();
-        let iteration = |i: usize| {
-            let start = ranks.iter().map(|rank| rank.iterations.get(i).map(|t| t.0)).min()??;
+        let end = |i: usize| {
             let ends = ranks.iter().map(|rank| rank.iterations.get(i)?.1);
-            Some((start.0, ends.collect::<Option<Vec<Time>>>()?.into_iter().max()?.0))
+            Some(ends.collect::<Option<Vec<Time>>>()?.into_iter().max()?.0)
+        };
+        // The next one starts when the last rank is through, so that they add up to the job's time.
+        let iteration = |i: usize| {
+            let begun = ranks.iter().filter_map(|rank| Some(rank.iterations.first()?.0.0)).min();
+            Some((if i == 0 { begun? } else { end(i - 1)? }, end(i)?))
         };
         FabricJob {
             name: job.name.clone(),

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use xoff_mech::scheduled::request_grant::Admission;
+
 use crate::scheduled::config::Config;
 use crate::scheduled::traffic::{Pattern, Sizes};
 
@@ -48,10 +50,27 @@ impl Config {
             if self.pack { (size - 1).div_ceil(segment) } else { size.div_ceil(segment) - 1 }
         };
         let held = sizes.iter().copied().map(held).max().unwrap_or(0);
+        let (g, most) = (self.requests_max, self.grant_max.unwrap_or(u32::MAX));
+        let needed = match (self.fair, self.whole_requests) {
+            (true, _) => g,
+            (false, true) => most.min(g),
+            (false, false) => 1,
+        };
+        let fabric = match self.admission {
+            Admission::ReserveFabricBuffers { slots } => slots,
+            _ => u32::MAX,
+        };
+        for (key, slots) in [("output_slots", self.output_slots), ("fabric_slots", fabric)] {
+            if slots < needed {
+                let why = format!(
+                    "a grant may need {needed} slots, and there are never so many: {key} {slots}"
+                );
+                return Freedom { free: false, why };
+            }
+        }
         if held == 0 {
             return free("no packet has more than one segment".into());
         }
-        let (g, most) = (self.requests_max, self.grant_max.unwrap_or(u32::MAX));
         if self.whole_requests && most >= g {
             return free(
                 "an output grants all that an input has requested, and a request ends with a packet"
@@ -68,11 +87,6 @@ impl Config {
             ));
         }
         // Every other input holds the most that leaves its packet incomplete.
-        let needed = match (self.fair, self.whole_requests) {
-            (true, _) => g,
-            (false, true) => most.min(g),
-            (false, false) => 1,
-        };
         let room = u64::from(self.ports()) * held + u64::from(needed);
         let (slots, ports) = (self.output_slots, self.ports());
         let sum = format!("{ports} inputs * {held} + {needed} = {room}");
@@ -98,7 +112,6 @@ mod tests {
     use crate::scheduled::traffic::{Arrival, Traffic};
     use crate::scheduled::world::World;
     use std::ops::ControlFlow;
-    use xoff_mech::scheduled::request_grant::Admission;
     use xoff_units::{Bytes, Time};
 
     /// A packet of 6 segments from each of 8 inputs for one output, which grants segment by segment.

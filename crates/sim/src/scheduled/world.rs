@@ -17,6 +17,7 @@ use std::sync::Arc;
 use xoff_units::state::{Broken, Reader, State, Writer};
 
 use xoff_mech::rate_control::RateControl as _;
+use xoff_mech::scheduled::request_grant::Hold;
 use xoff_units::Time;
 
 use crate::scheduled::config::{Config, Core, Problem};
@@ -264,7 +265,8 @@ impl World {
     /// An output whose buffer is held by packets that came in part, while nothing moves that could
     /// complete one of them.
     fn find_stuck(&self) -> Option<Stuck> {
-        if self.parts.iter().any(|p| p.segments.alive() > 0)
+        let moves = |p: &Part| p.segments.alive() > 0 || p.messages.iter().any(|m| !m.is_empty());
+        if self.parts.iter().any(moves)
             || self.plan.config.blocked.as_ref().is_some_and(|b| b.until.0 >= self.now)
         {
             return None;
@@ -285,7 +287,9 @@ impl World {
                             .then_some(Partial { input, granted, unsolicited, missing, asked })
                     })
                     .collect();
-            let stuck = port.line.is_empty() && partial.iter().any(|p| p.asked > 0);
+            let stuck = port.line.is_empty()
+                && partial.iter().any(|p| p.asked > 0)
+                && matches!(port.granter.hold(Time(self.now)), Hold::OutputSlots { .. });
             stuck.then(|| Stuck { output, free: port.granter.output_free(), partial })
         })
     }
