@@ -190,6 +190,10 @@ def test_a_scheduled_fabric_has_answers_of_its_own(tmp_path: Path) -> None:
     for wrong in (lambda: xoff.tree(hotspots, "20us"), lambda: xoff.explain(hotspots, "P8", "20us"), lambda: xoff.check(hotspots)):
         with pytest.raises(TypeError, match="scheduled fabric"):
             wrong()
+    ring = ROOT / "scenarios" / "tutorial" / "ring.toml"
+    for wrong in (lambda: xoff.waits(ring, "15ms"), lambda: xoff.check_fabric(ring)):
+        with pytest.raises(TypeError, match="this is a network; use xoff"):
+            wrong()
 
 
 def test_a_network_is_imported_as_by_the_command(tmp_path: Path) -> None:

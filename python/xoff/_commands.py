@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 from ._ask import ask, instant, option
 from ._bench import FabricBenchmark
 from ._check import Check
-from ._fabric import FabricCheck, FabricWaits, network
+from ._fabric import FabricCheck, FabricWaits, fabric, network
 from ._imported import Imported
 from ._numbers import perhaps
 from ._plan import NetworkPlan, Plan
@@ -189,12 +189,14 @@ def waits(run: Run | str | PathLike[str], at: str | int, port: str | None = None
     """
     where, scenario = _of(run)
     args = ["tree", "--", where, instant(at)] if port is None else ["explain", "--", where, port, instant(at)]
-    return FabricWaits._of(*ask(args, progress=progress, scenario=scenario, **_stack))
+    answer = ask(args, progress=progress, scenario=scenario, **_stack)
+    return FabricWaits._of(*fabric(answer, "waits", "tree"))
 
 
 def check_fabric(scenario: str | PathLike[str], *, progress: bool | StepCallback = True) -> FabricCheck:
     """Can packets of a scheduled fabric deadlock, and how much can an output carry? Without a run."""
-    return FabricCheck._of(*ask(["check", "--", str(fspath(scenario))], progress=progress))
+    answer = ask(["check", "--", str(fspath(scenario))], progress=progress)
+    return FabricCheck._of(*fabric(answer, "check_fabric", "check"))
 
 
 def bench_fabric(

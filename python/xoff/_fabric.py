@@ -126,9 +126,20 @@ class FabricWaits(Answer):
         return _html.headline(self.headline) + _html.table(["Output", "Bytes", "Flows", "Granted", "Grants wait for", "Held [bytes]"], rows)
 
 
+def _of_fabric(answer: tuple[str, str]) -> bool:
+    value = json.loads(answer[1])
+    return "outputs" in value or value.get("verdict") in ("deadlock-free", "can-deadlock")
+
+
 def network(answer: tuple[str, str], asked: str, instead: str) -> tuple[str, str]:
     """The answer, unless it is about a scheduled fabric: that has another type."""
-    value = json.loads(answer[1])
-    if "outputs" in value or value.get("verdict") in ("deadlock-free", "can-deadlock"):
+    if _of_fabric(answer):
         raise TypeError(f"{asked}: this is a scheduled fabric; use xoff.{instead}")
+    return answer
+
+
+def fabric(answer: tuple[str, str], asked: str, instead: str) -> tuple[str, str]:
+    """The answer, unless it is about a network: that has another type."""
+    if not _of_fabric(answer):
+        raise TypeError(f"{asked}: this is a network; use xoff.{instead}")
     return answer

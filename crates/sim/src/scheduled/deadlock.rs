@@ -150,6 +150,8 @@ mod tests {
         }
         let whole = Config { whole_requests: true, grant_max: None, ..incast(40) };
         assert!(whole.freedom().free && !stuck(&whole));
+        let never = Config { requests_max: 48, ..whole };
+        assert!(!never.freedom().free, "a grant may need 48 of 40 slots");
         let packets = Config { whole_requests: true, grant_max: Some(6), ..incast(40) };
         assert!(packets.freedom().free && !stuck(&packets));
         let unsolicited = Config { requests_max: 12, unsolicited: true, ..packets.clone() };
