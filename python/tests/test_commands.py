@@ -191,9 +191,10 @@ def test_a_scheduled_fabric_has_answers_of_its_own(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="scheduled fabric"):
             wrong()
     ring = ROOT / "scenarios" / "tutorial" / "ring.toml"
-    for wrong in (lambda: xoff.waits(ring, "15ms"), lambda: xoff.check_fabric(ring)):
-        with pytest.raises(TypeError, match="this is a network; use xoff"):
-            wrong()
+    with pytest.raises(TypeError, match="this is a network; use xoff.tree"):
+        xoff.waits(ring, "15ms")
+    with pytest.raises(TypeError, match="this is a network; use xoff.check"):
+        xoff.check_fabric(ring)
 
 
 def test_a_network_is_imported_as_by_the_command(tmp_path: Path) -> None:
