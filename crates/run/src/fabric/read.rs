@@ -72,15 +72,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     let changes: Vec<Option<(Time, u32, Rate)>> = doc
         .open_all(&sections::line_change())
         .iter_mut()
-        .map(|s| {
-            s.take(|s| {
-                Ok((
-                    Time(s.span("at")?.0),
-                    count(s, "port", 0, u64::from(PORTS_MAX) - 1)?,
-                    s.rate("rate")?,
-                ))
-            })
-        })
+        .map(|s| s.take(read_line_change))
         .collect();
     if hosts_section.is_none() {
         let without = if flows.is_empty() {
@@ -100,15 +92,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     }
     let mut element = doc.open(&sections::element());
     let mut admission = doc.open(&sections::admission());
-    let blocked = doc.open_if_present(&sections::blocked()).map(|mut s| {
-        s.take(|s| {
-            Ok(Blocked {
-                outputs: ports(s, "outputs")?,
-                from: Time(s.span("start")?.0),
-                until: Time(s.span("stop")?.0),
-            })
-        })
-    });
+    let blocked = doc.open_if_present(&sections::blocked()).and_then(|mut s| s.take(read_blocked));
     let (Some(times), Some(core), Some(line), Some(traffic), Some(points), Some(limiter)) =
         (times, core, line, traffic, points, limiter)
     else {
@@ -133,7 +117,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     admission.take(|s| read_admission(s, &mut config));
     (config.jobs, config.message_packet) = (jobs, packet);
     config.traffic_stop = traffic_stop.map_or(Time::NEVER, |s| Time(s.0));
-    config.blocked = blocked.flatten();
+    config.blocked = blocked;
     (config.seed, config.warm_up, config.until, config.window) =
         (seed, Time(warm_up.0), Time(duration.0), window);
     // The model itself finds failures that combine several keys; this code adds their place.
@@ -160,6 +144,19 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
         parameters: parameters(&resolved),
         resolved: resolved.to_toml(),
         warnings: doc.warnings(),
+    })
+}
+
+fn read_line_change(s: &mut Section) -> Result<(Time, u32, Rate), ParamError> {
+    let at = Time(s.span("at")?.0);
+    Ok((at, count(s, "port", 0, u64::from(PORTS_MAX) - 1)?, s.rate("rate")?))
+}
+
+fn read_blocked(s: &mut Section) -> Result<Blocked, ParamError> {
+    Ok(Blocked {
+        outputs: ports(s, "outputs")?,
+        from: Time(s.span("start")?.0),
+        until: Time(s.span("stop")?.0),
     })
 }
 
