@@ -115,7 +115,9 @@ impl Course {
 
     /// Events until the next poll.
     pub(super) fn step(&self, world: &World) -> u64 {
-        if self.looks_max() == 0 { world.slice() } else { self.step }
+        // Each thread handles as many.
+        let shared = || (self.step / world.threads() as u64).max(1);
+        if self.looks_max() == 0 { world.slice() } else { shared() }
     }
 
     /// Looks at every port at the end of the run, so that all that was counted is in the last step.
