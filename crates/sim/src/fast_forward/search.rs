@@ -158,7 +158,7 @@ impl World {
         let (handled, inputs) = (self.events_handled(), self.inputs());
         if inputs != f.inputs {
             (f.inputs, f.quiet_from, f.failed) = (inputs, handled, 0);
-            // No search begins sooner than that in any case.
+            // A search needs so much quiet that none begins before the second bound.
             let wait = (QUIET << f.restless).min(QUIET.max(QUIET_EACH * self.words_likely()));
             f.progress = Progress::Waits { until: handled + wait };
             f.restless = (f.restless + 1).min(RESTLESS_MAX);
