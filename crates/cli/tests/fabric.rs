@@ -200,11 +200,14 @@ fn jobs_run_over_a_fabric() {
     assert!(words(&ran).contains("2 of 2 iterations complete, mean 4.98 us"), "{}", ran.out);
     let late = xoff(&["run", &file, "--out", &out, "--set", "run.duration=6us"]);
     assert!(words(&late).contains("1 of 2 iterations complete"), "{}", late.out);
-    for (key, text) in
-        [("node_ranks=2", "job.node_ranks is of networks"), ("priority=3", "one priority")]
-    {
-        xoff(&["run", &file, "--set", &format!("job[0].{key}")]).complains(&[text]);
+    for (key, place) in [("node_ranks = 2", 14), ("priority = 3", 12), ("stream = true", 10)] {
+        let with = text.replace("[[collective]]", &format!("{key}\n[[collective]]"));
+        std::fs::write(&file, with).unwrap();
+        xoff(&["run", &file]).complains(&[&format!("s.toml:11:{place}")]);
     }
+    std::fs::write(&file, text).unwrap();
+    let ports = xoff(&["run", &file, "--out", &out, "--set", "job[0].src_port=7"]);
+    assert!(ports.code == 0 && ports.err.contains("no ECMP"), "{}", ports.err);
     std::fs::write(&file, format!("{text}[hosts]\n")).unwrap();
     xoff(&["run", &file]).complains(&["[hosts] and [[job]]"]);
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use xoff_net::jobs::Jobs;
+use xoff_net::jobs::{Job, Jobs};
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::Flows;
 use xoff_record::FabricJob;
-use xoff_scenario::Problem;
-use xoff_scenario::document::Document;
+use xoff_scenario::document::{Document, Section};
 use xoff_sim::scheduled::{Core, Report};
+use xoff_units::params::{ParamError, Values};
 use xoff_units::{Rate, Span, Time};
 
 use crate::network::jobs::{keys, read_jobs};
@@ -40,33 +40,31 @@ pub(super) fn read(
     let fabric = all.add_node("the fabric", NodeKind::Switch, 1, 0);
     hosts.into_iter().for_each(|host| _ = all.add_link(host, fabric, line, Span::ZERO));
     let mut flows = Flows::default();
-    read_jobs(doc, &all, (seed, Time(duration.0)), folder, &mut flows)?;
-    let jobs = flows.jobs?;
+    read_jobs(doc, &all, (seed, Time(duration.0)), folder, &mut flows, suits)?;
+    flows.jobs
+}
+
+/// Refuses what a scheduled fabric does not have.
+fn suits(s: &mut Section<'_>, job: &Job) -> Result<(), ParamError> {
     let refused = [
-        ("stream", jobs.are_streamed(), "remove it: a fabric keeps its jobs in memory"),
-        (
-            "node_ranks",
-            jobs.jobs.iter().any(|j| j.inner.is_some()),
-            "remove it: each rank has a port of its own",
-        ),
-        (
-            "priority",
-            jobs.jobs.iter().any(|j| j.priority != 0),
-            "remove it: a scheduled fabric has one priority",
-        ),
+        ("stream", s.given("stream") && s.flag("stream")?, "a fabric keeps its jobs in memory"),
+        ("node_ranks", job.inner.is_some(), "each rank has a port of its own"),
+        ("priority", job.priority != 0, "a scheduled fabric has one priority"),
     ];
-    for (key, is_set, hint) in refused {
+    for (key, is_set, why) in refused {
         if is_set {
-            let what = format!("job.{key} is of networks, and this is a scheduled fabric");
-            doc.push(Problem::new(what, hint).at(doc.source().place(0..0)));
+            return Err(ParamError::new(key, why, "remove the key, or simulate a network"));
         }
     }
-    Some(jobs)
+    for key in ["src_port", "queue_pairs"] {
+        s.has_no_effect(key, "a scheduled fabric has no ECMP and no queue pairs", "remove the key");
+    }
+    Ok(())
 }
 
 /// Iterations of each job.
 pub(super) fn answers(jobs: Option<&Arc<Jobs>>, r: &Report) -> Vec<FabricJob> {
-    let of = |(nth, job): (usize, &Arc<xoff_net::jobs::Job>)| {
+    let of = |(nth, job): (usize, &Arc<Job>)| {
         let ranks: Vec<_> = r.ranks.iter().filter(|rank| rank.job == nth).collect();
         let end = |i: usize| {
             let ends = ranks.iter().map(|rank| rank.iterations.get(i)?.1);

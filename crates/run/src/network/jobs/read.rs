@@ -45,12 +45,14 @@ struct Draft {
 }
 
 /// Reads all jobs and adds them to the flows; `None`: something is wrong, which the document knows.
+/// `suits` refuses or warns of keys that mean nothing in the world of the caller.
 pub(crate) fn read_jobs(
     doc: &Document,
     topology: &Topology,
     (seed, end): (u64, Time),
     folder: &Path,
     flows: &mut Flows,
+    suits: impl Fn(&mut Section<'_>, &Job) -> Result<(), ParamError>,
 ) -> Option<()> {
     let mut complete = true;
     let mut drafts: Vec<Draft> = Vec::new();
@@ -68,7 +70,11 @@ pub(crate) fn read_jobs(
         }
     };
     for (nth, section) in sections.iter_mut().enumerate() {
-        match section.take(|s| read_job(s, topology, (seed, nth), folder, pages.as_ref())) {
+        let draft = section.take(|s| {
+            let draft = read_job(s, topology, (seed, nth), folder, pages.as_ref())?;
+            suits(s, &draft.job).map(|()| draft)
+        });
+        match draft {
             Some(draft) if drafts.iter().any(|d| d.job.name == draft.job.name) => {
                 section.refuse(&ParamError::new(
                     "name",

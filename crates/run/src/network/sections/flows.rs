@@ -180,7 +180,8 @@ fn read(
     match Flows::new(topology, labels, parts) {
         Ok(mut flows) => {
             flows.pages = pages;
-            jobs::read_jobs(doc, topology, (seed, end), folder, &mut flows).map(|()| flows)
+            jobs::read_jobs(doc, topology, (seed, end), folder, &mut flows, |_, _| Ok(()))
+                .map(|()| flows)
         }
         Err(e) => {
             doc.push(
