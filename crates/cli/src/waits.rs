@@ -211,8 +211,8 @@ fn add_output(t: &mut comfy_table::Table, o: &OutputWaits) {
     );
     let line = match (o.blocked_until, o.complete) {
         (Some(until), _) => format!("its receiver takes nothing until {until}"),
-        (None, 0) => "no complete packet waits for the line".into(),
-        (None, n) => format!("{} wait for the line", terminal::counted(n as u64, "packet")),
+        (None, 0) => "no complete packet before the line".into(),
+        (None, n) => format!("{} before the line", terminal::counted(n as u64, "complete packet")),
     };
     row("  buffer".into(), format!("{} held; {line}", Bytes(o.held)));
 }

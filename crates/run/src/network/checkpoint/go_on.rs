@@ -163,22 +163,24 @@ impl Saved {
     /// It cannot be read any more, or is another one by now.
     pub fn scenario(&self) -> Result<Scenario, Problems> {
         let given = &self.header.given;
-        let changed = |what: String| {
-            let hint = format!(
-                "restore the file, or start a new run; to continue with other settings, use xoff run --from ({})",
-                self.path.display()
-            );
-            Problems::from(Problem::new(what, hint))
-        };
-        if fs::read_to_string(&given.name).is_ok_and(|now| now != given.text) {
-            return Err(changed(format!("{} has changed since the run started", given.name)));
-        }
         let settings = given
             .settings
             .iter()
             .map(|(name, text)| Override::from_origin(name, text))
             .collect::<Result<Vec<_>, _>>()?;
         let mut scenario = Scenario::from_text(&given.name, &given.text, &settings, &given.folder)?;
+        let forks = matches!(scenario, Scenario::Network(_));
+        let changed = |what: String| {
+            let mut hint = "restore the file, or start a new run".to_owned();
+            if forks {
+                let from = self.path.display();
+                hint += &format!("; to continue with other settings, use xoff run --from ({from})");
+            }
+            Problems::from(Problem::new(what, hint))
+        };
+        if fs::read_to_string(&given.name).is_ok_and(|now| now != given.text) {
+            return Err(changed(format!("{} has changed since the run started", given.name)));
+        }
         let (resolved, digest) = match &mut scenario {
             Scenario::Network(s) => {
                 s.engine = self.engine();
