@@ -420,39 +420,38 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
 
 #[test]
 fn a_changed_scenario_is_not_resumed() {
-    let dir = folder("checkpoint-changed");
-    let file = dir.join("ring.toml");
-    let text = fs::read_to_string(scenario("tutorial/ring.toml")).unwrap();
-    fs::write(&file, &text).unwrap();
-    let out = dir.join("out");
-    let args = [
-        "run",
-        &file.display().to_string(),
-        "--checkpoint",
-        "10ms",
-        "--out",
-        &out.display().to_string(),
-        "--set",
-        "run.duration=20s",
-        "--set",
-        "flow_control=gfc-buffer",
-        "--set",
-        "run.fast_forward=off",
-    ]
-    .map(str::to_owned);
-    let mut child = command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let started = Instant::now();
-    while checkpoints(&out).is_empty() && started.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(10));
+    let ring = ["run.duration=20s", "flow_control=gfc-buffer", "run.fast_forward=off"];
+    // Only a network has copies with other settings.
+    for (name, sets, rate, copies) in [
+        ("tutorial/ring.toml", &ring[..], "10Gbps", true),
+        ("fabric/hotspots.toml", &["run.duration=1s", "run.window=1ms"], "320us", false),
+    ] {
+        let dir = folder(&format!("checkpoint-changed-{copies}"));
+        let file = dir.join("scenario.toml");
+        let text = fs::read_to_string(scenario(name)).unwrap();
+        fs::write(&file, &text).unwrap();
+        let out = dir.join("out");
+        let (input, results) = (file.display().to_string(), out.display().to_string());
+        let mut args = vec!["run", &input, "--checkpoint", "10ms", "--out", &results];
+        args.extend(sets.iter().flat_map(|set| ["--set", set]));
+        let args: Vec<_> = args.into_iter().map(str::to_owned).collect();
+        let mut child = command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        while checkpoints(&out).is_empty() && started.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!checkpoints(&out).is_empty(), "no checkpoint was written");
+        let changed = text.replace(rate, &format!("4{rate}"));
+        assert_ne!(changed, text);
+        fs::write(&file, changed).unwrap();
+        let ran = xoff(&["run", "--resume", &results]);
+        assert_eq!(ran.code, 2);
+        ran.complains(&["has changed since the run started", "restore the file"]);
+        assert_eq!(ran.err.contains("--from"), copies, "{}", ran.err);
+        assert!(!checkpoints(&out).is_empty());
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!checkpoints(&out).is_empty(), "no checkpoint was written");
-    fs::write(&file, text.replace("10Gbps", "40Gbps")).unwrap();
-    let ran = xoff(&["run", "--resume", &out.display().to_string()]);
-    assert_eq!(ran.code, 2);
-    ran.complains(&["has changed since the run started", "restore the file"]);
-    assert!(!checkpoints(&out).is_empty());
 }
 
 #[test]
